@@ -65,7 +65,9 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
       throw new Error('what only decides sends no request');
     },
     takeEarlyPlace: () => null,
-    takeReservedPlace: () => null,
+    awaitTurn: () => {
+      throw new Error('what only decides reserves nothing');
+    },
     retire: () => undefined,
     close: () => Promise.resolve(),
     counts: () => ({ active: 0, waiting: 0 }),

@@ -72,7 +72,10 @@ export function createScheduleReceiver(
     return {
       host: 'receiver',
       takeEarlyPlace: () => null,
-      takeReservedPlace: () => () => undefined,
+      awaitTurn: ({ onTurn }) => {
+        onTurn(() => undefined);
+        return () => undefined;
+      },
       send: (request, sink) => {
         const dispatch = dispatchOf(request, sink);
         dispatches.push(dispatch);

@@ -79,9 +79,19 @@ export class Holdings {
       this.held.set(holder, holding);
       return holding;
     }
-    if (known.count >= (holder === strangers ? this.maxOfStrangers : this.maxOfCaller)) return null;
+    if (known.count >= this.mostOf(holder)) return null;
     known.count += 1;
     return known;
+  }
+
+  /** What this holder may have. */
+  mostOf(holder: string): number {
+    return holder === strangers ? this.maxOfStrangers : this.maxOfCaller;
+  }
+
+  /** What this holder has. */
+  countOf(holder: string): number {
+    return this.held.get(holder)?.count ?? 0;
   }
 
   giveBack(holding: Holding): void {

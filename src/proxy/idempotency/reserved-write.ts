@@ -4,7 +4,7 @@ import { callerFields } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
 import type { UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
-import type { Timers } from '../../ports/system.js';
+import type { Clock, Timers } from '../../ports/system.js';
 import { assertionFields } from '../exchange/assertion-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Caller } from '../exchange/caller.js';
@@ -16,13 +16,14 @@ import { announcedLength, outcomeField, type CollectedAnswer } from './buffered-
 import { refusalOf } from './refusals.js';
 
 /**
+ * - `waiting`: nothing was reserved
  * - `reserving`: nothing was sent
  * - `collecting`: it was sent, and the answer is kept as it comes
  * - `turning`: the answer will not be kept, and that is being written down
  * - `streaming`: it is written down, and the answer goes on to the caller as it comes
  * - `over`: settled, or about to be; what the receiver still says counts for nothing
  */
-type Phase = 'reserving' | 'collecting' | 'turning' | 'streaming' | 'over';
+type Phase = 'waiting' | 'reserving' | 'collecting' | 'turning' | 'streaming' | 'over';
 
 /**
  * One reserved write, from its reservation to its settlement. It goes on when the caller leaves: what was dispatched is
@@ -34,14 +35,18 @@ export class ReservedRun implements AnswerSink {
   /** Called once, when nothing of it is left but what the store has yet to take. */
   private readonly onOver: () => void;
   private readonly attempt: Attempt;
+  private readonly clock: Clock;
   private readonly timers: Timers;
   private phase: Phase = 'reserving';
   private isBrokenOff = false;
-  /** Its place in line, until the call has it. */
-  private place: Slot = noPlace;
+  /** Takes it out of the line of those that are not reserved. */
+  private leaveLine: () => void = nothing;
+  /** Its place, until the call has it. */
+  private place: Slot = nothing;
+  private waitedMs = 0;
   private call: UpstreamCall | null = null;
   /** Stops the time that the receiver has. */
-  private callOff: () => void = () => undefined;
+  private callOff: () => void = nothing;
   private collected: CollectedAnswer | null = null;
   /** What the receiver did while that was written down. */
   private endedWhileTurning: Denial | 'end' | null = null;
@@ -54,29 +59,28 @@ export class ReservedRun implements AnswerSink {
       onOver();
     };
     this.attempt = new Attempt(deps, write);
+    this.clock = deps.clock;
     this.timers = deps.timers;
   }
 
   /**
-   * Reserves, and goes on where that succeeds. In overload that would mostly be in vain: to reserve, to wait and to
-   * release takes more of the store and of this process than to serve. So it is refused first, whatever the store knows
-   * of it.
+   * Reserves when its turn with a connection is near, and goes on where that succeeds: to reserve, to wait, to give way
+   * and to release takes more of the store and of this process than to serve. Who has no turn is refused, whatever the
+   * store knows of it.
    */
   start(): void {
-    const place = this.write.inForce.upstream.takeReservedPlace(holderOf(this.write.admission));
-    if (place === null) {
-      this.phase = 'over';
-      this.caller.refuseUnreserved(denial('overloaded'));
-      this.onOver();
-      return;
-    }
-    this.place = place;
-    this.go(async () => {
-      const reserved = await this.attempt.reserve();
-      if (reserved === null) this.refuse(denial('store_unavailable'));
-      else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
-      else if (reserved.kind === 'replayed') this.replay(reserved);
-      else this.refuseUnsent(refusalOf(reserved, this.write.preparation.recordId));
+    this.phase = 'waiting';
+    const sinceMs = this.clock.monotonic();
+    this.leaveLine = this.write.inForce.upstream.awaitTurn({
+      holder: holderOf(this.write.admission),
+      onTurn: (place) => {
+        this.place = place;
+        this.waitedMs = this.clock.monotonic() - sinceMs;
+        this.reserve();
+      },
+      onRefused: (reason) => {
+        this.refuseUnreserved(reason);
+      },
     });
   }
 
@@ -85,15 +89,20 @@ export class ReservedRun implements AnswerSink {
     this.call?.resume();
   }
 
-  /** Nobody listens any more. What was dispatched goes on; the rest of an answer whose status is kept does not. */
+  /**
+   * Nobody listens any more. What was dispatched goes on; the rest of an answer whose status is kept does not, and
+   * nothing is reserved.
+   */
   callerGone(): void {
+    if (this.phase === 'waiting') this.leave(denial('caller_gone'));
     if (this.phase === 'streaming' && this.isKept()) this.stop();
   }
 
   /** Time is up: what is not sent yet will not be, and what has no answer is in doubt. */
   breakOff(): void {
     this.isBrokenOff = true;
-    if (this.phase === 'collecting') this.giveUp(denial('shutting_down'));
+    if (this.phase === 'waiting') this.leave(denial('shutting_down'));
+    else if (this.phase === 'collecting') this.giveUp(denial('shutting_down'));
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -131,6 +140,17 @@ export class ReservedRun implements AnswerSink {
     if (this.phase === 'turning') this.endedWhileTurning = reason;
     else if (this.phase === 'streaming') this.refuse(reason);
     else if (this.phase === 'collecting') this.concludeFailed(reason);
+  }
+
+  private reserve(): void {
+    this.phase = 'reserving';
+    this.go(async () => {
+      const reserved = await this.attempt.reserve();
+      if (reserved === null) this.refuse(denial('store_unavailable'));
+      else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
+      else if (reserved.kind === 'replayed') this.replay(reserved);
+      else this.refuseUnsent(refusalOf(reserved, this.write.preparation.recordId));
+    });
   }
 
   private async dispatchOrRelease(): Promise<void> {
@@ -179,6 +199,7 @@ export class ReservedRun implements AnswerSink {
         body: body.length > 0 ? body : null,
         responseTimeoutMs: route.responseTimeoutMs,
         place: this.place,
+        waitedMs: this.waitedMs,
         lateRefusal: () => this.attempt.lateRefusal(),
       },
       this,
@@ -287,6 +308,18 @@ export class ReservedRun implements AnswerSink {
     this.onOver();
   }
 
+  private refuseUnreserved(reason: Denial): void {
+    this.phase = 'over';
+    this.caller.refuseUnreserved(reason);
+    this.onOver();
+  }
+
+  /** Has no turn any more. */
+  private leave(reason: Denial): void {
+    this.leaveLine();
+    this.refuseUnreserved(reason);
+  }
+
   private refuseUnsent(reason: Denial): void {
     this.phase = 'over';
     if (!this.caller.isGone()) this.caller.refuseUnsent(reason, this.write.body);
@@ -313,7 +346,7 @@ export class ReservedRun implements AnswerSink {
 
   private stopTimer(): void {
     this.callOff();
-    this.callOff = () => undefined;
+    this.callOff = nothing;
   }
 
   /** What fails in it is a bug. */
@@ -328,9 +361,8 @@ export class ReservedRun implements AnswerSink {
   }
 }
 
-/** Where none was taken. */
-function noPlace(): void {
-  // There is nothing to give back.
+function nothing(): void {
+  // There is nothing to give back, to leave or to call off.
 }
 
 function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {

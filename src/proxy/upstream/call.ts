@@ -10,8 +10,10 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly holder: string;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
-  /** Its place in line, where one was taken before it came: given back when it starts or ends. */
+  /** Its place, where it was reserved in its turn: given back when it starts or ends. */
   readonly place?: Slot;
+  /** Milliseconds that it waited for that turn, which count among those that it may wait. */
+  readonly waitedMs?: number;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
   readonly lateRefusal?: () => Denial | null;
 }

@@ -1,6 +1,3 @@
-import { slotOf, type Slot } from '../exchange/concurrency.js';
-import type { CallInLine } from './call.js';
-
 /**
  * In overload as many calls may wait for each connection: with all of them busy, the last in line waits for one and a
  * half times what the upstream takes for a request.
@@ -8,16 +5,7 @@ import type { CallInLine } from './call.js';
 const waitingPerConnection = 1.5;
 
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
-const leastWaiting = 8;
-
-/**
- * In overload as many calls may have a place for each connection before they come: none of them gives way then where no
- * others join, and each of them waits for hardly longer than the upstream takes.
- */
-const placesPerConnection = 1;
-
-/** As many times these there may be, where some holders have all of them and others come. */
-const placesForOthers = 2;
+export const leastWaiting = 8;
 
 /** Milliseconds between two looks at whether more calls join the line than leave it. */
 const lookMs = 50;
@@ -25,23 +13,25 @@ const lookMs = 50;
 /** After so many looks without a call that gave way it is no overload any more. */
 const calmLooks = 10;
 
+/** Something that waits, of somebody. */
+export interface InLine {
+  readonly holder: string;
+}
+
 /**
- * Calls that wait for a connection. Holders take turns, and the calls of each are in the order in which they came.
+ * Calls that wait for a connection, or writes that wait until they may be reserved. Holders take turns, and the calls
+ * of each are in the order in which they came.
  *
  * A burst may make it long, up to what the time limit of each call allows. In overload, when it is long and more calls
  * join than leave it, a long line helps nobody: as many are served as without it, each of them late. So it is cut, and
  * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
  * Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
  */
-export class WaitingLine {
+export class WaitingLine<T extends InLine> {
   /** By holder. The first one has its turn next. */
-  private readonly queues = new Map<string, Set<CallInLine>>();
-  /** Calls that are still to come, or wait: each holder's. */
-  private readonly placesOf = new Map<string, number>();
-  private places = 0;
+  private readonly queues = new Map<string, Set<T>>();
   private readonly most: number;
-  private readonly mostPlaces: number;
-  private readonly onGiveWay: (call: CallInLine) => void;
+  private readonly onGiveWay: (call: T) => void;
   private count = 0;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
   private looking: NodeJS.Timeout | null = null;
@@ -51,9 +41,8 @@ export class WaitingLine {
   private calmLooks = 0;
 
   /** `onGiveWay` is called with a call that is in line no more. */
-  constructor(maxConnections: number, onGiveWay: (call: CallInLine) => void) {
+  constructor(maxConnections: number, onGiveWay: (call: T) => void) {
     this.most = Math.max(leastWaiting, Math.ceil(maxConnections * waitingPerConnection));
-    this.mostPlaces = Math.max(leastWaiting, maxConnections * placesPerConnection);
     this.onGiveWay = onGiveWay;
   }
 
@@ -61,29 +50,7 @@ export class WaitingLine {
     return this.count;
   }
 
-  /**
-   * A place for a call that is still to come, since something has to be done for it first that would be in vain where
-   * it had to give way. In overload few of them are given, and to a holder beside others only its part of those; `null`
-   * where there is none. While nobody waits there is always one: what is done first may take longer than the receiver.
-   * To be given back when the call starts or ends.
-   */
-  takePlace(holder: string): Slot | null {
-    const own = this.placesOf.get(holder) ?? 0;
-    if (this.isOverloaded && this.count > 0 && this.places >= this.mostPlaces && !this.isWithinShare(own)) {
-      this.calmLooks = 0;
-      return null;
-    }
-    this.placesOf.set(holder, own + 1);
-    this.places += 1;
-    return slotOf(() => {
-      this.places -= 1;
-      const left = (this.placesOf.get(holder) ?? 1) - 1;
-      if (left === 0) this.placesOf.delete(holder);
-      else this.placesOf.set(holder, left);
-    });
-  }
-
-  join(call: CallInLine): void {
+  join(call: T): void {
     const queue = this.queues.get(call.holder);
     if (queue === undefined) this.queues.set(call.holder, new Set([call]));
     else queue.add(call);
@@ -93,7 +60,7 @@ export class WaitingLine {
     else if (this.looking === null && this.count > this.most) this.looking = setInterval(this.look, lookMs);
   }
 
-  leave(call: CallInLine): void {
+  leave(call: T): void {
     const queue = this.queues.get(call.holder);
     if (queue?.delete(call) !== true) return;
     this.count -= 1;
@@ -106,7 +73,7 @@ export class WaitingLine {
    * starts it, which may end it at once, and says whether it did; it is asked for the next one of the same holder only
    * then.
    */
-  startInTurn(tryToStart: (call: CallInLine) => boolean, isFull: () => boolean): void {
+  startInTurn(tryToStart: (call: T) => boolean, isFull: () => boolean): void {
     const idle = new Set<string>();
     while (idle.size < this.queues.size && !isFull()) {
       for (const [holder, queue] of this.queues) {
@@ -119,17 +86,11 @@ export class WaitingLine {
   }
 
   /** Takes all of them out. */
-  takeAll(): readonly CallInLine[] {
+  takeAll(): readonly T[] {
     const all = [...this.queues.values()].flatMap((queue) => [...queue]);
     for (const call of all) this.leave(call);
     this.stopLooking();
     return all;
-  }
-
-  /** Whether a holder with so many places may have one more, although as many are given as there are for one holder. */
-  private isWithinShare(own: number): boolean {
-    const holders = this.placesOf.size + (own === 0 ? 1 : 0);
-    return own < this.mostPlaces / holders && this.places < this.mostPlaces * placesForOthers;
   }
 
   private endTurn(holder: string): void {

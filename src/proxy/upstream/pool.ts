@@ -7,6 +7,7 @@ import { Farewells } from './farewells.js';
 import { HandshakeConnection } from './handshake-connection.js';
 import { HttpConnection } from './http-connection.js';
 import { IdleConnections } from './idle-connections.js';
+import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { goesAlone, restOf } from './reuse.js';
 import { upstreamHost } from './address.js';
 import { WaitingLine } from './connection-queue.js';
@@ -29,10 +30,11 @@ export interface Upstream {
    */
   readonly takeEarlyPlace: () => Slot | null;
   /**
-   * A place in line for a request that is reserved first: `null` in overload, where that would be in vain. It goes with
-   * the request to `send`, or is given back.
+   * Has a write wait until it may be reserved, since its turn with a connection is near: no longer than connecting may
+   * take, and in overload hardly at all. That may be before this returns. Call what it returns when the write will not
+   * come any more.
    */
-  readonly takeReservedPlace: (holder: string) => Slot | null;
+  readonly awaitTurn: (write: UnreservedWrite) => () => void;
   /**
    * Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle.
    */
@@ -55,7 +57,7 @@ export interface UpstreamCall {
 export interface UpstreamCounts {
   /** Requests that have a connection. */
   readonly active: number;
-  /** Requests that wait for one. */
+  /** Requests that wait for one, reserved or not. */
   readonly waiting: number;
 }
 
@@ -79,7 +81,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const all = new Set<UpstreamConnection>();
   /** Those that were left to the receiver to end. */
   const farewells = new Farewells();
-  const line = new WaitingLine(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
+  const line = new WaitingLine<CallInLine>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
@@ -97,10 +99,18 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
    * Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request.
    */
   const startNext = (): void => {
-    if (startsSoon || line.length === 0) return;
+    if (startsSoon || line.length + unreserved.length === 0) return;
     startsSoon = true;
     setImmediate(startAll);
   };
+  const unreserved = new ReservationQueue({
+    maxConnections: settings.maxConnections,
+    waitMs: settings.connectTimeoutMs,
+    active: () => all.size - idle.count(),
+    activeOf: (holder) => holdings.countOf(holder),
+    onFreed: startNext,
+    startsSoon: () => startsSoon,
+  });
   const idle = new IdleConnections({ rest: restOf(settings), onRested: startNext, onSpare: discard });
   const discardIdle = (): void => {
     for (const connection of idle.takeAll()) discard(connection);
@@ -156,6 +166,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const startAll = (): void => {
     startsSoon = false;
     line.startInTurn(tryToStart, () => idle.count() === 0 && all.size >= settings.maxConnections);
+    unreserved.startInTurn();
   };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
@@ -165,7 +176,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       if (sound && connection instanceof HttpConnection) idle.put(connection);
       else discard(connection);
       startNext();
-      if (isRetired && line.length === 0) discardIdle();
+      if (isRetired && line.length + unreserved.length === 0) discardIdle();
     },
     leaveLine: (call) => line.leave(call),
   };
@@ -174,7 +185,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     send: (request, answer) => {
       const call = new Call(request, request.upgrade !== undefined || goesAlone(request, settings), answer, host);
       if (startsSoon || !tryToStart(call)) {
-        call.wait(settings.connectTimeoutMs);
+        call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
         line.join(call);
       }
       return call;
@@ -186,19 +197,20 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
         earlyCount -= 1;
       });
     },
-    takeReservedPlace: (holder) => line.takePlace(holder),
+    awaitTurn: (write) => unreserved.enter(write),
     retire: () => {
       isRetired = true;
       discardIdle();
     },
     close: () => {
       isRetired = true;
+      unreserved.refuseAll(denial('shutting_down'));
       for (const call of line.takeAll()) call.refuse(denial('shutting_down'));
       idle.takeAll();
       for (const connection of [...all]) discard(connection);
       farewells.endAll();
       return Promise.resolve();
     },
-    counts: () => ({ active: all.size - idle.count(), waiting: line.length }),
+    counts: () => ({ active: all.size - idle.count(), waiting: line.length + unreserved.length }),
   };
 }

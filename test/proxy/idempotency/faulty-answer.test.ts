@@ -3,6 +3,7 @@ import { createMemoryStore } from '../../../src/adapters/memory/reservation-stor
 import { createReserving } from '../../../src/proxy/idempotency/coordinator.js';
 import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
 import type { AnswerSink } from '../../../src/proxy/upstream/call.js';
+import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
 import { until } from '../../support/until.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
 
@@ -63,7 +64,10 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
         throw new Error('a bug');
       },
       upstream: {
-        takeReservedPlace: () => nothing,
+        awaitTurn: ({ onTurn }: UnreservedWrite) => {
+          onTurn(nothing);
+          return nothing;
+        },
         send: (_request: unknown, sink: AnswerSink) => {
           sinks.push(sink);
           return { cancel: nothing, resume: nothing, mayBeSent: () => true };

@@ -62,36 +62,69 @@ t.test('what reserving comes to: nothing is sent unless the record was acquired'
   }
 });
 
-t.test('in overload nothing is asked of the store', async (t) => {
-  const bench = runBench({ isOverloaded: true });
-  await bench.begin();
-  t.same(bench.events, ['refuse unreserved overloaded', 'over']);
-  t.same([bench.reserves, bench.sent, bench.settled, bench.time.due()], [0, [], [], []]);
-  bench.run.breakOff();
-  bench.run.callerGone();
-  t.same(bench.events.slice(2), []);
+t.test('until its turn nothing is asked of the store', async (t) => {
+  const begin = async (): Promise<RunBench> => {
+    const bench = runBench({ waits: true });
+    await bench.begin();
+    t.same([bench.events, bench.reserves, bench.time.due()], [[], 0, []]);
+    return bench;
+  };
+  const ends: readonly {
+    readonly name: string;
+    readonly end: (bench: RunBench) => void;
+    readonly said: readonly string[];
+  }[] = [
+    {
+      name: 'overload',
+      end: ({ inLine }) => inLine?.onRefused({ reason: 'overloaded' }),
+      said: ['refuse unreserved overloaded'],
+    },
+    {
+      name: 'time is up',
+      end: ({ run }) => run.breakOff(),
+      said: ['leave the line', 'refuse unreserved shutting_down'],
+    },
+    {
+      name: 'its caller left',
+      end: ({ run }) => run.callerGone(),
+      said: ['leave the line', 'refuse unreserved caller_gone'],
+    },
+  ];
+  for (const { name, end, said } of ends) {
+    const bench = await begin();
+    end(bench);
+    t.same(bench.events, [...said, 'over'], name);
+    bench.run.breakOff();
+    bench.run.callerGone();
+    await tick();
+    t.same(bench.events, [...said, 'over'], name);
+    t.same([bench.reserves, bench.sent, bench.settled, bench.time.due()], [0, [], [], []], name);
+  }
+  const inTurn = await begin();
+  await inTurn.turn();
+  t.equal(inTurn.sent.length, 1);
 });
 
-t.test(
-  'a place in line is taken before the store is asked, goes with the request, and else is given back',
-  async (t) => {
-    const sent = runBench();
-    sent.run.start();
-    t.equal(sent.places, 1, 'before it answered');
-    await tick();
-    t.equal(sent.places, 1);
-    sent.sent[0]?.place?.();
-    t.equal(sent.places, 0);
-    for (const reserved of [null, { kind: 'unknown' }, { kind: 'in_progress', retryAfterMs: 1 }] as const) {
-      const bench = runBench({ reserved });
-      await bench.begin();
-      t.equal(bench.places, 0, reserved?.kind ?? 'no answer');
-    }
-    const refused = runBench({ replicas: 1 });
-    await refused.begin();
-    t.equal(refused.places, 0, 'by the gate');
-  },
-);
+t.test('its place goes with the request, with the time that it waited, and else is given back', async (t) => {
+  const sent = runBench({ waits: true });
+  sent.run.start();
+  sent.time.advance(30);
+  const turn = sent.turn();
+  t.equal(sent.places, 1, 'before the store answered');
+  await turn;
+  t.equal(sent.places, 1);
+  t.equal(sent.sent[0]?.waitedMs, 30);
+  sent.sent[0]?.place?.();
+  t.equal(sent.places, 0);
+  for (const reserved of [null, { kind: 'unknown' }, { kind: 'in_progress', retryAfterMs: 1 }] as const) {
+    const bench = runBench({ reserved });
+    await bench.begin();
+    t.equal(bench.places, 0, reserved?.kind ?? 'no answer');
+  }
+  const refused = runBench({ replicas: 1 });
+  await refused.begin();
+  t.equal(refused.places, 0, 'by the gate');
+});
 
 t.test('what the gate refuses is released before the caller hears of it', async (t) => {
   const cases: readonly {

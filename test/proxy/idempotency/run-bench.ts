@@ -7,6 +7,7 @@ import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/
 import { ReservedRun } from '../../../src/proxy/idempotency/reserved-write.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
 import type { Caller } from '../../../src/proxy/exchange/caller.js';
 import { slotOf } from '../../../src/proxy/exchange/concurrency.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
@@ -27,8 +28,8 @@ export interface RunOptions {
   readonly caller?: Partial<Caller>;
   /** Settling waits until `settle` of the bench is called. */
   readonly holdsSettling?: boolean;
-  /** There is no place in line. */
-  readonly isOverloaded?: boolean;
+  /** Its turn comes when `turn` of the bench is called. */
+  readonly waits?: boolean;
 }
 
 export interface RunBench {
@@ -44,7 +45,11 @@ export interface RunBench {
   readonly begin: () => Promise<void>;
   /** What was asked of the store. */
   reserves: number;
-  /** Taken in line, and not given back. */
+  /** What waits for its turn. */
+  inLine: UnreservedWrite | null;
+  /** Gives it its turn, and waits until the store has answered. */
+  turn: () => Promise<void>;
+  /** Taken, and not given back. */
   places: number;
   isGone: boolean;
   /** Whether the caller keeps up. */
@@ -144,12 +149,22 @@ export function runBench(options: RunOptions = {}): RunBench {
       assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
-        takeReservedPlace: () => {
-          if (options.isOverloaded === true) return null;
-          self.places += 1;
-          return slotOf(() => {
-            self.places -= 1;
-          });
+        awaitTurn: (unreserved: UnreservedWrite) => {
+          const begin = (): void => {
+            self.places += 1;
+            unreserved.onTurn(
+              slotOf(() => {
+                self.places -= 1;
+              }),
+            );
+          };
+          self.inLine = unreserved;
+          self.turn = async () => {
+            begin();
+            await tick();
+          };
+          if (options.waits !== true) begin();
+          return say('leave the line');
         },
         send: (request: UpstreamRequest, sink: AnswerSink) => {
           sent.push(request);
@@ -197,6 +212,8 @@ export function runBench(options: RunOptions = {}): RunBench {
       await tick();
     },
     reserves: 0,
+    inLine: null,
+    turn: tick,
     places: 0,
     isGone: false,
     flows: true,

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { WaitingLine } from '../../../src/proxy/upstream/connection-queue.js';
-import type { CallInLine } from '../../../src/proxy/upstream/call.js';
+import { WaitingLine, type InLine } from '../../../src/proxy/upstream/connection-queue.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 
 interface Line {
-  readonly line: WaitingLine;
+  readonly line: WaitingLine<InLine>;
   /** Names of those that gave way. */
   readonly gaveWay: string[];
   /** Has one more call of this holder join. */
@@ -17,22 +16,16 @@ interface Line {
 
 /** A line before 16 connections: in overload 24 may wait. */
 function lineUp(t: Scope, maxConnections = 16): Line {
-  const names = new Map<CallInLine, string>();
-  const nameOf = (call: CallInLine): string => names.get(call) ?? '';
+  const names = new Map<InLine, string>();
+  const nameOf = (call: InLine): string => names.get(call) ?? '';
   const gaveWay: string[] = [];
-  const line = new WaitingLine(maxConnections, (call) => gaveWay.push(nameOf(call)));
+  const line = new WaitingLine<InLine>(maxConnections, (call) => gaveWay.push(nameOf(call)));
   t.teardown(() => line.takeAll());
   return {
     line,
     gaveWay,
     join: (name, holder = 'a') => {
-      const call = {
-        holder,
-        request: {},
-        isAlone: false,
-        start: () => undefined,
-        refuse: () => undefined,
-      } as unknown as CallInLine;
+      const call = { holder };
       names.set(call, name);
       line.join(call);
     },
@@ -143,71 +136,6 @@ t.test('one that floods makes nobody else give way', async (t) => {
     'and each has its turn',
   );
 });
-
-t.test('a place can always be had before the overload, however many are taken', async (t) => {
-  const { line, join } = lineUp(t);
-  for (let i = 0; i < 1_000; i += 1) t.type(line.takePlace('a'), 'function');
-  for (let i = 0; i < 100; i += 1) join(String(i));
-  t.type(line.takePlace('a'), 'function', 'a burst is none');
-});
-
-t.test('in overload there is a place for each connection, and each given back is given again', async (t) => {
-  const flooded = lineUp(t);
-  await overload(flooded);
-  const places = Array.from({ length: 16 }, () => flooded.line.takePlace('a'));
-  t.notOk(places.includes(null));
-  t.equal(flooded.line.takePlace('a'), null);
-  places[0]?.();
-  places[0]?.();
-  t.type(flooded.line.takePlace('a'), 'function');
-  t.equal(flooded.line.takePlace('a'), null, 'twice given back is once');
-});
-
-t.test('while nobody waits there is always a place', async (t) => {
-  const flooded = lineUp(t);
-  await overload(flooded);
-  for (let i = 0; i < 16; i += 1) flooded.line.takePlace('a');
-  t.equal(flooded.line.takePlace('a'), null);
-  flooded.start(24);
-  t.type(flooded.line.takePlace('a'), 'function');
-});
-
-t.test('one that takes all places keeps nobody else from some, and each has its part then', async (t) => {
-  const flooded = lineUp(t);
-  await overload(flooded);
-  const of = (holder: string): number => {
-    let count = 0;
-    while (count < 100 && flooded.line.takePlace(holder) !== null) count += 1;
-    return count;
-  };
-  t.equal(of('a'), 16);
-  t.equal(of('b'), 8);
-  t.equal(of('c'), 6);
-  t.same([of('a'), of('b'), of('c')], [0, 0, 0]);
-  t.same(
-    Array.from({ length: 10 }, (_, i) => of(`other ${String(i)}`)),
-    [2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-    'and there are at most twice as many',
-  );
-});
-
-t.test(
-  'as long as places are refused it stays overload, and some time after that every place can be had again',
-  async (t) => {
-    const flooded = lineUp(t);
-    await overload(flooded);
-    flooded.start(20);
-    for (let i = 0; i < 16; i += 1) flooded.line.takePlace('a');
-    for (let i = 0; i < 8; i += 1) {
-      await sleep(100);
-      t.equal(flooded.line.takePlace('a'), null);
-    }
-    await until('a place can be had', async () => {
-      await sleep(600);
-      return flooded.line.takePlace('a') !== null;
-    });
-  },
-);
 
 t.test('some time after the overload a burst waits again', async (t) => {
   const flooded = lineUp(t);

@@ -1,0 +1,137 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
+import { leastWaiting, WaitingLine } from './connection-queue.js';
+
+/**
+ * Writes that may be reserved, or be about to, for each connection while all of those are busy. They are ready when a
+ * connection is free, so none is idle while the store answers, and wait for half as long as the upstream takes.
+ */
+const aheadPerConnection = 1 / 2;
+
+/** A write that is to be reserved. Hears one of the two, unless it leaves before. */
+export interface UnreservedWrite {
+  readonly holder: string;
+  /** May be reserved now. The place goes with the request to `send`, or is given back. */
+  readonly onTurn: (place: Slot) => void;
+  /** Waits no longer: nothing was reserved. */
+  readonly onRefused: (reason: Denial) => void;
+}
+
+export interface ReservationQueueOptions {
+  readonly maxConnections: number;
+  /** Milliseconds that a write waits at most. */
+  readonly waitMs: number;
+  /** Connections that carry a request. */
+  readonly active: () => number;
+  /** Those of them with a request of this holder. */
+  readonly activeOf: (holder: string) => number;
+  /** A place was given back: whoever waits may have a turn. */
+  readonly onFreed: () => void;
+  /** Whether those in line have their turn next: nobody gets ahead of them. */
+  readonly startsSoon: () => boolean;
+}
+
+interface Waiting extends UnreservedWrite {
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Writes that wait before anything is reserved for them. To reserve, wait and release costs the store and this process
+ * more than to serve; so a write is reserved when its turn with a connection is near, and until then gives way for
+ * nothing. While few requests are under way each has its turn at once: a retry gets the answer that is kept, however
+ * slow the upstream is.
+ */
+export class ReservationQueue {
+  private readonly options: ReservationQueueOptions;
+  private readonly line: WaitingLine<Waiting>;
+  /** Writes under way, with or without a connection. */
+  private readonly most: number;
+  /** What one holder may have of these. */
+  private readonly shares: Holdings;
+  /** Writes that are reserved, or about to be, and have no connection yet: each holder's. */
+  private readonly placesOf = new Map<string, number>();
+  private places = 0;
+
+  constructor(options: ReservationQueueOptions) {
+    this.options = options;
+    this.most = options.maxConnections + Math.max(leastWaiting, Math.ceil(options.maxConnections * aheadPerConnection));
+    this.shares = new Holdings(this.most);
+    this.line = new WaitingLine(options.maxConnections, (waiting) => {
+      end(waiting, denial('overloaded'));
+    });
+  }
+
+  /** Writes that wait and are not reserved. */
+  get length(): number {
+    return this.line.length;
+  }
+
+  /**
+   * Gives the write its turn, at once where its holder may have one. Call what it returns when the write will not come
+   * any more.
+   */
+  enter(write: UnreservedWrite): () => void {
+    if ((this.line.length === 0 || !this.options.startsSoon()) && this.mayStart(write.holder)) {
+      write.onTurn(this.takePlace(write.holder));
+      return () => undefined;
+    }
+    const waiting: Waiting = {
+      ...write,
+      timer: setTimeout(() => {
+        this.line.leave(waiting);
+        end(waiting, denial('overloaded'));
+      }, this.options.waitMs),
+    };
+    this.line.join(waiting);
+    return () => {
+      clearTimeout(waiting.timer);
+      this.line.leave(waiting);
+    };
+  }
+
+  /** Gives a turn to those that may have one. */
+  startInTurn(): void {
+    if (this.line.length === 0) return;
+    this.line.startInTurn(
+      (waiting) => {
+        if (!this.mayStart(waiting.holder)) return false;
+        this.line.leave(waiting);
+        clearTimeout(waiting.timer);
+        waiting.onTurn(this.takePlace(waiting.holder));
+        return true;
+      },
+      () => this.isFull(),
+    );
+  }
+
+  refuseAll(reason: Denial): void {
+    for (const waiting of this.line.takeAll()) end(waiting, reason);
+  }
+
+  private isFull(): boolean {
+    return this.places + this.options.active() >= this.most;
+  }
+
+  /** Nobody is to shut the others out, of whom a turn may be all that they need. */
+  private mayStart(holder: string): boolean {
+    const own = (this.placesOf.get(holder) ?? 0) + this.options.activeOf(holder);
+    return !this.isFull() && own < this.shares.mostOf(holder);
+  }
+
+  private takePlace(holder: string): Slot {
+    this.places += 1;
+    this.placesOf.set(holder, (this.placesOf.get(holder) ?? 0) + 1);
+    return slotOf(() => {
+      this.places -= 1;
+      const left = (this.placesOf.get(holder) ?? 1) - 1;
+      if (left === 0) this.placesOf.delete(holder);
+      else this.placesOf.set(holder, left);
+      if (this.line.length > 0) this.options.onFreed();
+    });
+  }
+}
+
+function end({ timer, onRefused }: Waiting, reason: Denial): void {
+  clearTimeout(timer);
+  onRefused(reason);
+}
