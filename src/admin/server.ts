@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { HostPort } from '../config/types.js';
 import type { Log } from '../ports/system.js';
 import { limitConnections } from './connection-limit.js';
@@ -23,7 +24,7 @@ export interface PageServerSettings {
   readonly log: Log;
 }
 
-/** A small read-only server for operators and monitors, apart from the callers' listener. */
+/** A small read-only server for operators and monitors, apart from the clients' listener. */
 export interface PageServer {
   /** Rejects with the system's error where the address cannot be had. */
   readonly listen: () => Promise<AddressInfo>;
@@ -38,8 +39,68 @@ const requestTimeoutMs = 5_000;
 const idleTimeoutMs = 10_000;
 const checkIntervalMs = 1_000;
 
-/** Creates the server of a few pages; GET and HEAD only. */
+/** Where the router is sent with a path that is no page. */
+const nowhere = '/nowhere';
+
+const titles: ReadonlyMap<number, string> = new Map([
+  [400, 'Bad Request'],
+  [404, 'Not Found'],
+  [405, 'Method Not Allowed'],
+  [421, 'Misdirected Request'],
+  [500, 'Internal Server Error'],
+]);
+
+/** Creates the server of a few pages, as routes of Fastify; GET and HEAD only. */
 export function createPageServer(settings: PageServerSettings): PageServer {
+  const { listen: place, pages, log } = settings;
+  const isPage = (path: string): boolean => Object.hasOwn(pages, path);
+  const app = fastify({
+    serverFactory: (listener) => createLimitedServer(settings.maxConnections, listener),
+    // The router decodes paths, and takes whole URLs: what is not written exactly like a page is none.
+    rewriteUrl: (request) => (isPage(pathOf(request)) ? (request.url ?? nowhere) : nowhere),
+    clientErrorHandler: refuseConnection,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw } = request;
+    void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    // A body has no meaning here; what comes of it is dropped, and the connection with it.
+    if (raw.headers['content-length'] !== undefined || raw.headers['transfer-encoding'] !== undefined) {
+      void reply.header('connection', 'close');
+    }
+    done();
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    const status = refusedHost(settings, request.raw);
+    if (status === null) done();
+    else sendProblem(reply, status);
+  });
+  app.addHook('onRequest', ({ method, originalUrl }, reply, done) => {
+    // Before anything is read of its body.
+    if (method === 'GET' || method === 'HEAD') done();
+    else if (!isPage(pathOf({ url: originalUrl }))) sendProblem(reply, 404);
+    else sendProblem(reply.header('allow', 'GET, HEAD'), 405);
+  });
+  app.setNotFoundHandler((_request, reply) => sendProblem(reply, 404));
+  app.setErrorHandler((error, request, reply) => {
+    log.error('an admin page failed', {
+      path: pathOf(request),
+      error: error instanceof Error ? error.message : 'unknown',
+    });
+    sendProblem(reply, 500);
+  });
+  for (const [path, create] of Object.entries(pages)) {
+    app.get(path, async (_request, reply) => {
+      const { status, type, body } = await create();
+      return send(reply, status, type, body);
+    });
+  }
+  return { listen: () => listen(app, place), close: () => app.close() };
+}
+
+/** Counts every limit itself: the defaults of Node and Fastify decide nothing. */
+function createLimitedServer(maxConnections: number, listener: Parameters<typeof createServer>[1]): Server {
   const server = createServer(
     {
       maxHeaderSize: maxHeaderBytes,
@@ -48,60 +109,42 @@ export function createPageServer(settings: PageServerSettings): PageServer {
       keepAliveTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkIntervalMs,
     },
-    (request, response) => {
-      void answer(settings, request, response);
-    },
+    listener,
   );
-  limitConnections(server, settings.maxConnections);
+  limitConnections(server, maxConnections);
   server.timeout = idleTimeoutMs;
-  server.on('clientError', refuseConnection);
-  return { listen: () => listen(server, settings.listen), close: () => close(server) };
+  return server;
 }
 
-async function answer(settings: PageServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // A body has no meaning here; what comes of it is dropped, and the connection with it.
-  if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
-    response.setHeader('connection', 'close');
-  }
-  const page = await pageFor(settings, request);
-  if (page.status === 405) response.setHeader('allow', 'GET, HEAD');
-  response.writeHead(page.status, {
-    'content-type': page.type,
-    'content-length': Buffer.byteLength(page.body),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  });
-  response.end(page.body);
-  request.resume();
-}
-
-async function pageFor(settings: PageServerSettings, request: IncomingMessage): Promise<Page> {
+/** Returns the status that a request is refused with for its `Host`, or `null`. */
+function refusedHost({ checksHost, listen: { host } }: PageServerSettings, request: IncomingMessage): number | null {
   const hosts = hostCount(request);
   // Load balancers ask for health in HTTP/1.0 and name no host.
-  if (hosts > 1 || (hosts === 0 && settings.checksHost)) return problem(400, 'Bad Request');
-  const { localAddress } = request.socket;
-  if (settings.checksHost && !isOwnHost(request.headers.host ?? '', settings.listen.host, localAddress)) {
-    return problem(421, 'Misdirected Request');
-  }
-  const path = (request.url ?? '').split('?', 1)[0] ?? '';
-  const create = Object.hasOwn(settings.pages, path) ? settings.pages[path] : undefined;
-  if (create === undefined) return problem(404, 'Not Found');
-  if (request.method !== 'GET' && request.method !== 'HEAD') return problem(405, 'Method Not Allowed');
-  try {
-    return await create();
-  } catch (error) {
-    settings.log.error('an admin page failed', { path, error: error instanceof Error ? error.message : 'unknown' });
-    return problem(500, 'Internal Server Error');
-  }
+  if (hosts > 1 || (hosts === 0 && checksHost)) return 400;
+  return !checksHost || isOwnHost(request.headers.host ?? '', host, request.socket.localAddress) ? null : 421;
 }
 
-/** Node keeps the first of several `Host` fields; which one was meant is anyone's guess (RFC 9112 §3.2). */
+/** Node keeps the first of several `Host` headers; which one was meant is anyone's guess (RFC 9112 §3.2). */
 function hostCount(request: IncomingMessage): number {
   return request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
 
-function problem(status: number, title: string): Page {
-  return { status, type: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title, status }) };
+function pathOf({ url = '' }: Pick<FastifyRequest | IncomingMessage, 'url'>): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+function sendProblem(reply: FastifyReply, status: number): FastifyReply {
+  return send(
+    reply,
+    status,
+    'application/problem+json',
+    JSON.stringify({ type: 'about:blank', title: titles.get(status) ?? '', status }),
+  );
+}
+
+/** Sends it as bytes: to JSON that comes as text Fastify adds a charset, and JSON has none (RFC 8259 §11). */
+function send(reply: FastifyReply, status: number, type: string, body: string): FastifyReply {
+  return reply.code(status).header('content-type', type).send(Buffer.from(body));
 }
 
 function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -112,26 +155,12 @@ function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
 }
 
-function listen(server: Server, { host, port }: HostPort): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      server.on('error', () => {
-        // One connection could not be accepted, for want of file descriptors: the next one may be.
-      });
-      const address = server.address();
-      if (address === null || typeof address === 'string') reject(new Error('the listener has no address'));
-      else resolve(address);
-    });
+async function listen(app: FastifyInstance, { host, port }: HostPort): Promise<AddressInfo> {
+  await app.listen({ host, port });
+  app.server.on('error', () => {
+    // One connection could not be accepted, for want of file descriptors: the next one may be.
   });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-    server.closeAllConnections();
-  });
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') throw new Error('the listener has no address');
+  return address;
 }

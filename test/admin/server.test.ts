@@ -53,6 +53,13 @@ t.test('what is no page is refused', async (t) => {
     { name: 'a trailing slash', path: '/livez/', status: 404 },
     { name: 'another case', path: '/LIVEZ', status: 404 },
     { name: 'an absolute target', path: 'http://127.0.0.1/livez', status: 404 },
+    { name: 'an encoded letter', path: '/live%7a', status: 404 },
+    { name: 'a broken encoding', path: '/livez%zz', status: 404 },
+    { name: 'a fragment', path: '/livez#a', status: 404 },
+    { name: 'parameters of a segment', path: '/livez;a', status: 404 },
+    { name: 'POST elsewhere', method: 'POST', path: '/nothing', status: 404 },
+    { name: 'OPTIONS', method: 'OPTIONS', path: '/livez', status: 405 },
+    { name: 'a method of WebDAV', method: 'PROPFIND', path: '/livez', status: 405 },
     { name: 'POST', method: 'POST', path: '/livez', status: 405 },
     { name: 'DELETE', method: 'DELETE', path: '/livez', status: 405 },
     { name: 'TRACE', method: 'TRACE', path: '/livez', status: 405 },
@@ -125,6 +132,23 @@ t.test('garbage and large heads are refused', async (t) => {
   t.equal(garbage?.status, 400);
   const large = await request(port, { path: '/livez', headers: { 'X-Large': 'x'.repeat(9 * 1024) } });
   t.equal(large.status, 400);
+});
+
+t.test('a body is not read, whatever it is said to be', async (t) => {
+  const port = await start(t);
+  for (const type of ['application/json', 'nonsense', '']) {
+    const got = await request(port, { method: 'POST', path: '/livez', headers: { 'Content-Type': type }, body: '{' });
+    t.equal(got.status, 405, type);
+    t.equal(got.field('connection'), 'close', type);
+    t.equal(got.field('content-type'), 'application/problem+json', type);
+  }
+});
+
+t.test('JSON has no charset', async (t) => {
+  const body = '{"a":1}';
+  const port = await start(t, true, { '/json': () => ({ status: 503, type: 'application/json', body }) });
+  const got = await request(port, { path: '/json' });
+  t.match([got.status, got.field('content-type'), got.body.toString()], [503, 'application/json', body]);
 });
 
 t.test('a body is not read', async (t) => {
