@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { ListenSettings } from '../config/types.js';
 import { denial, type Denial } from '../decision/denial.js';
@@ -7,14 +6,13 @@ import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
 import type { Metrics, RequestRecord } from '../ports/observability.js';
 import type { ReservationParts } from '../ports/idempotency.js';
-import type { CallerConnection } from './inbound/client-connection.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createCallerConnections } from './inbound/client-connections.js';
 import { CallerRequest } from './inbound/incoming-request.js';
 import { createEntrance } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
-import type { Arrival, ExchangeDeps } from './exchange/exchange-deps.js';
-import { createFrame } from './exchange/fastify-shell.js';
+import type { ExchangeDeps } from './exchange/exchange-deps.js';
+import { createClientApp } from './client-app.js';
 import type { InForce } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
@@ -116,21 +114,16 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
 
   const { server, setTls } = createListener(listen, deps.tls);
   const connections = createCallerConnections(server, listen, deps.tls !== null, deps);
-  const onArrival = (
-    req: IncomingMessage,
-    arrive: (connection: CallerConnection) => Pick<Arrival, 'res' | 'upgrade'>,
-  ): void => {
+  const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof CallerRequest)) {
       req.socket.destroy();
       return;
     }
     if (!connection.accepts()) return;
-    req.exchange = new Exchange(exchangeDeps, { req, connection, ...arrive(connection) }, frame.enter);
+    const upgrade = req.afterHead === null ? null : new Upgrade(res, req.socket, connection, req.afterHead);
+    req.exchange = new Exchange(exchangeDeps, { req, res, connection, upgrade });
     connection.take(req.exchange);
-  };
-  const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
-    onArrival(req, () => ({ res, upgrade: null }));
   };
   const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
     const connection = connections.of(socket);
@@ -151,31 +144,20 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     for (const socket of connections.withLargeHead()) refuse(socket, denial('header_too_large'));
   }, checkingIntervalMs);
   checking.unref();
-  const frame = createFrame({ serve: () => server, onClientError });
-  server.on('request', onRequest);
+  const app = createClientApp({ server, onRequest, onClientError });
   // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to
   // CONNECT.
-  server.on('checkContinue', onRequest);
-  server.on('checkExpectation', onRequest);
+  server.on('checkContinue', app.route);
+  server.on('checkExpectation', app.route);
   server.on('upgrade', (req: IncomingMessage, _socket: unknown, first: Buffer) => {
-    onArrival(req, (connection) => {
-      const upgrade = new Upgrade(req, req.socket, connection, first);
-      return { res: upgrade.res, upgrade };
-    });
+    if (req instanceof CallerRequest) req.afterHead = first;
+    app.route(req, new ServerResponse(req));
   });
   server.on('connect', (req: IncomingMessage, socket: Socket) => {
     refuse(socket, denial('method_not_allowed'), { method: 'CONNECT', target: req.url ?? '' });
   });
   return {
-    listen: async () => {
-      await frame.ready();
-      const listening = once(server, 'listening');
-      server.listen({ host: listen.host, port: listen.port, backlog: acceptQueue });
-      await listening;
-      const address = server.address();
-      if (address === null || typeof address === 'string') throw new Error('the listener has no port');
-      return address;
-    },
+    listen: () => app.listen({ host: listen.host, port: listen.port, backlog: acceptQueue }),
     setTls,
     announceShutdown: announce,
     drain: async (graceMs) => {
@@ -205,7 +187,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       await reserving?.close();
       await connections.allClosed();
       clearInterval(checking);
-      await frame.close();
+      await app.close();
     },
     openWebSockets: webSockets.count,
     judgeWebSockets: webSockets.judge,

@@ -25,7 +25,9 @@ export interface ExchangeDeps extends Recorder {
 /** A request as Node hands it over. */
 export interface Arrival {
   readonly req: IncomingMessage & {
-    /** Whether more than the head is sent. To be asked first before the frame is shown another request. */
+    /** The target as it came. */
+    readonly originalUrl: string | undefined;
+    /** Whether more than the head is sent. */
     readonly comesWithBody: () => boolean;
   };
   readonly res: ServerResponse;

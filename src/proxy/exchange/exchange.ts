@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestFields } from '../../decision/http/request-headers.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
@@ -32,7 +31,6 @@ const nothingFound: Findings = { requestId: '', ...unread };
 export class Exchange implements Turn, Caller, KeyAsker, Pace {
   private readonly deps: ExchangeDeps;
   private readonly arrival: Arrival;
-  private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
   private readonly head: RequestHead;
   private readonly answer: CallerAnswer;
   private inForce: InForce;
@@ -45,16 +43,13 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
   private upload: RequestBody | null = null;
   private onward: Onward | null = null;
 
-  /** `enter` leads a request that may go on through the frame to `forward`. */
-  constructor(deps: ExchangeDeps, arrival: Arrival, enter: (req: IncomingMessage, res: ServerResponse) => void) {
+  constructor(deps: ExchangeDeps, arrival: Arrival) {
     const { req } = arrival;
     this.deps = deps;
     this.arrival = arrival;
-    this.enter = enter;
-    // Read now: the frame is shown another request.
     this.head = {
       method: req.method ?? '',
-      target: req.url ?? '',
+      target: req.originalUrl ?? '',
       httpVersion: req.httpVersion,
       rawHeaders: req.rawHeaders,
     };
@@ -104,13 +99,6 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     // What breaks while it is judged is refused after that: whose request it was, and on which route, is recorded.
     if (this.phase === 'waiting' || this.phase === 'judging') this.brokenBy = reason;
     else this.attempt(() => this.refuse(reason));
-  }
-
-  /** Sends it to the receiver. */
-  forward(): void {
-    this.attempt(() => {
-      if (this.phase === 'admitted' && this.admission !== null) this.ask(this.admission);
-    });
   }
 
   /** A bug: the caller learns nothing of it, and everybody else is served on. */
@@ -268,7 +256,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
       if (admission.principal !== null) this.arrival.connection.markTrusted();
       this.course.shadow = admission.shadow;
       this.phase = 'admitted';
-      if (this.brokenBy === null) this.enter(this.arrival.req, this.arrival.res);
+      if (this.brokenBy === null) this.ask(admission);
       else this.refuse(this.brokenBy);
     }
   }

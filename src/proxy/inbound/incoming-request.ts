@@ -8,6 +8,10 @@ import { LeanRequest } from '../node-internals/request.js';
  */
 export class CallerRequest extends LeanRequest {
   exchange: Exchange | null = null;
+  /** The target as it came; Fastify puts it here, and what its router is shown in the place of `url`. */
+  originalUrl: string | undefined = undefined;
+  /** Of a request to switch protocols, what came in one packet with its head; `null` of any other. */
+  afterHead: Buffer | null = null;
 }
 
 /** The exchange of a request, where it is one of ours. */

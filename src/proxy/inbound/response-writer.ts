@@ -77,7 +77,6 @@ export class CallerAnswer implements Switchable {
     this.connection = connection;
     this.upgrade = upgrade;
     this.pace = pace;
-    // Read now: the frame is shown another request.
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;

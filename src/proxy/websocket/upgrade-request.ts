@@ -1,4 +1,4 @@
-import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { CallerConnection } from '../inbound/client-connection.js';
@@ -33,11 +33,11 @@ export class Upgrade {
   private readonly early = new ByteBuffer();
 
   /** `first` came in one packet with the head. */
-  constructor(req: IncomingMessage, socket: Socket, connection: CallerConnection, first: Buffer) {
+  constructor(res: ServerResponse, socket: Socket, connection: CallerConnection, first: Buffer) {
     this.socket = socket;
     this.connection = connection;
     this.early.append(first);
-    this.res = new ServerResponse(req);
+    this.res = res;
     this.res.shouldKeepAlive = false;
     // Node has taken its own listeners off, also where requests before this one are still being answered.
     socket.on('end', this.onEnd).on('drain', this.onDrain);
