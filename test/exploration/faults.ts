@@ -16,7 +16,7 @@ export interface Fault {
 }
 
 const decisions = (find: string, replace: string): Pick<Fault, 'cuts'> => ({
-  cuts: [{ file: 'reservation', find, replace }],
+  cuts: [{ file: 'record', find, replace }],
 });
 const lua = (script: LuaCut['script'], find: string, replace: string): Pick<Fault, 'lua'> => ({
   lua: [{ script, find, replace }],
@@ -99,7 +99,7 @@ export const decisionFaults: readonly Fault[] = [
     foundBy: 'deduplicates, another request',
     cuts: [
       { file: 'settlement', find: "takenOver ? 'mark' : 'release'", replace: "'release'" },
-      { file: 'reservation', find: 'if (record.takenOver)', replace: 'if (false)' },
+      { file: 'record', find: 'if (record.takenOver)', replace: 'if (false)' },
     ],
   },
   {
@@ -110,13 +110,13 @@ export const decisionFaults: readonly Fault[] = [
   {
     name: 'replicas do not count',
     foundBy: 'plain, fail-over',
-    cuts: [{ file: 'dispatch-gate', find: 'moment.confirmedReplicas < moment.neededReplicas', replace: 'false' }],
+    cuts: [{ file: 'dispatch-check', find: 'moment.confirmedReplicas < moment.neededReplicas', replace: 'false' }],
   },
   {
     name: 'an attempt that slept is sent on',
     foundBy: 'plain, resolved',
     cuts: [
-      { file: 'dispatch-gate', find: 'moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs', replace: 'false' },
+      { file: 'dispatch-check', find: 'moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs', replace: 'false' },
     ],
   },
   { name: 'tokens from before a fail-over pass', foundBy: 'plain, single use, forgets', lapses: ['floor'] },

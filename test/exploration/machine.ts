@@ -15,9 +15,9 @@ export interface Machine extends Reservations, Pick<typeof settlements, 'settle'
 
 export const realMachine: Machine = { ...reservations, settle: settlements.settle, gate: gates.gate };
 
-/** A guard that is taken out of a compiled file of `src/decision`. */
+/** A guard that is taken out of a compiled file of `src/decision/idempotency`. */
 export interface Cut {
-  readonly file: 'reservation' | 'settlement' | 'dispatch-gate';
+  readonly file: 'record' | 'settlement' | 'dispatch-check';
   /** Stands in the file. */
   readonly find: string;
   readonly replace: string;
@@ -28,10 +28,10 @@ export async function machineWithout(t: Scope, cuts: readonly Cut[]): Promise<Ma
   const dir = tempDir(t);
   let machine: Machine = realMachine;
   for (const file of new Set(cuts.map((cut) => cut.file))) {
-    const folder = join(projectDir, '.build/src/decision');
-    let text = readFileSync(join(folder, `${file}.js`), 'utf8').replaceAll(
-      /from '\.\//g,
-      `from '${pathToFileURL(folder).href}/`,
+    const source = join(projectDir, '.build/src/decision/idempotency', `${file}.js`);
+    let text = readFileSync(source, 'utf8').replaceAll(
+      /from '(\.[^']+)'/g,
+      (_, imported: string) => `from '${new URL(imported, pathToFileURL(source)).href}'`,
     );
     for (const cut of cuts.filter((one) => one.file === file)) {
       if (!text.includes(cut.find)) throw new Error(`${file}.js has no ${cut.find}`);
