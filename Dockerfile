@@ -1,4 +1,5 @@
-# docker build --tag sallyport:0.2.0-dev .
+# The proxy:                                docker build --tag sallyport:0.2.0-dev .
+# With the tools beside it (core, dev, import): docker build --target tools --tag sallyport-tools:0.2.0-dev .
 #
 # As it stands it takes the newest base image of that tag. For a release name the digest too, so that what was looked at is what is built on:
 #
@@ -23,17 +24,19 @@ RUN npm run build -- "${REVISION}" && npm run bundle
 RUN mv bundle /app \
  && { NODE_COMPILE_CACHE=/app/cache node /app/main.js health --url http://127.0.0.1:1 2> /dev/null || [ $? -eq 3 ]; } \
  && { NODE_COMPILE_CACHE=/app/cache node /app/main.js serve --config /none 2> /dev/null || [ $? -eq 2 ]; }
-# The rest of the image: node, the libraries that it and the native modules ask for, and their licences. No shell, no package manager, nothing to write to.
+# The rest of the image: node, the libraries that it asks for, and their licences. No shell, no package manager, nothing to write to.
 RUN mkdir -p /image/usr/local/bin /image/etc/sallyport \
  && cp "$(command -v node)" /image/usr/local/bin/node \
  && cp "$(dirname "$(command -v node)")/../LICENSE" /image/usr/local/LICENSE \
- && ldd /image/usr/local/bin/node /app/node_modules/@node-rs/*/*.node | awk '/=> \// { print $3 } /^\t\// { print $1 }' | sort -u > libraries \
- && xargs -I{} cp --parents -L {} /image < libraries \
  && cp -r --parents /usr/share/common-licenses /image \
- && sed 's,^/\(usr/\)\?,,' libraries | xargs dpkg-query --search > owners \
- && cut -d: -f1 owners | sort -u | xargs -I{} cp --parents -L /usr/share/doc/{}/copyright /image
+ && sh .release/libraries.sh /image /image/usr/local/bin/node
 
-FROM scratch
+# The same with the emulator of the Core and the import of users, the native modules that check their passwords, and the libraries of those.
+FROM build AS build-tools
+RUN rm -r /app && npm run bundle -- --tools && mv bundle /app && sh .release/libraries.sh /image /app/node_modules/@node-rs/*/*.node
+
+# What both images are but for their files.
+FROM scratch AS settings
 ARG NODE_IMAGE
 ARG NODE_DIGEST
 ARG VERSION=0.2.0-dev
@@ -51,8 +54,6 @@ LABEL org.opencontainers.image.title="sallyport" \
       org.opencontainers.image.documentation="${DOCUMENTATION_URL}" \
       org.opencontainers.image.base.name="${NODE_IMAGE}" \
       org.opencontainers.image.base.digest="${NODE_DIGEST}"
-COPY --from=build /image /
-COPY --from=build /app /app
 ENV NODE_COMPILE_CACHE=/app/cache
 # A number, so that Kubernetes can see that it is not root.
 USER 65532:65532
@@ -63,3 +64,14 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
 # No shell in between: SIGTERM reaches the process. Without SIGUSR1 nobody in the pod opens the debugger.
 ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "/app/main.js"]
 CMD ["serve", "--config", "/etc/sallyport/sallyport.yaml"]
+
+FROM settings AS tools
+LABEL org.opencontainers.image.title="sallyport-tools" \
+      org.opencontainers.image.description="Sallyport with the emulator of the Core and the import of users: for trying out and for moving users, not for production traffic"
+COPY --from=build-tools /image /
+COPY --from=build-tools /app /app
+
+# The last one is what is built without --target.
+FROM settings AS proxy
+COPY --from=build /image /
+COPY --from=build /app /app

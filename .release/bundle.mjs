@@ -1,29 +1,46 @@
 /**
- * Bundles `dist` for the image: `npm run bundle [-- FOLDER]`. One folder without `node_modules`, but for native
- * modules, that starts in half the time; commands stay chunks of their own, so that `health` does not load the proxy.
- * Beside it, the CycloneDX list of every package in it, and their licences.
+ * Bundles `dist` for the image: `npm run bundle [-- [--tools] FOLDER]`. The proxy alone, or with the tools beside it:
+ * the emulator of the Core, `dev`, and the import of users. One folder without `node_modules`, but for native modules,
+ * that starts in half the time; commands stay chunks of their own, so that `health` does not load the proxy. Beside it,
+ * the CycloneDX list of every package in it, and their licences.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { noticesOf } from './notices.mjs';
 
-const [, , out = 'bundle'] = process.argv;
+const withTools = process.argv.includes('--tools');
+const [out = 'bundle'] = process.argv.slice(2).filter((word) => word !== '--tools');
 /** Native: loaded as they are. Only the emulator asks for them. */
-const native = ['@node-rs/argon2', '@node-rs/bcrypt'];
+const native = withTools ? ['@node-rs/argon2', '@node-rs/bcrypt'] : [];
+const withoutTools = {
+  name: 'without-tools',
+  resolveId: (source, importer) =>
+    importer === resolve('dist/cli/program.js') && source === './tools.js' ? resolve('dist/cli/no-tools.js') : null,
+};
 
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
 const { name, version, license } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 rmSync(out, { recursive: true, force: true });
-const build = await rolldown({ input: 'dist/main.js', platform: 'node', external: native, logLevel: 'silent' });
+const build = await rolldown({
+  input: 'dist/main.js',
+  platform: 'node',
+  external: native,
+  logLevel: 'silent',
+  plugins: withTools ? [] : [withoutTools],
+});
 // Node keeps the source of what runs: without comments, and in one byte a character, that is 8 MB less. Names stay,
 // some of which are looked at.
 const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true, asciiOnly: true } };
 const { output } = await build.write({ dir: out, format: 'esm', minify });
 await build.close();
+const modules = output.flatMap((chunk) => chunk.moduleIds ?? []);
+const strays = modules.filter((id) => /[\\/]dist[\\/](?:core-emulator|user-import)[\\/]/.test(id));
+if (!withTools && strays.length > 0) throw new Error(`the proxy would carry ${strays.join(', ')}`);
 writeFileSync(`${out}/package.json`, `${JSON.stringify({ name, version, license, type: 'module' })}\n`);
 
-const places = new Set(output.flatMap((chunk) => chunk.moduleIds ?? []).flatMap(placeOf));
+const places = new Set(modules.flatMap(placeOf));
 for (const one of native) {
   const builds = Object.keys(lock[`node_modules/${one}`].optionalDependencies);
   for (const place of [one, ...builds].map((dependency) => `node_modules/${dependency}`)) {
@@ -35,7 +52,7 @@ for (const one of native) {
 }
 const packages = [...places].sort().map(packageAt);
 // The bundler puts a few lines of its own into what it makes.
-const hasRuntime = output.some((chunk) => (chunk.moduleIds ?? []).some((id) => id.includes('rolldown/runtime')));
+const hasRuntime = modules.some((id) => id.includes('rolldown/runtime'));
 cpSync('LICENSE', `${out}/LICENSE`);
 writeFileSync(
   `${out}/THIRD-PARTY-NOTICES`,

@@ -3,11 +3,13 @@ import { parseRecordId } from '../decision/idempotency/scope.js';
 import { versionLine } from '../version.js';
 import { defineCommand, settle } from './definition.js';
 import type { Io } from './io.js';
+import { tools, type LoadCommand } from './tools.js';
 
 interface Entry {
   readonly group: string;
   readonly summary: string;
-  readonly load: () => Promise<(io: Io) => Command>;
+  /** Absent for a tool in an image without tools. */
+  readonly load: LoadCommand | undefined;
 }
 
 const groups = {
@@ -30,7 +32,7 @@ const entries: Readonly<Record<string, Entry>> = {
   dev: {
     group: groups.run,
     summary: 'run everything on loopback, to try it out',
-    load: async () => (await import('./commands/dev/index.js')).createDevCommand,
+    load: tools.dev,
   },
   check: {
     group: groups.policy,
@@ -90,12 +92,12 @@ const entries: Readonly<Record<string, Entry>> = {
   import: {
     group: groups.core,
     summary: 'import existing users into the Core',
-    load: async () => (await import('../user-import/cli/index.js')).createImportCommand,
+    load: tools.import,
   },
   core: {
     group: groups.core,
     summary: 'run the Core emulator alone',
-    load: async () => (await import('../core-emulator/cli/index.js')).createCoreCommand,
+    load: tools.core,
   },
   completion: {
     group: groups.shell,
@@ -104,14 +106,21 @@ const entries: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** Names of the commands, as the help lists them. */
-export const commandNames: readonly string[] = Object.keys(entries);
+/** Names of the commands that are there, as the help lists them. */
+export const commandNames: readonly string[] = Object.keys(entries).filter((name) => entries[name]?.load !== undefined);
 
 /** Runs one command line, without the program's own name. Sets the exit code; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<void> {
   try {
     const words = idsLast(helpLast(argv));
     const [asked = ''] = words;
+    if (asked in entries && !commandNames.includes(asked)) {
+      io.stderr(
+        `error: this is the proxy alone, without ${asked}: docker build --target tools makes an image with it\n`,
+      );
+      io.exit(2);
+      return;
+    }
     const program = await createProgram(asked === 'completion' ? commandNames : [asked], io);
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
@@ -140,6 +149,8 @@ function idsLast(argv: readonly string[]): readonly string[] {
   return [...argv.filter((word) => !isDashedId(word)), '--', ...argv.filter(isDashedId)];
 }
 
+const tryOut = ['try it out: everything on loopback, with commands to type', 'sallyport dev'] as const;
+
 /** The program, with these commands whole and the others by name. */
 export async function createProgram(whole: readonly string[], io: Io): Promise<Command> {
   const program = defineCommand({
@@ -147,7 +158,7 @@ export async function createProgram(whole: readonly string[], io: Io): Promise<C
     about:
       'Auth sidecar in front of one receiving service: verifies service tokens, authorizes each operation and stops replays.',
     examples: [
-      ['try it out: everything on loopback, with commands to type', 'sallyport dev'],
+      ...(tools.dev === undefined ? [] : [tryOut]),
       ['run it with a config of yours', 'sallyport check sallyport.yaml && sallyport serve sallyport.yaml'],
     ],
     exitCodes: {
@@ -164,6 +175,7 @@ export async function createProgram(whole: readonly string[], io: Io): Promise<C
       new Command('help').argument('[command]').summary('say more about a command').helpGroup(groups.shell),
     );
   for (const [name, { group, summary, load }] of Object.entries(entries)) {
+    if (load === undefined) continue;
     const command = whole.includes(name) ? (await load())(io) : new Command(name);
     program.addCommand(command.summary(summary).helpGroup(group));
   }

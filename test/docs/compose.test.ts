@@ -22,7 +22,7 @@ import { blockThatBegins, fencedBlocks } from './fenced-blocks.js';
 
 interface Service {
   readonly command: readonly string[];
-  readonly build?: { readonly context: string };
+  readonly build?: { readonly context: string; readonly target?: string };
   readonly image?: string;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly volumes?: readonly string[];
@@ -67,6 +67,8 @@ t.test(
         .map(([name]) => name),
       ['sallyport', 'core'],
     );
+    t.equal(services['sallyport']?.build?.target, undefined, 'the proxy alone');
+    t.equal(services['core']?.build?.target, 'tools');
     const [base] = parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8')).filter(({ words }) =>
       words.startsWith('NODE_IMAGE='),
     );

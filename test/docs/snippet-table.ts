@@ -101,7 +101,8 @@ export const snippetTable: readonly SnippetRow[] = [
     },
   }),
   ...page('docs/image.md', {
-    'docker build': { commands: { docker } },
+    'docker build --tag': { commands: { docker } },
+    'docker build --target': { commands: { docker } },
     'NODE_OPTIONS=': { test: 'test/image/permission.test.ts' },
     'npm run build': { commands: {} },
   }),

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { commandNames } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
 import { projectFiles, readProjectFile } from '../support/source-files.js';
@@ -17,27 +17,99 @@ interface Bom {
   }[];
 }
 
-const app = join(tempDir(t), 'app');
-const made = spawnSync(process.execPath, ['.release/bundle.mjs', app], { cwd: projectDir, encoding: 'utf8' });
+const dir = tempDir(t);
+const app = join(dir, 'proxy');
+const withTools = join(dir, 'tools');
+const made = [[app], ['--tools', withTools]].map((args) =>
+  spawnSync(process.execPath, ['.release/bundle.mjs', ...args], { cwd: projectDir, encoding: 'utf8' }),
+);
 
-t.test('the bundle stands alone: it serves, from an empty folder, without node_modules but native ones', async (t) => {
-  t.equal(made.status, 0, made.stderr);
-  t.same(readdirSync(join(app, 'node_modules')), ['@node-rs']);
+function runBundled(
+  folder: string,
+  ...argv: readonly string[]
+): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [join(folder, 'main.js'), ...argv], { encoding: 'utf8' });
+}
+
+/** Packages of a bundle, by its SBOM. */
+function packagesIn(folder: string): readonly string[] {
+  const { components } = JSON.parse(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8')) as Bom;
+  return components.map(({ name }) => name);
+}
+
+const toolNames = ['dev', 'import', 'core'];
+
+t.test('the bundle stands alone: it serves, from an empty folder, without node_modules', async (t) => {
+  t.same(
+    made.map(({ status, stderr }) => [status, stderr]),
+    [
+      [0, ''],
+      [0, ''],
+    ],
+  );
+  t.notOk(existsSync(join(app, 'node_modules')));
   const world = await startWorld(t, { main: join(app, 'main.js') });
   t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
-  for (const command of commandNames) {
-    t.equal(
-      spawnSync(process.execPath, [join(app, 'main.js'), command, '--help'], { encoding: 'utf8' }).status,
-      0,
-      command,
-    );
+  for (const command of commandNames.filter((name) => !toolNames.includes(name))) {
+    t.equal(runBundled(app, command, '--help').status, 0, command);
   }
 });
 
+t.test('the bundle of the proxy carries neither the emulator of the Core nor the import, and says so', async (t) => {
+  for (const argv of [
+    ...toolNames.map((name) => [name]),
+    ['help', 'core'],
+    ['import', '--help'],
+    ['core', '--port', '0'],
+  ]) {
+    const { status, stdout, stderr } = runBundled(app, ...argv);
+    const [name = ''] = argv.filter((word) => toolNames.includes(word));
+    t.equal(status, 2, argv.join(' '));
+    t.equal(stdout, '');
+    t.equal(
+      stderr,
+      `error: this is the proxy alone, without ${name}: docker build --target tools makes an image with it\n`,
+    );
+  }
+  const help = runBundled(app, '--help').stdout;
+  for (const name of toolNames) {
+    t.notMatch(help, new RegExp(`^ +(?:sallyport )?${name}\\b`, 'm'), `help does not offer ${name}`);
+  }
+  t.match(help, /^ {2}mint +mint a service token/m, 'and still has what the proxy comes with');
+  t.match(runBundled(app, 'coree').stderr, /^error: unknown command 'coree'\n/);
+  const offered = runBundled(app, 'completion', 'bash').stdout;
+  t.match(offered, "'sallyport') words='serve check schema explain test diff doctor");
+  t.notMatch(offered, /sallyport (?:core|dev|import)\b/, 'nor does completion');
+  // The SDK of sessions brings the metadata of phone numbers, too.
+  t.same(
+    packagesIn(withTools).filter((name) => !packagesIn(app).includes(name) && !name.includes('-linux-')),
+    ['@node-rs/argon2', '@node-rs/bcrypt', 'csv-parse'],
+  );
+  // Names stay in a bundle.
+  const code = (folder: string): string =>
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.js'))
+      .map((file) => readFileSync(join(folder, file), 'utf8'))
+      .join('\n');
+  for (const name of ['startCoreEmulator', 'startDemoReceiver', 'importFile']) {
+    t.equal(code(app).includes(name), false, `${name} is not in the proxy`);
+    t.equal(code(withTools).includes(name), true, `${name} is among the tools`);
+  }
+});
+
+t.test('the bundle with tools has all commands, and the native modules that they load', async (t) => {
+  t.same(readdirSync(join(withTools, 'node_modules')), ['@node-rs']);
+  for (const command of commandNames) t.equal(runBundled(withTools, command, '--help').status, 0, command);
+});
+
 t.test('the whole licences of all that is in it are beside it', async (t) => {
-  t.equal(readFileSync(join(app, 'LICENSE'), 'utf8'), readFileSync(join(projectDir, 'LICENSE'), 'utf8'));
-  const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')) as Bom;
-  const sections = readFileSync(join(app, 'THIRD-PARTY-NOTICES'), 'utf8')
+  for (const folder of [app, withTools]) checkLicences(t, folder);
+});
+
+function checkLicences(t: Test, folder: string): void {
+  t.equal(readFileSync(join(folder, 'LICENSE'), 'utf8'), readFileSync(join(projectDir, 'LICENSE'), 'utf8'));
+  const { components } = JSON.parse(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8')) as Bom;
+  const sections = readFileSync(join(folder, 'THIRD-PARTY-NOTICES'), 'utf8')
     .split(`${'='.repeat(80)}\n`)
     .slice(1);
   t.equal(sections.length, components.length + 1, 'and the bundler’s own, of which a few lines go in');
@@ -55,7 +127,7 @@ t.test('the whole licences of all that is in it are beside it', async (t) => {
     'Ethan Arrowood',
     'with what a package took from others',
   );
-});
+}
 
 t.test('a package without the text of its licence stops the bundle', async (t) => {
   const dir = tempDir(t);
@@ -89,7 +161,7 @@ t.test('a package without the text of its licence stops the bundle', async (t) =
 });
 
 t.test('the SBOM names every dependency by version, as the lock file has it', async (t) => {
-  const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')) as Bom;
+  const { components } = JSON.parse(readFileSync(join(withTools, 'sbom.cdx.json'), 'utf8')) as Bom;
   const { dependencies } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as {
     dependencies: Readonly<Record<string, string>>;
   };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { projectDir } from '../support/project-dir.js';
-import { argumentsOf, expand, parseDockerfile, stagesOf } from './dockerfile.js';
+import { argumentsOf, expand, parseDockerfile, stageChain, stagesOf, type Instruction } from './dockerfile.js';
 
 function read(path: string): string {
   return readFileSync(join(projectDir, path), 'utf8');
@@ -11,7 +11,8 @@ function read(path: string): string {
 
 const instructions = parseDockerfile(read('Dockerfile'));
 const stages = stagesOf(instructions);
-const final = stages.at(-1) ?? [];
+const final = stageChain(instructions);
+const tools = stageChain(instructions, 'tools');
 
 function wordsOf(name: string, of = instructions): readonly string[] {
   return of.filter((instruction) => instruction.name === name).map(({ words }) => words);
@@ -27,8 +28,8 @@ const manifest = JSON.parse(read('package.json')) as {
 };
 
 /** The labels, with what the arguments stand for. */
-function labels(given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const [words = ''] = wordsOf('LABEL', final);
+function labels(given: Readonly<Record<string, string>> = {}, of = final): Readonly<Record<string, string>> {
+  const words = wordsOf('LABEL', of).join(' ');
   const values = argumentsOf(instructions, given);
   const pairs = [...words.matchAll(/org\.opencontainers\.image\.([a-z.]+)="([^"]*)"/g)];
   return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, expand(value, values)]));
@@ -38,11 +39,12 @@ t.test('docker build . needs no argument: the base is a tag, and a digest pins i
   for (const words of wordsOf('ARG', stages[0])) t.match(words, /=/, `${words} has a default`);
   const bases = (given = {}): readonly string[] =>
     wordsOf('FROM').map((words) => expand(words, argumentsOf(instructions, given)));
-  t.same(bases(), ['node:24-bookworm-slim AS build', 'scratch']);
+  const others = ['build AS build-tools', 'scratch AS settings', 'settings AS tools', 'settings AS proxy'];
+  t.same(bases(), ['node:24-bookworm-slim AS build', ...others]);
   const NODE_DIGEST = `sha256:${'a'.repeat(64)}`;
-  t.same(bases({ NODE_DIGEST }), [`node:24-bookworm-slim@${NODE_DIGEST} AS build`, 'scratch']);
+  t.same(bases({ NODE_DIGEST }), [`node:24-bookworm-slim@${NODE_DIGEST} AS build`, ...others]);
   const NODE_IMAGE = 'mirror.example.com/node:24-bookworm-slim';
-  t.same(bases({ NODE_IMAGE, NODE_DIGEST }), [`${NODE_IMAGE}@${NODE_DIGEST} AS build`, 'scratch']);
+  t.same(bases({ NODE_IMAGE, NODE_DIGEST }), [`${NODE_IMAGE}@${NODE_DIGEST} AS build`, ...others]);
   t.match(
     labels(),
     { 'base.name': 'node:24-bookworm-slim', 'base.digest': '' },
@@ -84,12 +86,11 @@ t.test('the commit of the label is the one in the program, and licences of all t
     'the same argument, without which the stage would not have it',
   );
   // The bundle brings those of Sallyport and its packages; image.long.test.ts runs all of it.
-  const places = [
-    '/../LICENSE" /image/usr/local/LICENSE',
-    '/usr/share/common-licenses /image',
-    '/usr/share/doc/{}/copyright /image',
-  ];
-  for (const place of places) t.match(runs, place);
+  for (const place of ['/../LICENSE" /image/usr/local/LICENSE', '/usr/share/common-licenses /image']) {
+    t.match(runs, place);
+  }
+  t.match(runs, 'sh .release/libraries.sh /image /image/usr/local/bin/node');
+  t.match(read('.release/libraries.sh'), 'cp --parents -L /usr/share/doc/{}/copyright "$root"');
 });
 
 t.test('the compiled code that is kept is that of serve and health, which help does not load', async (t) => {
@@ -145,6 +146,28 @@ t.test('the image: numeric user that is not root, exec form, health check by the
   t.same(wordsOf('RUN', final), [], 'the last stage has no shell to run anything');
   t.same(wordsOf('VOLUME', final), [], 'nothing is written');
 });
+
+t.test(
+  'without --target it is the proxy alone; the tools are asked for by name, and run in the same way',
+  async (t) => {
+    t.match(wordsOf('FROM').at(-1), / AS proxy$/, 'the last stage');
+    const filesOf = (of: readonly Instruction[]): readonly string[] => wordsOf('COPY', of);
+    t.same(filesOf(final), ['--from=build /image /', '--from=build /app /app']);
+    t.same(filesOf(tools), ['--from=build-tools /image /', '--from=build-tools /app /app']);
+    t.notMatch(wordsOf('RUN', stageChain(instructions, 'build')).join(), '--tools');
+    t.match(wordsOf('RUN', stageChain(instructions, 'build-tools')).join(), 'npm run bundle -- --tools');
+    for (const name of ['USER', 'ENTRYPOINT', 'CMD', 'HEALTHCHECK', 'ENV', 'STOPSIGNAL']) {
+      t.same(wordsOf(name, tools), wordsOf(name, final), name);
+    }
+    t.same(wordsOf('RUN', tools), []);
+    t.match(labels({ REVISION: 'abc' }, tools), {
+      title: 'sallyport-tools',
+      revision: 'abc',
+      version: manifest.version,
+    });
+    t.match(labels({}, tools)['description'], 'not for production traffic');
+  },
+);
 
 t.test('no secret goes in', async (t) => {
   for (const words of [...wordsOf('ARG'), ...wordsOf('ENV'), ...wordsOf('LABEL')]) {

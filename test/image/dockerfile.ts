@@ -56,3 +56,14 @@ export function stagesOf(instructions: readonly Instruction[]): readonly (readon
   }
   return stages;
 }
+
+/** Instructions of a stage by its name, after those of the stages that it is made from; the last stage without one. */
+export function stageChain(instructions: readonly Instruction[], name?: string): readonly Instruction[] {
+  const stages = stagesOf(instructions).slice(1);
+  const stage =
+    name === undefined ? stages.at(-1) : stages.find(([from]) => from?.words.endsWith(` AS ${name}`) === true);
+  const [from, ...own] = stage ?? [];
+  if (from === undefined) return [];
+  const [base] = from.words.split(' ');
+  return [...stageChain(instructions, base), from, ...own];
+}

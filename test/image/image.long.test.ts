@@ -6,7 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import '../support/linux.js';
@@ -19,7 +19,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/world.js';
-import { argumentsOf, parseDockerfile, stagesOf } from './dockerfile.js';
+import { argumentsOf, parseDockerfile, stageChain, stagesOf } from './dockerfile.js';
 
 const root = tempDir(t);
 /** A container's paths, in our root. */
@@ -28,31 +28,33 @@ const inRoot = (text: string): string =>
 const instructions = parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8'));
 const stages = stagesOf(instructions);
 const revision = '0123456789abcdef0123456789abcdef01234567';
-const final = stages.at(-1) ?? [];
+const final = stageChain(instructions);
 
 function word(name: string): string {
   return final.find((instruction) => instruction.name === name)?.words ?? '';
 }
 
-const image = join(root, 'image');
+/** The files of the two images. */
+const image = join(root, 'proxy');
+const toolsImage = join(root, 'tools');
 const entry = JSON.parse(word('ENTRYPOINT')) as string[];
 // Without root there is no chroot: then the same files are run where they are.
 const isRoot = process.getuid?.() === 0;
-const at = (argv: readonly string[]): readonly string[] =>
+const at = (files: string, argv: readonly string[]): readonly string[] =>
   isRoot
-    ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
-    : argv.map((one) => (one.startsWith('/') ? join(image, one) : one));
+    ? ['chroot', `--userspec=${word('USER')}`, files, ...argv]
+    : argv.map((one) => (one.startsWith('/') ? join(files, one) : one));
 // `-i`: what coverage gives to each child of a test names files that are not in the image.
-const inImage = (argv: readonly string[]): readonly string[] => [
+const inImage = (argv: readonly string[], files = image): readonly string[] => [
   '-i',
   'NODE_COMPILE_CACHE=/app/cache',
   `PATH=${process.env['PATH'] ?? ''}`,
-  ...at(argv),
+  ...at(files, argv),
 ];
 
 t.setTimeout(580_000);
 
-t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 500_000 }, async (t) => {
+t.test('the build stages run, and leave node, its libraries and the bundle', { timeout: 500_000 }, async (t) => {
   const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], {
     encoding: 'utf8',
     cwd: root,
@@ -68,30 +70,42 @@ t.test('the build stage runs, and leaves node, its libraries and the bundle', { 
     PATH: `${join(local, 'bin')}:${process.env['PATH'] ?? ''}`,
   };
   let dir = root;
-  for (const { name, words } of stages.find((stage) => stage[0]?.words.endsWith('AS build')) ?? []) {
-    if (name === 'WORKDIR') mkdirSync((dir = inRoot(words)), { recursive: true });
-    if (name === 'COPY') {
-      const paths = words.split(/\s+/);
-      const to = paths.pop() ?? '';
-      for (const path of paths) {
-        cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), {
-          recursive: true,
-        });
+  const runStage = (stage: string, files: string): void => {
+    for (const { name, words } of stages.find(([from]) => from?.words.endsWith(` AS ${stage}`)) ?? []) {
+      if (name === 'WORKDIR') mkdirSync((dir = inRoot(words)), { recursive: true });
+      if (name === 'COPY') {
+        const paths = words.split(/\s+/);
+        const to = paths.pop() ?? '';
+        for (const path of paths) {
+          cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), {
+            recursive: true,
+          });
+        }
       }
+      if (name !== 'RUN') continue;
+      const { status, stdout, stderr } = spawnSync(sh, ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
+      t.equal(status, 0, `${words.slice(0, 60)}: ${status === 0 ? '' : stdout + stderr}`);
     }
-    if (name !== 'RUN') continue;
-    const { status, stdout, stderr } = spawnSync(sh, ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
-    t.equal(status, 0, `${words.slice(0, 60)}: ${status === 0 ? '' : stdout + stderr}`);
+    cpSync(join(root, 'image'), files, { recursive: true, verbatimSymlinks: true });
+    cpSync(join(root, 'app'), join(files, 'app'), { recursive: true });
+  };
+  runStage('build', image);
+  runStage('build-tools', toolsImage);
+  for (const files of [image, toolsImage]) {
+    t.same(readdirSync(join(files, 'usr/local/bin')), ['node'], 'no other program, no shell');
   }
-  cpSync(join(root, 'app'), join(image, 'app'), { recursive: true });
-  t.same(readdirSync(join(image, 'usr/local/bin')), ['node'], 'no other program, no shell');
   t.ok(existsSync(join(image, 'app/cache')), 'compiled code is kept');
-  t.same(readdirSync(join(image, 'app/node_modules')), ['@node-rs']);
-  const said = spawnSync(join(local, 'bin/node'), [join(image, 'app/main.js'), '--version'], { encoding: 'utf8' });
-  t.match(said.stdout, revision, 'the commit that was given is the one it says');
+  t.notOk(existsSync(join(image, 'app/node_modules')), 'the proxy has no native module');
+  t.same(readdirSync(join(toolsImage, 'app/node_modules')), ['@node-rs']);
+  const asked = spawnSync(join(local, 'bin/node'), [join(image, 'app/main.js'), '--version'], { encoding: 'utf8' });
+  t.match(asked.stdout, revision, 'the commit that was given is the one it says');
 });
 
-t.test('licences of all that is in the image are in it', async (t) => {
+t.test('licences of all that is in an image are in it', async (t) => {
+  for (const files of [image, toolsImage]) checkLicences(t, files);
+});
+
+function checkLicences(t: Test, image: string): void {
   t.match(readFileSync(join(image, 'app/LICENSE'), 'utf8'), /Apache License\s+Version 2\.0/);
   t.match(readFileSync(join(image, 'app/THIRD-PARTY-NOTICES'), 'utf8'), /^fastify \d/m);
   t.match(readFileSync(join(image, 'usr/local/LICENSE'), 'utf8'), 'Node.js is licensed');
@@ -104,7 +118,7 @@ t.test('licences of all that is in the image are in it', async (t) => {
     );
     for (const [path] of named) t.ok(existsSync(join(image, path)), path);
   }
-});
+}
 
 t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', { timeout: 100_000 }, async (t) => {
   const receiver = await startReceiver(t);
@@ -149,17 +163,30 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   t.same(files(), before, 'nothing is written: the root may be read-only');
 });
 
-t.test('the emulator of the Core runs in it, with its native modules', { timeout: 100_000 }, async (t) => {
-  const port = await freePort();
-  const core = spawn(env, inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), {
-    stdio: 'ignore',
-  });
-  const ended = once(core, 'close') as Promise<[number | null]>;
-  t.teardown(() => core.kill('SIGKILL'));
-  const answers = async (): Promise<boolean> =>
-    (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
-  await until('an answer, or the end', async () => core.exitCode !== null || (await answers()), 60_000);
-  t.equal(core.exitCode, null, 'every library is there that a native module asks for');
-  core.kill('SIGTERM');
-  t.equal((await ended)[0], 0);
+t.test('the image of the proxy has no tools, and says where they are', async (t) => {
+  for (const files of [image, toolsImage]) chmodSync(files, 0o755);
+  for (const command of ['core', 'dev', 'import']) {
+    const { status, stderr } = spawnSync(env, inImage([...entry, command]), { encoding: 'utf8' });
+    t.equal(status, 2, command);
+    t.match(stderr, /^error: .*docker build --target tools.*\n$/, command);
+  }
 });
+
+t.test(
+  'the emulator of the Core runs in the image of the tools, with its native modules',
+  { timeout: 100_000 },
+  async (t) => {
+    const port = await freePort();
+    const core = spawn(env, inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)], toolsImage), {
+      stdio: 'ignore',
+    });
+    const ended = once(core, 'close') as Promise<[number | null]>;
+    t.teardown(() => core.kill('SIGKILL'));
+    const answers = async (): Promise<boolean> =>
+      (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
+    await until('an answer, or the end', async () => core.exitCode !== null || (await answers()), 60_000);
+    t.equal(core.exitCode, null, 'every library is there that a native module asks for');
+    core.kill('SIGTERM');
+    t.equal((await ended)[0], 0);
+  },
+);
