@@ -16,7 +16,7 @@ import {
   reservationFields,
   secondPathFields,
   type JudgedField,
-} from './known-fields.js';
+} from './header-names.js';
 import { remembered, type MemoryLimits } from '../../lib/memo.js';
 import { strippedKind, type StrippedKind } from './stripped-headers.js';
 

@@ -6,7 +6,7 @@ import type { FieldRules } from './header-rules.js';
 import { combine, isFieldValue, listElements } from './header-values.js';
 import { readFraming, type Framing } from './framing.js';
 import { isHost } from './host.js';
-import type { JudgedField } from './known-fields.js';
+import type { JudgedField } from './header-names.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { addStripped, nothingStripped, type StrippedFields } from './stripped-headers.js';

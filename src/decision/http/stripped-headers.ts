@@ -10,7 +10,7 @@ import {
   principalPrefixes,
   reservationFields,
   type JudgedField,
-} from './known-fields.js';
+} from './header-names.js';
 
 /**
  * - `identity`: would tell the receiver who the caller is, or what becomes of its reservation. Only Sallyport says so
