@@ -19,7 +19,7 @@ export interface Import {
 
 /** A TypeScript file, parsed. */
 export interface SourceFile {
-  /** From the project's folder, `src/decision/token/claims.ts`. */
+  /** From the project's folder, `src/decision/token/service-token.ts`. */
   readonly path: string;
   readonly text: string;
   readonly imports: readonly Import[];

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { ConfigParts } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import { duration, filePath, flag, line, map, text } from './scalars.js';
-import { lookAlikeKey } from '../../decision/http/field-name.js';
+import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayNameIdentity } from '../../decision/http/header-rules.js';
 
 const headersSchema = map({

@@ -5,7 +5,7 @@
 import type { ConfigParts } from '../load/parse-sections.js';
 import { isSecretVariable, nameOf, type Report } from '../load/report.js';
 import type { Path, SourceNode } from '../load/source-tree.js';
-import { readMethod } from '../../decision/http/method.js';
+import { readMethod } from '../../decision/http/request-head.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import { nearestName } from '../../lib/did-you-mean.js';
 

@@ -7,7 +7,7 @@ import { compileLimits, limitsSchema } from './limits.js';
 import { readRoutePath } from './route-path.js';
 import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './scalars.js';
 import { compileSessionPolicy } from './sessions.js';
-import { readMethod } from '../../decision/http/method.js';
+import { readMethod } from '../../decision/http/request-head.js';
 import type { Approval, Limits, Mode, Route, RoutePath } from '../../decision/route/policy.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */

@@ -5,7 +5,7 @@ import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { duration, filePath, flag, host, integer, list, map, origin, text, word } from './scalars.js';
 import { isWildcard, readUrl } from './addresses.js';
-import { lookAlikeKey } from '../../decision/http/field-name.js';
+import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
 import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
 import { isLoopback } from '../../lib/ip-ranges.js';

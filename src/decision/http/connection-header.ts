@@ -1,5 +1,5 @@
 import { denial, type Denial } from '../denial.js';
-import { isFieldName } from './field-name.js';
+import { isFieldName } from './header-names.js';
 import type { RequestFieldKind } from './header-rules.js';
 import { listElements } from './header-values.js';
 import { accept, refuse, type Result } from '../../lib/result.js';

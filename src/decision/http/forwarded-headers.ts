@@ -1,5 +1,5 @@
 import { trimBlanks } from '../../lib/text.js';
-import { isHost } from './host.js';
+import { isHost } from './header-values.js';
 import type { RequestFields } from './request-headers.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 

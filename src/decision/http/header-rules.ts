@@ -1,5 +1,6 @@
-import { isFieldName, lookAlikeKey } from './field-name.js';
 import {
+  isFieldName,
+  lookAlikeKey,
   certificateFields,
   certificatePrefixes,
   consultedFields,

@@ -1,4 +1,5 @@
 import { trimBlanks } from '../../lib/text.js';
+import { isIPv6 } from 'node:net';
 
 /** RFC 9110 §5.5: no controls but the tab, and nothing that is no byte. */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -24,4 +25,27 @@ export function listElements(value: string): readonly string[] {
     if (element !== '') elements.push(element);
   }
   return elements;
+}
+
+/**
+ * `uri-host [ ":" port ]`. RFC 3986 §3.2.2 lets a name also hold escapes and sub-delimiters: no host has them, and in a
+ * comma, semicolon or quote some reader of X-Forwarded-Host sees the end of the value.
+ */
+const hostAndPort = /^(?:[A-Za-z0-9._~-]+|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?$/;
+
+/** What almost every Host is: looking for this first takes half of the time. */
+const nameAndUsualPort = /^[A-Za-z0-9._~-]+(?::[0-9]{1,4})?$/;
+
+const largestPort = 65_535;
+
+/**
+ * Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is
+ * none.
+ */
+export function isHost(text: string): boolean {
+  if (nameAndUsualPort.test(text)) return true;
+  const match = hostAndPort.exec(text);
+  if (match === null) return false;
+  const [, address, port] = match;
+  return (address === undefined || isIPv6(address)) && (port === undefined || Number(port) <= largestPort);
 }

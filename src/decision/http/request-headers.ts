@@ -1,11 +1,10 @@
-import { readBearer, tokenIn, type RememberedTokens } from '../token/bearer.js';
+import { readBearer, tokenIn, type RememberedTokens } from '../token/credential.js';
 import { readConnection, withoutFields } from './connection-header.js';
-import { readCorrelation, type Correlation } from './correlation.js';
+import { readCorrelation, type Correlation } from './trace-context.js';
 import { denial, type Denial } from '../denial.js';
 import type { FieldRules } from './header-rules.js';
-import { combine, isFieldValue, listElements } from './header-values.js';
+import { combine, isFieldValue, listElements, isHost } from './header-values.js';
 import { readFraming, type Framing } from './framing.js';
-import { isHost } from './host.js';
 import type { JudgedField } from './header-names.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';

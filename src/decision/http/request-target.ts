@@ -1,5 +1,4 @@
 import { denial, type Denial } from '../denial.js';
-import { readPathSegment } from './path-segment.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** An unambiguous request target: every router reads the same path from it. */
@@ -102,4 +101,115 @@ function byteKinds(): Uint8Array {
   mark('/', slash);
   mark('%;', needsReading);
   return kinds;
+}
+
+/** A path segment that holds escapes or parameters, read. */
+export interface PathSegment {
+  /** Decoded once, but for encoded slashes, which stay as they came. */
+  readonly text: string;
+  /** Whether it holds `%2F`. */
+  readonly encodedSlash: boolean;
+  /** Whether it holds `;`. */
+  readonly parameters: boolean;
+}
+
+const percentCode = 0x25;
+const notCharacter = -1;
+
+/** The length of `%` and two digits. */
+const escapeLength = 3;
+
+/**
+ * ASCII characters that may be escaped. The rest is refused: controls forge log lines; unreserved ones have a plain
+ * spelling, so that an escape only hides them; `\ ; ? #` end or split a path in readers that decode before they split.
+ */
+const escapable: ReadonlySet<number> = new Set(Buffer.from(' "%<>[]^`{|}!$&\'()*+,=:@'));
+
+/** C1 controls begin after DEL and end before the no-break space. */
+const firstPrintableBeyondAscii = 0xa0;
+
+/** The smallest code point that needs this many bytes in UTF-8: a longer form of a smaller one is overlong. */
+const smallestOfLength: Readonly<Record<number, number>> = { 2: 0x80, 3: 0x800, 4: 0x10000 };
+
+const largestCodePoint = 0x10ffff;
+
+/** What may stand between dots and make them a dot segment to a reader that decodes slashes or drops parameters. */
+const hiddenSeparator = /;|%2f/i;
+
+/**
+ * Reads one segment of RFC 3986 `pchar`, `%` and `;`. Returns `null` where two readers may read it differently: bad
+ * escapes, invalid UTF-8, escapes of what must not or need not be escaped, `%25` before two hex digits (decoded twice
+ * it is another escape), and dot or empty segments that appear when parameters are dropped or slashes decoded.
+ */
+export function readPathSegment(raw: string): PathSegment | null {
+  // `/;x/` is `//` to a reader that drops parameters.
+  if (raw.startsWith(';')) return null;
+  let text = '';
+  let copied = 0;
+  let encodedSlash = false;
+  for (let at = raw.indexOf('%'); at !== -1; at = raw.indexOf('%', at)) {
+    const length = utf8Length(byteOf(raw, at + 1));
+    const codePoint = escapedCharacter(raw, at, length);
+    if (codePoint === slashCode) {
+      encodedSlash = true;
+      at += escapeLength;
+      continue;
+    }
+    if (!mayBeEscaped(codePoint) || (codePoint === percentCode && byteOf(raw, at + escapeLength) !== notCharacter)) {
+      return null;
+    }
+    text += raw.slice(copied, at) + String.fromCodePoint(codePoint);
+    at += length * escapeLength;
+    copied = at;
+  }
+  text += raw.slice(copied);
+  const parameters = text.includes(';');
+  if ((encodedSlash || parameters) && text.split(hiddenSeparator).some(isDots)) return null;
+  return { text, encodedSlash, parameters };
+}
+
+function isDots(text: string): boolean {
+  return text === '.' || text === '..';
+}
+
+function mayBeEscaped(codePoint: number): boolean {
+  return escapable.has(codePoint) || codePoint >= firstPrintableBeyondAscii;
+}
+
+/** Decodes the UTF-8 character (RFC 3629) of so many bytes whose escape begins at `at`, or returns `notCharacter`. */
+function escapedCharacter(text: string, at: number, length: number): number {
+  const lead = byteOf(text, at + 1);
+  if (length === 1) return lead;
+  let codePoint = lead & (0x7f >> length);
+  for (let i = 1; i < length; i++) {
+    const position = at + i * escapeLength;
+    const byte = text.charCodeAt(position) === percentCode ? byteOf(text, position + 1) : notCharacter;
+    if (byte < 0x80 || byte > 0xbf) return notCharacter;
+    codePoint = (codePoint << 6) | (byte & 0x3f);
+  }
+  const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
+  const isOverlong = codePoint < (smallestOfLength[length] ?? Infinity);
+  return isOverlong || isSurrogate || codePoint > largestCodePoint ? notCharacter : codePoint;
+}
+
+/** Bytes of a UTF-8 character by its first one, 1 for what is no byte, or 0 for a byte that begins none. */
+function utf8Length(lead: number): number {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc0) return 0;
+  if (lead < 0xe0) return 2;
+  if (lead < 0xf0) return 3;
+  return lead < 0xf8 ? 4 : 0;
+}
+
+/** The byte that two hex digits at `at` spell, or `notCharacter`. */
+function byteOf(text: string, at: number): number {
+  const high = hexDigit(text.charCodeAt(at));
+  const low = hexDigit(text.charCodeAt(at + 1));
+  return high === notCharacter || low === notCharacter ? notCharacter : high * 16 + low;
+}
+
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : notCharacter;
 }

@@ -1,6 +1,6 @@
 /** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
-import { lookAlikeKey } from './field-name.js';
 import {
+  lookAlikeKey,
   certificateFields,
   certificatePrefixes,
   hopByHopFields,

@@ -1,4 +1,4 @@
-import { isFieldName } from '../http/field-name.js';
+import { isFieldName } from '../http/header-names.js';
 import { isFieldValue } from '../http/header-values.js';
 import type { StoredResponse } from './record.js';
 

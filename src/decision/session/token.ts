@@ -3,7 +3,7 @@ import { denial, type Denial, type Reason } from '../denial.js';
 import { isKeyId } from '../token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
-import { largestClockSkewS } from '../idempotency/token-marker.js';
+import { largestClockSkewS } from '../idempotency/dispatch-check.js';
 import { isVisibleAscii } from '../../lib/text.js';
 
 /** The name of sessions among issuers, in the config, logs and metrics. */

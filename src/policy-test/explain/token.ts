@@ -2,14 +2,20 @@
  * Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its
  * signature.
  */
-import { claimForms, isGrant, sessionClaims } from '../../decision/token/claims.js';
+import {
+  claimForms,
+  isGrant,
+  sessionClaims,
+  serviceHeaderMembers,
+  tokenAlgorithm,
+  tokenType,
+} from '../../decision/token/service-token.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
 import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { readFields } from '../../decision/http/request-headers.js';
-import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../../decision/token/service-token.js';
 import { readSessionFields } from '../../decision/session/headers.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';

@@ -1,15 +1,18 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
 import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
-import type { RememberedTokens } from '../../decision/token/bearer.js';
-import { readCredential, type AcceptedKinds, type Credential } from '../../decision/token/credential.js';
+import {
+  type RememberedTokens,
+  readCredential,
+  type AcceptedKinds,
+  type Credential,
+} from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { upstreamFields } from '../../decision/http/forwarded-headers.js';
 import { identityFields } from '../../decision/http/identity-headers.js';
-import { readMethod } from '../../decision/http/method.js';
+import { readMethod, headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { readFields, type RequestFields } from '../../decision/http/request-headers.js';
-import { headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
@@ -24,8 +27,7 @@ import {
 } from '../../decision/route/shadow-mode.js';
 import { addStripped, nothingStripped, type StrippedFields } from '../../decision/http/stripped-headers.js';
 import { traceIdOf } from '../../decision/http/trace-context.js';
-import { refusedUpgrade } from '../../decision/websocket/handshake.js';
-import { refusedOrigin } from '../../decision/websocket/origin.js';
+import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';

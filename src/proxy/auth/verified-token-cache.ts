@@ -1,5 +1,5 @@
 import { hash, type KeyObject } from 'node:crypto';
-import { usualScheme, type RememberedTokens } from '../../decision/token/bearer.js';
+import { usualScheme, type RememberedTokens } from '../../decision/token/credential.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { TokenLookups } from '../../ports/auth.js';

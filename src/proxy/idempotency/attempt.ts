@@ -1,9 +1,8 @@
 import { denial, type Denial } from '../../decision/denial.js';
-import { gate, leaseMsOf } from '../../decision/idempotency/dispatch-check.js';
+import { gate, leaseMsOf, markerTtlMs } from '../../decision/idempotency/dispatch-check.js';
 import { fingerprintOf } from '../../decision/idempotency/fingerprint.js';
 import type { Complete, Reserve, Reserved } from '../../decision/idempotency/record.js';
 import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
-import { markerTtlMs } from '../../decision/idempotency/token-marker.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreShare } from '../../ports/idempotency.js';
 import { newAttempt } from '../exchange/ids.js';

@@ -1,6 +1,6 @@
 /** A step of the clock of Redis is noticed by the first reservation behind it, before that counts. */
 import t from 'tap';
-import { markerMarginMs } from '../../../src/decision/idempotency/token-marker.js';
+import { markerMarginMs } from '../../../src/decision/idempotency/dispatch-check.js';
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
 import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
 import { keysOf } from '../../../src/adapters/redis/reservation-store.js';

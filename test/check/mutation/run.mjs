@@ -3,7 +3,7 @@
  * FILE…`.
  *
  *   npm run test:mutation                                    src/decision and what reserves
- *   npm run test:mutation -- src/decision/token/claims.ts          these files
+ *   npm run test:mutation -- src/decision/token/service-token.ts          these files
  *   npm run test:mutation -- --fresh                         forgets earlier results
  *   npm run test:mutation -- --nearest FILE…                 asks the nearest test file only, which is quick
  *   npm run test:mutation -- --folder .mutation-2 FILE…      beside another run

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isHost } from '../../../src/decision/http/host.js';
+import { isHost } from '../../../src/decision/http/header-values.js';
 
 const sound = [
   'a',

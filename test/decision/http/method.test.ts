@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readMethod } from '../../../src/decision/http/method.js';
+import { readMethod } from '../../../src/decision/http/request-head.js';
 
 const cases = [
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'M-SEARCH', 'X1', 'QUERY', "!#$%&'*+-.^_`|~09AZ"].map(

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readPathSegment } from '../../../src/decision/http/path-segment.js';
+import { readPathSegment } from '../../../src/decision/http/request-target.js';
 
 /** Segments that are read, and what is read from them. */
 const read: { input: string; text: string; encodedSlash?: boolean; parameters?: boolean }[] = [

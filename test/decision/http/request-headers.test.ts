@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readBearer, type RememberedTokens } from '../../../src/decision/token/bearer.js';
-import type { Reason } from '../../../src/decision/denial.js';
-import { answerOf } from '../../../src/decision/denial.js';
+import { readBearer, type RememberedTokens } from '../../../src/decision/token/credential.js';
+import { type Reason, answerOf } from '../../../src/decision/denial.js';
 import { createFieldRules, type FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
 import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
 import { readVectors } from '../../vectors/corpus.js';

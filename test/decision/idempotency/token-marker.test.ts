@@ -1,5 +1,5 @@
 import t from 'tap';
-import { largestClockSkewS, markerMarginMs, markerTtlMs } from '../../../src/decision/idempotency/token-marker.js';
+import { largestClockSkewS, markerMarginMs, markerTtlMs } from '../../../src/decision/idempotency/dispatch-check.js';
 
 const expiresAtS = 1_800_000_300;
 const lastValidMs = 1_800_000_360_000;

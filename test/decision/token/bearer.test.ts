@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readBearer } from '../../../src/decision/token/bearer.js';
+import { readBearer } from '../../../src/decision/token/credential.js';
 import { maxTokenBytes } from '../../../src/decision/token/compact-jws.js';
 
 const accepted = [

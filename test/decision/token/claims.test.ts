@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { verifyClaims } from '../../../src/decision/token/claims.js';
+import { verifyClaims } from '../../../src/decision/token/service-token.js';
 import type { Reason } from '../../../src/decision/denial.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../../src/lib/strict-json.js';

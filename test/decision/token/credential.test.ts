@@ -1,6 +1,5 @@
 import t from 'tap';
-import { readBearer } from '../../../src/decision/token/bearer.js';
-import { readCredential } from '../../../src/decision/token/credential.js';
+import { readBearer, readCredential } from '../../../src/decision/token/credential.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintSession } from '../../support/sessions.js';
 import { mintToken } from '../../support/tokens.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isRocaModulus } from '../../../src/decision/token/roca.js';
+import { isRocaModulus } from '../../../src/decision/token/jwk.js';
 import { rsaKey } from '../../support/keys.js';
 
 const primes = [

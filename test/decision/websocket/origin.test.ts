@@ -2,7 +2,7 @@ import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
-import { refusedOrigin } from '../../../src/decision/websocket/origin.js';
+import { refusedOrigin } from '../../../src/decision/websocket/handshake.js';
 import { routeOf } from '../route/route-samples.js';
 
 const rules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });

@@ -9,7 +9,7 @@
  * not goes by when somebody looked last: either nobody did for so long, or the clock has stepped just now, and the one
  * cannot be told from the other.
  */
-import { markerMarginMs } from '../../../decision/idempotency/token-marker.js';
+import { markerMarginMs } from '../../../decision/idempotency/dispatch-check.js';
 import { numberOf, textOf, UnexpectedReply } from './replies.js';
 import type { Script } from './reservation.js';
 

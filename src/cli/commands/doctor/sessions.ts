@@ -1,7 +1,7 @@
 import { loadSessions } from '../../../app/sessions.js';
 import type { SessionSettings } from '../../../config/types.js';
 import type { KeyIdRules } from '../../../decision/route/policy.js';
-import { largestClockSkewS } from '../../../decision/idempotency/token-marker.js';
+import { largestClockSkewS } from '../../../decision/idempotency/dispatch-check.js';
 import { ok, problem, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
 
