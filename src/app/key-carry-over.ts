@@ -1,4 +1,4 @@
-import { usableUntilMs, type HeldKeys } from '../adapters/jwks/held-keys.js';
+import { usableUntilMs, type HeldKeys } from '../adapters/jwks/key-set.js';
 import type { KeySourceSettings } from '../config/types.js';
 import type { Clock } from '../ports/system.js';
 

@@ -39,7 +39,7 @@ const exceptions: readonly Exception[] = [
     reason: 'a match begins at `//` and ends before the next `/`',
   },
   {
-    file: 'src/adapters/redis/topology/redirection.ts',
+    file: 'src/adapters/redis/topology/discovery.ts',
     begins: '/^\\S+ \\d+ ',
     reason: 'a line of Redis, whose parts are parted by spaces',
   },

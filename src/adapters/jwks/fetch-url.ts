@@ -1,10 +1,9 @@
 import { Agent, type Dispatcher } from 'undici';
 import { readCaBundle } from '../../lib/pem.js';
-import { keepingRules } from '../../decision/http/http-freshness.js';
+import { keepingRules, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
-import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */
 const maxRedirects = 3;
@@ -138,4 +137,21 @@ async function read(response: Dispatcher.ResponseData, limits: LoadLimits): Prom
 function field(headers: Dispatcher.ResponseData['headers'], name: string): string | null {
   const value = headers[name];
   return Array.isArray(value) ? value.join(', ') : (value ?? null);
+}
+
+/** Where the text of a key set comes from. */
+export interface KeyOrigin {
+  /** Gets it anew, or says in words why not. Stops when the signal says so; never rejects. */
+  readonly load: (limits: LoadLimits, signal: AbortSignal) => Promise<Result<LoadedKeySet, string>>;
+  readonly close: () => void;
+}
+
+export interface LoadLimits {
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+}
+
+/** The text of a key set, and for how long it may be kept. */
+export interface LoadedKeySet extends KeepingRules {
+  readonly bytes: Uint8Array;
 }

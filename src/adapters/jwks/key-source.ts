@@ -1,5 +1,5 @@
 import type { KeySourceSettings } from '../../config/types.js';
-import { lifetimeMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import { lifetimeMs, longestKeyWaitMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Clock, Files, Log, Timers } from '../../ports/system.js';
@@ -14,12 +14,12 @@ import {
   usableUntilMs,
   withdrawnFrom,
   type HeldKeys,
-} from './held-keys.js';
-import type { KeyOrigin } from './key-origin.js';
-import { startLoad, type KeyLoad, type LoadedKeys } from './load.js';
-import { refreshDelayMs, retryDelayMs } from './schedule.js';
-import { createUrlOrigin } from './fetch-url.js';
+  readKeySet,
+  type KeySet,
+} from './key-set.js';
+import { type KeyOrigin, createUrlOrigin, type LoadLimits } from './fetch-url.js';
 import { createWaitingRoom, type Waiter } from './waiting-room.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 export interface KeySourceDeps {
   readonly clock: Clock;
@@ -363,4 +363,80 @@ function createOrigin({ source, caFile }: KeySourceSettings, files: Files, onCha
   return source.kind === 'url'
     ? createUrlOrigin(source.url, caFile, files)
     : createFileOrigin(source.path, files, onChange);
+}
+
+/** A key set that may replace the one in hand. */
+export interface LoadedKeys extends KeySet, KeepingRules {}
+
+/** An attempt under way. */
+export interface KeyLoad {
+  /** Settles within the time limit, whatever the origin does; never rejects. */
+  readonly result: Promise<Result<LoadedKeys, string>>;
+  readonly callOff: () => void;
+}
+
+/** Gets and checks a key set. What is none is refused; one without a key that can be used is not. */
+export function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
+  const controller = new AbortController();
+  let stop = (why: string): void => {
+    controller.abort(why);
+  };
+  const result = new Promise<Result<LoadedKeys, string>>((resolve) => {
+    const callOffDeadline = timers.after(limits.timeoutMs, () => {
+      stop(`no complete answer within ${String(limits.timeoutMs)} ms`);
+    });
+    const end = (outcome: Result<LoadedKeys, string>): void => {
+      callOffDeadline();
+      resolve(outcome);
+    };
+    stop = (why) => {
+      controller.abort();
+      end(refuse(why));
+    };
+    load(origin, limits, controller.signal).then(end, (error: unknown) => {
+      // What a source sends must not end the process, even where it meets a mistake of ours.
+      end(refuse(`unexpected ${error instanceof Error ? error.name : 'error'}`));
+    });
+  });
+  return {
+    result,
+    callOff: () => {
+      stop('the attempt was called off');
+    },
+  };
+}
+
+async function load(origin: KeyOrigin, limits: LoadLimits, signal: AbortSignal): Promise<Result<LoadedKeys, string>> {
+  const loaded = await origin.load(limits, signal);
+  if (!loaded.ok) return loaded;
+  const { bytes, freshnessMs, mustRevalidate } = loaded.value;
+  const set = await readKeySet(bytes);
+  if (!set.ok) return set;
+  const { keys, skipped } = set.value;
+  return accept({ keys, skipped, freshnessMs, mustRevalidate });
+}
+
+/** Share of their lifetime after which keys are fetched anew: ahead of expiry, so that no request meets stale keys. */
+const earliestShare = 0.8;
+const latestShare = 0.9;
+
+/** First and longest wait after an attempt that failed. */
+const firstRetryMs = 1_000;
+const lastRetryMs = 30_000;
+
+/**
+ * Milliseconds from a fetch that succeeded to the next. `random` is from 0 up to 1: proxies that started together
+ * spread.
+ */
+export function refreshDelayMs(lifetimeMs: number, random: number): number {
+  return lifetimeMs * (earliestShare + (latestShare - earliestShare) * random);
+}
+
+/**
+ * Milliseconds from the n-th failed attempt in a row (1 and up, `Infinity` for the longest) to the next: 1 s to 30 s,
+ * doubling, spread by `random`.
+ */
+export function retryDelayMs(failures: number, random: number): number {
+  const longestMs = Math.min(firstRetryMs * 2 ** failures, lastRetryMs);
+  return Math.max(firstRetryMs, longestMs * (0.5 + 0.5 * random));
 }

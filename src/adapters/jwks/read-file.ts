@@ -1,6 +1,6 @@
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files, FileWatch } from '../../ports/system.js';
-import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
+import type { KeyOrigin, LoadedKeySet, LoadLimits } from './fetch-url.js';
 
 /** A key set in a file, which calls back when the file changes. The watch begins with the first load. */
 export function createFileOrigin(path: string, files: Files, onChange: () => void): KeyOrigin {

@@ -7,11 +7,10 @@ import type { Metrics, CertificateStatus } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
-import { histogramText } from './histogram.js';
+import { histogramText, createRouteSeries, type RouteSeries } from './histogram.js';
 import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
 import { showRevocations } from './revocations.js';
-import { createRouteSeries, type RouteSeries } from './route-series.js';
 
 /** Names that label values may come from: those of the config in force. */
 export interface MetricLabels {

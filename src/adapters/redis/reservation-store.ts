@@ -4,7 +4,6 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import type { ReservationStore, StoreFailure, StoreShare, UnsettledRecords } from '../../ports/idempotency.js';
 import type { SharedRateCounter } from '../../ports/limits.js';
 import type { RevocationStore } from '../../ports/revocations.js';
-import { createOddRecords } from './unexpected-records.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './scripts/replies.js';
 import { createRevocationStore } from './revocation-store.js';
@@ -15,6 +14,7 @@ import type { RedisSettings } from './client/settings.js';
 import { isRecordRefusal } from './scripts/errors.js';
 import { createStoreShare } from './store-share.js';
 import { createUnsettledRecords } from './unsettled-records.js';
+import type { Clock, Log } from '../../ports/system.js';
 
 /** A store in Redis, and what else its connections are used for. */
 export interface RedisStore extends ReservationStore {
@@ -156,4 +156,27 @@ export function markValues({ attempt, fence, fingerprint, route, retentionMs }: 
 
 function flag(value: boolean): string {
   return value ? '1' : '0';
+}
+
+/** Tells of records that are not as Sallyport writes them: damaged, another program's, or of another version. */
+export interface OddRecords {
+  readonly tell: (key: string, reason: string) => void;
+}
+
+/** Longest silence between two lines, milliseconds: a caller that tries again and again fills no log. */
+const quietMs = 10_000;
+
+export function createOddRecords({ clock, log }: { readonly clock: Clock; readonly log: Log }): OddRecords {
+  let quietUntilMs = -Infinity;
+  return {
+    tell: (key, reason) => {
+      const nowMs = clock.monotonic();
+      if (nowMs < quietUntilMs) return;
+      quietUntilMs = nowMs + quietMs;
+      log.error('the store holds something that is not ours to touch: requests that meet it are answered 503', {
+        key,
+        reason,
+      });
+    },
+  };
 }

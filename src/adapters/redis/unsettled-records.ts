@@ -10,8 +10,7 @@ import type {
   UnsettledRecord,
   UnsettledRecords,
 } from '../../ports/idempotency.js';
-import { createConnection } from './client/connection.js';
-import { withDeadline } from './client/deadline.js';
+import { createConnection, withDeadline } from './client/connection.js';
 import { numberOf, readShown, textOf } from './scripts/replies.js';
 import type { Servers } from './topology/primaries.js';
 import type { RedisAddress, RedisSettings } from './client/settings.js';

@@ -3,8 +3,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
-import { createUrlOrigin } from '../../../src/adapters/jwks/fetch-url.js';
-import type { KeyOrigin } from '../../../src/adapters/jwks/key-origin.js';
+import { createUrlOrigin, type KeyOrigin } from '../../../src/adapters/jwks/fetch-url.js';
 import { certificates, type Certificate } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 

@@ -1,8 +1,7 @@
 import { createServer } from 'node:net';
 import t, { type Test } from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
-import type { LoadedKeySet, LoadLimits } from '../../../src/adapters/jwks/key-origin.js';
-import { createUrlOrigin } from '../../../src/adapters/jwks/fetch-url.js';
+import { type LoadedKeySet, type LoadLimits, createUrlOrigin } from '../../../src/adapters/jwks/fetch-url.js';
 import type { Result } from '../../../src/lib/result.js';
 import { startJwksServer, type Behaviour } from '../../support/jwks-server.js';
 import { listen } from '../../support/listening.js';

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { markerMarginMs } from '../../../src/decision/idempotency/dispatch-check.js';
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
+import { slotOf } from '../../../src/adapters/redis/topology/discovery.js';
 import { keysOf } from '../../../src/adapters/redis/reservation-store.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';

@@ -1,7 +1,7 @@
 /** Revocations on a Redis Cluster and behind Sentinels: from one client to another. */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
+import { slotOf } from '../../../src/adapters/redis/topology/discovery.js';
 import type { RedisSettings } from '../../../src/adapters/redis/client/settings.js';
 import type { NewRevocation } from '../../../src/decision/revocation/record.js';
 import { startCluster } from '../../support/redis-cluster.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createOddRecords } from '../../../src/adapters/redis/unexpected-records.js';
+import { createOddRecords } from '../../../src/adapters/redis/reservation-store.js';
 import { manualTime } from '../manual-time.js';
 import { collectingLog } from '../store-world.js';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
+import { slotOf } from '../../../src/adapters/redis/topology/discovery.js';
 import { recordIdOf, type ReservationScope } from '../../../src/decision/idempotency/scope.js';
 import type { UnsettledList, UnsettledQuery } from '../../../src/ports/idempotency.js';
 import type { RedisStore } from '../../../src/adapters/redis/reservation-store.js';

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { authenticate, createQuestioner } from './connection.js';
-import { withDeadline } from './deadline.js';
+import { authenticate, createQuestioner, withDeadline } from './connection.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 

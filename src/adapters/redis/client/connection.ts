@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
-import { readPassword } from './password-file.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
+import { DeadlinePassed } from '../scripts/errors.js';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** Milliseconds to connect, TLS included. */
 export const connectTimeoutMs = 2_000;
@@ -83,4 +84,52 @@ function tlsOf(
 function passwordOf({ passwordFile }: RedisSettings): { readonly password?: string } {
   const password = passwordFile === null ? null : readPassword(passwordFile);
   return password === null ? {} : { password };
+}
+
+/**
+ * Ends by the deadline, with what the work ended with or with `DeadlinePassed`. What comes later is dropped. Timers are
+ * called before what arrived is read: after a turn of the event loop that took long, as in a process that has just
+ * started, the answer may be there unread. So what has arrived by the deadline is read first, and counts.
+ */
+export function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let reading: NodeJS.Immediate | null = null;
+    const timer = setTimeout(() => {
+      reading = setImmediate(() => reject(new DeadlinePassed()));
+    }, deadlineMs);
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      if (reading !== null) clearImmediate(reading);
+    });
+  });
+}
+
+/** Longest password, bytes. */
+const maxPasswordBytes = 4_096;
+
+/**
+ * Reads a password when a connection needs it: secrets rotate, and a connection is made at once. One line end at its
+ * end is not part of it.
+ *
+ * @returns `null` where there is no such file, or it is no regular file or too long: the server will then refuse us,
+ *   which is what the store's state says, and the file may be back at the next attempt.
+ */
+export function readPassword(path: string): string | null {
+  let file: number;
+  try {
+    // Not blocking: a FIFO in its place would hold up everything.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    if (!fstatSync(file).isFile()) return null;
+    const bytes = Buffer.alloc(maxPasswordBytes + 1);
+    const length = readSync(file, bytes);
+    return length > maxPasswordBytes ? null : bytes.toString('utf8', 0, length).replace(/\r?\n$/, '');
+  } catch {
+    return null;
+  } finally {
+    closeSync(file);
+  }
 }

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { connectTimeoutMs, createConnection } from './connection.js';
-import { withDeadline } from './deadline.js';
+import { connectTimeoutMs, createConnection, withDeadline } from './connection.js';
 import { parseInfo, type ServerFacts } from '../topology/server-checks.js';
 import { runScript, type ScriptCall, type ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from './settings.js';

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { authenticate, createQuestioner } from '../client/connection.js';
-import { withDeadline } from '../client/deadline.js';
+import { authenticate, createQuestioner, withDeadline } from '../client/connection.js';
 import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
@@ -186,4 +185,53 @@ function isSame(one: RedisAddress, other: RedisAddress): boolean {
 
 function ignore(): void {
   // What went wrong is told by the question that got no answer.
+}
+
+/** Slots of a Redis Cluster. */
+export const slotCount = 16_384;
+
+/**
+ * The slot of keys with this hash tag: CRC-16/XMODEM modulo 16384 (Redis Cluster specification, "Key distribution
+ * model").
+ */
+export function slotOf(tag: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(tag, 'latin1')) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
+  }
+  return crc % slotCount;
+}
+
+/**
+ * A hash tag whose keys one primary serves, the same for all that know its slots: the first of a list that falls into
+ * one of them.
+ *
+ * @param ranges first and last slot of each; none where there is no Cluster.
+ */
+export function tagOf(ranges: readonly (readonly [number, number])[]): string {
+  const isServed = (slot: number): boolean =>
+    ranges.length === 0 || ranges.some(([first, last]) => first <= slot && slot <= last);
+  let number = 0;
+  while (!isServed(slotOf(`primary-${String(number)}`))) number += 1;
+  return `primary-${String(number)}`;
+}
+
+/** Where a node of a Cluster says that keys are served. */
+export interface Redirection {
+  /** `moved`: from now on. `ask`: this once, while they are handed over. */
+  readonly kind: 'moved' | 'ask';
+  readonly address: RedisAddress;
+}
+
+/** Reads `MOVED 3999 10.0.0.7:6381` and `ASK …`. An empty host is the one that was asked. */
+export function readRedirection(error: unknown, asked: RedisAddress): Redirection | null {
+  const code = replyCode(error);
+  if (!(error instanceof Error) || (code !== 'MOVED' && code !== 'ASK')) return null;
+  const [, host, port] = /^\S+ \d+ (\S*):(\d+)$/.exec(error.message) ?? [];
+  if (host === undefined || port === undefined) return null;
+  return {
+    kind: code === 'ASK' ? 'ask' : 'moved',
+    address: { host: host === '' || host === '?' ? asked.host : host, port: Number(port) },
+  };
 }

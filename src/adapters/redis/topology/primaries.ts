@@ -2,13 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { refuse } from '../../../lib/result.js';
 import type { Clock, Log } from '../../../ports/system.js';
 import type { StoreFailure, StoreState } from '../../../ports/idempotency.js';
-import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
+import {
+  discoverPrimaries,
+  nameOf,
+  type FoundPrimary,
+  slotCount,
+  slotOf,
+  tagOf,
+  readRedirection,
+} from './discovery.js';
 import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './server-checks.js';
 import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './failover-floor.js';
 import { floorLastsMs, floorScript, readSeenState } from '../scripts/failover-floor.js';
-import { slotCount, slotOf, tagOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
-import { readRedirection } from './redirection.js';
 import { readReserveTime, UnexpectedReply } from '../scripts/replies.js';
 import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import t from 'tap';
-import { withDeadline } from '../../../../src/adapters/redis/client/deadline.js';
+import { withDeadline } from '../../../../src/adapters/redis/client/connection.js';
 import { DeadlinePassed } from '../../../../src/adapters/redis/scripts/errors.js';
 import type { Scope } from '../../../support/scope.js';
 

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readPassword } from '../../../../src/adapters/redis/client/password-file.js';
+import { readPassword } from '../../../../src/adapters/redis/client/connection.js';
 import { makeFifo } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { slotOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { slotOf } from '../../../../src/adapters/redis/topology/discovery.js';
 import { startCluster } from '../../../support/redis-cluster.js';
 import { until } from '../../../support/until.js';
 import { acquire, freshScope, reserveOf } from '../../store-world.js';

@@ -1,9 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readClusterSlots } from '../../../../src/adapters/redis/topology/discovery.js';
-import { slotOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
-import { readRedirection } from '../../../../src/adapters/redis/topology/redirection.js';
+import { readClusterSlots, slotOf, readRedirection } from '../../../../src/adapters/redis/topology/discovery.js';
 import { startCluster } from '../../../support/redis-cluster.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { slotCount, slotOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { slotCount, slotOf } from '../../../../src/adapters/redis/topology/discovery.js';
 
 t.test('the slots of the Redis Cluster specification, and of what CLUSTER KEYSLOT says', (t) => {
   t.equal(slotCount, 16_384);

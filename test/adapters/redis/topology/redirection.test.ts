@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readRedirection } from '../../../../src/adapters/redis/topology/redirection.js';
+import { readRedirection } from '../../../../src/adapters/redis/topology/discovery.js';
 
 const asked = { host: 'asked', port: 7_000 };
 

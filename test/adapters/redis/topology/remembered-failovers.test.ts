@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { createRedisStore } from '../../../../src/adapters/redis/reservation-store.js';
-import { slotOf, tagOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { slotOf, tagOf } from '../../../../src/adapters/redis/topology/discovery.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
