@@ -1,7 +1,6 @@
-import { normalizeApiDomain } from '../core-api/api-domain.js';
+import { normalizeApiDomain, readCoreUrl } from '../core-api/core-url.js';
 import { readCaBundle } from '../lib/pem.js';
-import { readCoreUrl } from '../core-api/core-url.js';
-import type { IssuanceRecord } from '../core-api/issuance-record.js';
+import type { IssuanceRecord } from '../core-api/issuance-log.js';
 import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from '../core-api/mint-request.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '../adapters/system/clock.js';
 import { createCoreClient, type CoreClient } from '../core-api/core-client.js';
 import { mintToken } from '../core-api/mint.js';
-import { issuanceRecord } from '../core-api/issuance-record.js';
+import { issuanceRecord } from '../core-api/issuance-log.js';
 import { tokenIdBytes, type MintRequest } from '../core-api/mint-request.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { Clock } from '../ports/system.js';

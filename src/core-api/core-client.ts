@@ -1,11 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
-import type { CoreAddressRules } from './core-address.js';
+import type { CoreAddressRules } from './core-url.js';
 import { networkFailure } from '../lib/errors.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
 import { hide, readableAnswer } from './redact-answer.js';
-import { limitCall } from './call-limits.js';
 import { createPinnedConnector, NotConnected, RefusedAddress, type Lookup } from './pinned-connector.js';
 
 /** How the Core is reached. */
@@ -219,4 +218,35 @@ function failureOf(error: unknown, { isCalledOff, isLate, timeoutMs, hidden }: C
   if (error instanceof NotConnected) return { kind: 'unreachable', reason: networkFailure(cause), mayHaveRun: false };
   if (isLate) return { kind: 'timeout', reason: `no complete answer within ${String(timeoutMs)} ms`, mayHaveRun: true };
   return { kind: 'broken', reason: networkFailure(error), mayHaveRun: true };
+}
+
+/** A signal that ends one call, and what made it end. */
+export interface CallLimits {
+  readonly signal: AbortSignal;
+  readonly isLate: () => boolean;
+  readonly isCalledOff: () => boolean;
+  /** Lets go of the timer and of the callers' signals, which may live much longer than the call. */
+  readonly release: () => void;
+}
+
+/** Bounds a call by a time in milliseconds and by the signals of those who may call it off. */
+export function limitCall(timeoutMs: number, callers: readonly AbortSignal[]): CallLimits {
+  const controller = new AbortController();
+  let isLate = false;
+  const abort = (): void => controller.abort();
+  const timer = setTimeout(() => {
+    isLate = true;
+    abort();
+  }, timeoutMs);
+  for (const caller of callers) caller.addEventListener('abort', abort, { once: true });
+  if (callers.some(({ aborted }) => aborted)) abort();
+  return {
+    signal: controller.signal,
+    isLate: () => isLate,
+    isCalledOff: () => callers.some(({ aborted }) => aborted),
+    release: () => {
+      clearTimeout(timer);
+      for (const caller of callers) caller.removeEventListener('abort', abort);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { lookup as systemLookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
 import { buildConnector } from 'undici';
-import { judgeCoreAddress, type CoreAddressRules } from './core-address.js';
+import { judgeCoreAddress, type CoreAddressRules } from './core-url.js';
 
 /** The address is one that the rules refuse; the message says why and names no more than the address. */
 export class RefusedAddress extends Error {}

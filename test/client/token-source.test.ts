@@ -5,7 +5,7 @@ import {
   type TokenSource,
   type TokenSourceOptions,
 } from '../../src/client/token-source.js';
-import type { IssuanceRecord } from '../../src/core-api/issuance-record.js';
+import type { IssuanceRecord } from '../../src/core-api/issuance-log.js';
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { certificates } from '../support/certificates.js';
 import { startFakeCore, type FakeCore } from '../support/fake-core.js';

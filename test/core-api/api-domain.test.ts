@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import t from 'tap';
-import { normalizeApiDomain } from '../../src/core-api/api-domain.js';
+import { normalizeApiDomain } from '../../src/core-api/core-url.js';
 
 interface SdkDomain {
   readonly getAsStringDangerous: () => string;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { judgeCoreAddress } from '../../src/core-api/core-address.js';
+import { judgeCoreAddress } from '../../src/core-api/core-url.js';
 
 t.test('where a Core may be: this machine, or a private network over TLS, unless the operator says more', async (t) => {
   const cases = [

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { issuanceRecord } from '../../src/core-api/issuance-record.js';
+import { issuanceRecord } from '../../src/core-api/issuance-log.js';
 import type { MintRequest } from '../../src/core-api/mint-request.js';
 import { checkMinted } from '../../src/core-api/mint-response.js';
 import { rsaKey, withKeyId } from '../support/keys.js';

@@ -64,7 +64,7 @@ const exceptions: readonly Exception[] = [
   { file: 'src/config/load/redact.ts', begins: '/\\s(?:pass', reason: operators },
   { file: 'src/config/load/redact.ts', begins: '/\\b(?:bearer', reason: operators },
   { file: 'src/config/load/redact.ts', begins: '/-----BEGIN [A-Z ]+', reason: operators },
-  { file: 'src/core-api/curl/curl-header.ts', begins: '/^[\\t ]+|', reason: operators },
+  { file: 'src/core-api/curl/curl-config.ts', begins: '/^[\\t ]+|', reason: operators },
   { file: 'src/config/sections/route-path.ts', begins: '/^[<[]', reason: operators },
   { file: 'src/config/sections/likely-mistakes.ts', begins: '/\\$\\(', reason: operators },
   { file: 'src/config/sections/redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { normalizeApiDomain } from '../../../core-api/api-domain.js';
+import { normalizeApiDomain } from '../../../core-api/core-url.js';
 import { durationArgument } from '../../arguments.js';
 import { defineCommand, requireOptions } from '../../definition.js';
 import type { Io } from '../../io.js';
