@@ -2,11 +2,15 @@
 import type { Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
-import { assumeSession, assumeToken, noCredential, type ShownCredential } from '../simulate/test-credentials.js';
+import {
+  assumeSession,
+  assumeToken,
+  noCredential,
+  type ShownCredential,
+  claimsHolding,
+} from '../simulate/test-credentials.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
-import { headOf, type PolicyRequest } from '../simulate/request.js';
-import { rule } from '../simulate/decide.js';
-import { claimsHolding } from '../simulate/session-claims.js';
+import { headOf, type PolicyRequest, rule } from '../simulate/decide.js';
 
 /** Callers in words, such as `checkout with orders:read`. */
 export interface TrialResult {

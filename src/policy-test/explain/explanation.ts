@@ -1,15 +1,16 @@
 /** A decision, step by step, in words. */
 import { answerOf, type Denial } from '../../decision/denial.js';
 import { readTarget } from '../../decision/http/request-target.js';
-import type { Explained } from './explained.js';
 import { explainRoute } from './route.js';
 import { explainReason } from './reason.js';
 import { explainRevocation } from './revocation.js';
 import { explainLeftOut, explainPrincipal } from './token.js';
-import { explainPolicy } from './policy.js';
+import { explainPolicy, explainReservation } from './policy.js';
 import { explainFields, fieldsSeen } from './headers.js';
-import { explainReservation } from './reservation.js';
 import { refusingStep, stepNames, type ExplainedStepName } from './steps.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
 export interface ExplainedStep {
@@ -124,4 +125,14 @@ function whyRefused({ reason, missing }: Denial): string {
   const { status, title } = answerOf(reason);
   const which = missing === undefined || missing.length === 0 ? '' : `: ${missing.join(' ')}`;
   return `${status} ${reason}${which} (${title})`;
+}
+
+/** What was decided on. */
+export interface Explained {
+  readonly head: RequestHead;
+  readonly inForce: InForce;
+  readonly nowMs: number;
+  readonly ruling: Ruling;
+  /** What is known of the credential beside the request; sentences. */
+  readonly credentialNotes: readonly string[];
 }

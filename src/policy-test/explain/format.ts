@@ -1,7 +1,6 @@
 import { escapeControls } from '../../lib/text.js';
 import { answerOf } from '../../decision/denial.js';
-import type { Explained } from './explained.js';
-import { explain, type ExplainedStep } from './explanation.js';
+import { type Explained, explain, type ExplainedStep } from './explanation.js';
 
 const marks: Readonly<Record<ExplainedStep['outcome'], string>> = {
   passed: 'ok',
@@ -38,4 +37,44 @@ function stepLines({ step, outcome, says }: ExplainedStep): readonly string[] {
   const start = `  ${step.padEnd(11)} ${marks[outcome].padEnd(7)}`;
   const [first = '', ...rest] = says;
   return [`${start} ${first}`.trimEnd(), ...rest.map((text) => `${' '.repeat(start.length)} ${text}`)];
+}
+
+/** The whole explanation for programs. */
+export function explanationData(explained: Explained): object {
+  const {
+    head,
+    ruling: { decision, status, reason, denial, route, principal, preparation },
+  } = explained;
+  const { steps, headers } = explain(explained);
+  return {
+    request: { method: head.method, path: head.target },
+    decision,
+    status,
+    reason,
+    missing: denial?.missing ?? [],
+    route: route?.name ?? null,
+    mode: route?.mode ?? null,
+    principal:
+      principal === null
+        ? null
+        : {
+            kind: principal.kind,
+            issuer: principal.issuerName,
+            subject: principal.subject,
+            permissions: principal.permissions,
+            token_id: principal.tokenId,
+            key_id: principal.keyId,
+            expires_at: principal.expiresAtS,
+          },
+    reservation:
+      preparation === null
+        ? null
+        : {
+            operation: preparation.rules.operation,
+            record: preparation.recordId,
+            single_use: preparation.rules.singleUse,
+          },
+    headers,
+    steps,
+  };
 }

@@ -1,7 +1,7 @@
 import type { FieldRules } from '../../decision/http/header-rules.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { readFields } from '../../decision/http/request-headers.js';
-import type { Explained } from './explained.js';
+import type { Explained } from './explanation.js';
 import type { Ruling } from '../simulate/decide.js';
 
 /** Values that are nobody's business on a screen. */

@@ -1,6 +1,6 @@
 /** Says of each reason for which a request is refused what was found, and what is accepted. */
 import type { Denial } from '../../decision/denial.js';
-import type { Explained } from './explained.js';
+import type { Explained } from './explanation.js';
 import { explainPolicy } from './policy.js';
 import {
   bodySizeWords,

@@ -5,7 +5,7 @@ import { maxKeyCharacters } from '../../decision/idempotency/key.js';
 import { maxFields, readFields } from '../../decision/http/request-headers.js';
 import { headerBytes } from '../../decision/http/request-head.js';
 import { readTarget } from '../../decision/http/request-target.js';
-import type { Explained } from './explained.js';
+import type { Explained } from './explanation.js';
 import { secretFields } from './headers.js';
 
 /** What callers wrote; longer texts are cut. */

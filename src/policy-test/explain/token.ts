@@ -22,7 +22,7 @@ import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-j
 import type { KeySourceState } from '../../ports/auth.js';
 import type { IssuerInForce } from '../../proxy/auth/active-issuer.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
-import type { Explained } from './explained.js';
+import type { Explained } from './explanation.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';
 
 /** What may be wrong with a token as such, whatever the route asks for. */

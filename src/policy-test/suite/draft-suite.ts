@@ -6,7 +6,7 @@ import type { JsonObject } from '../../lib/strict-json.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
-import { claimsHolding } from '../simulate/session-claims.js';
+import { claimsHolding } from '../simulate/test-credentials.js';
 import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
 import type { PolicyCase } from './suite.js';
 

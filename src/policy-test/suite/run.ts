@@ -8,9 +8,8 @@ import {
 } from '../simulate/test-credentials.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headersReceived } from '../explain/headers.js';
-import type { Explained } from '../explain/explained.js';
-import { headOf } from '../simulate/request.js';
-import { rule } from '../simulate/decide.js';
+import type { Explained } from '../explain/explanation.js';
+import { headOf, rule } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** What became of one case. */

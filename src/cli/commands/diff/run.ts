@@ -1,8 +1,7 @@
 import { loadConfig } from '../../../app/config-source.js';
 import { decideOnly } from '../../../app/policy-in-force.js';
 import type { CompiledConfig } from '../../../config/types.js';
-import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
-import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { diffLines } from '../../../policy-test/diff/format.js';
 import { comparePolicies, isWider } from '../../../policy-test/diff/policy-diff.js';
 import { inputArgument, namedConfig } from '../../config/choose.js';

@@ -1,6 +1,5 @@
 import { decideOnly } from '../../../app/policy-in-force.js';
-import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
-import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { draftSuite } from '../../../policy-test/suite/draft-suite.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
