@@ -4,8 +4,8 @@ import {
   algorithmOf,
   parseHostedScrypt,
   standardAlgorithmOf,
-} from '../../src/core-emulator/password-hash.js';
-import { createPasswords } from '../../src/core-emulator/passwords.js';
+  createPasswords,
+} from '../../src/core-emulator/passwords.js';
 import { argon2Hashes, hashes } from './contract/core-under-test.js';
 import { hostedSample } from './contract/live-core.js';
 

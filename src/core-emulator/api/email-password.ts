@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Call } from '../context.js';
 import { optional, readFields, string } from '../http/body.js';
 import { json, text, type Message } from '../http/messages.js';
-import { algorithmNamed, algorithmOf, standardAlgorithmOf, type HashingAlgorithm } from '../password-hash.js';
+import { algorithmNamed, algorithmOf, standardAlgorithmOf, type HashingAlgorithm } from '../passwords.js';
 import { recipeUserId, userJson } from './user-json.js';
 import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
