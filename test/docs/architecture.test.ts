@@ -1,0 +1,63 @@
+/** docs/architecture.md: every folder of src has its row and its place in the picture, and what is cited is there. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectDir } from '../support/project-dir.js';
+import { readProjectFile } from '../support/source-files.js';
+
+const page = readProjectFile('docs/architecture.md');
+
+function foldersIn(path: string): readonly string[] {
+  return readdirSync(join(projectDir, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}
+
+t.test('every folder of src has a row in the page, a row in CONTRIBUTING.md and a room in the picture', (t) => {
+  const rooms = readProjectFile('docs/rooms.svg');
+  const contributing = readProjectFile('CONTRIBUTING.md');
+  const rowsOf = (text: string): readonly string[] =>
+    [...text.matchAll(/^\| `src\/([a-z-]+)` \|/gm)].map(([, name = '']) => name).sort();
+  const folders = [...foldersIn('src')].sort();
+  t.ok(folders.includes('decision'));
+  t.same(rowsOf(page), folders);
+  t.same(rowsOf(contributing), folders);
+  const drawn = [...rooms.matchAll(/font-weight="600">([a-z-]+)<\/text>/g)].map(([, name = '']) => name).sort();
+  t.same(drawn, folders, 'the rooms that are drawn');
+  t.end();
+});
+
+t.test('the folders of decision and of proxy are drawn, and named in the page', (t) => {
+  const rooms = readProjectFile('docs/rooms.svg');
+  for (const name of [...foldersIn('src/decision'), ...foldersIn('src/proxy'), ...foldersIn('src/adapters')]) {
+    t.match(rooms, new RegExp(`\\b${name}\\b`), `${name} is drawn`);
+  }
+  for (const name of foldersIn('src/decision')) t.match(page, `\`${name}\``, name);
+  t.end();
+});
+
+t.test('every file and folder that the page links is there, and the pictures are ones of its own folder', (t) => {
+  const links = [...page.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
+  t.ok(links.length > 25);
+  for (const path of links) t.ok(existsSync(join(projectDir, 'docs', path)), path);
+  t.ok(['rooms.svg', 'request-way.svg'].every((picture) => links.includes(picture)));
+  t.end();
+});
+
+t.test('a question of the first table is answered by the first file that its row names', (t) => {
+  const answers: readonly { question: RegExp; file: RegExp; holds: RegExp }[] = [
+    { question: /order.*checked/, file: /src\/proxy\/auth\//, holds: /export function authorizeRequest\(/ },
+    { question: /in flight/, file: /src\/proxy\/exchange\//, holds: /denial\('overloaded'\)/ },
+    { question: /access log line/, file: /src\/proxy\/exchange\//, holds: /requestLog/ },
+    { question: /fails over/, file: /src\/adapters\/redis\//, holds: /FailoverCause/ },
+  ];
+  const rows = page.split('\n').filter((line) => line.startsWith('| '));
+  for (const { question, file, holds } of answers) {
+    const [, path = ''] = /\]\(\.\.\/([^)]+)\)/.exec(rows.find((row) => question.test(row)) ?? '') ?? [];
+    t.match(path, file, String(question));
+    t.match(readProjectFile(path), holds, path);
+  }
+  const [, schema = ''] = /`token_cache`.*\(\.\.\/(src\/config\/sections\/[a-z-]+\.ts)\)/.exec(page) ?? [];
+  t.match(readProjectFile(schema), /token_cache: size\(/, 'the schema of token_cache');
+  t.end();
+});
