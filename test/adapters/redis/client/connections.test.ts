@@ -51,7 +51,7 @@ t.test('a closed store answers, and lets the process end, whatever its server do
 /** Opens a store, leaves a call under way, closes, and has nothing else to do. */
 function program(port: number): string {
   return `
-    const { createRedisStore } = await import('../.build/src/adapters/redis/reservation-store.js');
+    const { createRedisStore } = await import('./.build/src/adapters/redis/reservation-store.js');
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const store = createRedisStore(${JSON.stringify(redisSettings(port, { replicas: 1 }))}, {
       clock: { now: Date.now, monotonic: () => performance.now() }, log, maxTokenLifetimeMs: () => 1000, onFailover() {},
