@@ -1,6 +1,9 @@
 import t from 'tap';
 import { linesOf, restartUnderLoad } from './restarts.js';
 
+// That of the file, which is half a minute otherwise, as well as that of its tests.
+t.setTimeout(1_200_000);
+
 /** `SALLYPORT_REQUESTS=20000 SALLYPORT_DELAY=0s node .build/test/chaos/restarts.long.test.js` */
 const { SALLYPORT_REQUESTS: requests = '20000', SALLYPORT_DELAY: delay = '0s' } = process.env;
 

@@ -2,6 +2,9 @@ import t from 'tap';
 import { linesOf } from './restarts.js';
 import { restartInTurn } from './rolling-restarts.js';
 
+// That of the file, which is half a minute otherwise, as well as that of its tests.
+t.setTimeout(2_000_000);
+
 for (const reuse of ['safe', 'always'] as const) {
   t.test(
     `8 restarts in turn behind HAProxy with http-reuse ${reuse}, and no request fails`,

@@ -1,20 +1,21 @@
 import t from 'tap';
-import { rotateAll } from './rotations.js';
+import { rotateAll, tableOf } from './rotations.js';
+
+t.setTimeout(600_000);
+
+/** Writes a second; fewer where the machine does not carry as many. */
+const perSecond = Number(process.env.SALLYPORT_RATE ?? 200);
 
 t.test(
-  'every file that a config names is replaced under 200 writes a second, and costs one round of errors at most',
-  { timeout: 300_000 },
+  `every file that a config names is replaced under ${perSecond} writes a second, at the cost of one round of errors`,
   async (t) => {
-    const rotations = await rotateAll(t, { perSecond: 200, settleMs: 5_000 });
-    for (const { name, writes, failed } of rotations) {
-      const lastMs = Math.round(Math.max(0, ...failed.map(({ atMs }) => atMs)));
-      const kinds = [...new Set(failed.map(({ outcome }) => outcome))].join(' ');
-      t.comment(
-        `${name}: ${String(writes)} writes, ${String(failed.length)} failed${failed.length === 0 ? '' : ` (${kinds}) within ${String(lastMs)} ms`}`,
-      );
-      t.ok(writes > 0, name);
-      t.ok(lastMs < 3_000, `${name}: it is over after one round`);
-      if (!name.includes('killed')) t.equal(failed.length, 0, `${name}: nobody notices`);
+    const { rotations, restartNeeded } = await rotateAll(t, { perSecond, settleMs: 5_000 });
+    for (const row of tableOf(rotations)) t.comment(row);
+    for (const { name, failed, rounds, perSecond: begun } of rotations) {
+      t.ok(begun > perSecond * 0.95, `${name}: as many writes as were to be: ${String(begun)} a second`);
+      t.ok(rounds <= 1 && failed.every(({ atMs }) => atMs < 3_000), `${name}: it is over after one round`);
+      if (!name.includes('killed')) t.same(failed.slice(0, 3), [], `${name}: nobody notices`);
     }
+    t.same(restartNeeded, ['sessions.api_key'], 'what counts at start only is named');
   },
 );

@@ -2,6 +2,9 @@ import fc from 'fast-check';
 import t from 'tap';
 import { schedule, violationsOf } from './schedule.js';
 
+// That of the file, which is half a minute otherwise, as well as that of its tests.
+t.setTimeout(3_600_000);
+
 /** `SALLYPORT_SCHEDULES` runs more of them. */
 const numRuns = Number(process.env['SALLYPORT_SCHEDULES'] ?? 10_000);
 
