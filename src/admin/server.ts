@@ -21,6 +21,8 @@ export interface PageServerSettings {
   readonly maxConnections: number;
   /** Path to page; read anew for every request. */
   readonly pages: Readonly<Record<string, () => Page | Promise<Page>>>;
+  /** Pages that come of asking the upstream. */
+  readonly probes?: Readonly<Record<string, () => Promise<Page>>>;
   readonly log: Log;
 }
 
@@ -52,8 +54,8 @@ const titles: ReadonlyMap<number, string> = new Map([
 
 /** Creates the server of a few pages, as routes of Fastify; GET and HEAD only. */
 export function createPageServer(settings: PageServerSettings): PageServer {
-  const { listen: place, pages, log } = settings;
-  const isPage = (path: string): boolean => Object.hasOwn(pages, path);
+  const { listen: place, pages, probes = {}, log } = settings;
+  const isPage = (path: string): boolean => Object.hasOwn(pages, path) || Object.hasOwn(probes, path);
   const app = fastify({
     serverFactory: (listener) => createLimitedServer(settings.maxConnections, listener),
     // The router decodes paths, and takes whole URLs: what is not written exactly like a page is none.
@@ -96,8 +98,44 @@ export function createPageServer(settings: PageServerSettings): PageServer {
       return send(reply, status, type, body);
     });
   }
+  for (const [path, ask] of Object.entries(probes)) forwardProbe(app, path, ask);
   return { listen: () => listen(app, place), close: () => app.close() };
 }
+
+/** http-proxy wants to know where its requests go; ours go where the probe knows. */
+const constantUpstream = 'http://upstream.invalid';
+
+/**
+ * Has http-proxy forward a path through `ask`, in the place of a client of its own. It gets nothing of the request: a
+ * probe asks for a path of the config. It is loaded where there are probes.
+ */
+function forwardProbe(app: FastifyInstance, path: string, ask: () => Promise<Page>): void {
+  const request: ProbeRequester = (_options, done) => {
+    ask().then(
+      ({ status, type, body }) =>
+        done(null, { statusCode: status, headers: { 'content-type': type }, body: Buffer.from(body) }),
+      (error: unknown) => done(error),
+    );
+  };
+  void app.register(import('@fastify/http-proxy'), {
+    upstream: constantUpstream,
+    routes: [path],
+    httpMethods: ['GET'],
+    proxyPayloads: false,
+    undici: { request } as object,
+    // By itself it would ask again after a 503.
+    replyOptions: { method: 'GET', queryString: () => '', rewriteRequestHeaders: () => ({}), retryDelay: () => null },
+  });
+}
+
+/** What http-proxy takes as its client, though its types do not say so: an object with this as `request`. */
+type ProbeRequester = (
+  options: unknown,
+  done: (
+    error: unknown,
+    response?: { readonly statusCode: number; readonly headers: Record<string, string>; readonly body: Buffer },
+  ) => void,
+) => void;
 
 /** Counts every limit itself: the defaults of Node and Fastify decide nothing. */
 function createLimitedServer(maxConnections: number, listener: Parameters<typeof createServer>[1]): Server {

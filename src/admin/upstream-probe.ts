@@ -1,10 +1,10 @@
-import { Client } from 'undici';
 import type { UpstreamSettings } from '../config/types.js';
+import type { Denial } from '../decision/denial.js';
 import type { Log } from '../ports/system.js';
-import { createConnector, undiciConnector, type Connector } from '../proxy/upstream/connector.js';
+import { createUpstream } from '../proxy/upstream/pool.js';
 import type { Page } from './server.js';
 
-/** Whom a probe asks: the receiving service that is in force. */
+/** Whom a probe asks: the upstream that is in force. */
 export interface ProbedReceiver {
   readonly settings: UpstreamSettings;
   /** Authorities in PEM, or `null` for the system's. */
@@ -14,26 +14,29 @@ export interface ProbedReceiver {
 export interface AppProbeDeps {
   readonly receiver: () => ProbedReceiver;
   readonly log: Log;
-  /** Milliseconds until a receiver is too slow; 5 s unless given. */
+  /** Milliseconds until an upstream is too slow; 5 s unless given. */
   readonly limitMs?: number;
 }
 
-/** Kubelet waits for 1 s unless told otherwise; who waits for longer than this learns that the receiver is too slow. */
+/** Kubelet waits for 1 s unless told otherwise; who waits for longer than this learns that the upstream is too slow. */
 const standardLimitMs = 5_000;
 
-/** A health page says little; what is larger is a broken answer. */
-const maxHeadBytes = 16 * 1024;
+/** A health page says little; what is larger is a broken answer. Characters of names and values. */
+const maxHeadLength = 16 * 1024;
 
-/** What one look at the receiver says. `status` is `null` where there was no answer. */
+/** What one look at the upstream says. `status` is `null` where there was no answer. */
 interface Finding {
   readonly status: number | null;
   readonly answer: number;
 }
 
+const unreachable: Finding = { status: null, answer: 503 };
+const tooSlow: Finding = { status: null, answer: 504 };
+
 /**
- * Asks the receiver for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`,
+ * Asks the upstream for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`,
  * without a field or a byte of whoever asks, on a connection of its own, so that a full pool does not look like a sick
- * receiver. Tells the status and nothing else: 200 for 200 to 399, as kubelet reads them, 400 to 599 as they are, 503
+ * upstream. Tells the status and nothing else: 200 for 200 to 399, as kubelet reads them, 400 to 599 as they are, 503
  * where it was not reached and 504 where it was too slow. Those who ask while one look is under way share it.
  */
 export function createAppProbe(name: string, path: string, deps: AppProbeDeps): () => Promise<Page> {
@@ -67,35 +70,36 @@ function report(name: string, { status, answer }: Finding, passes: boolean, befo
   else if (before !== null) log.info('the receiver passes its probe again', fields);
 }
 
+/** Asks over one connection like those of requests, which is closed then. Never rejects. */
 async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: number): Promise<Finding> {
-  const signal = AbortSignal.timeout(limitMs);
-  const connector = createConnector(settings, ca);
-  const client = clientOf(connector);
+  const upstream = createUpstream({ ...settings, maxConnections: 1, reuse: 'never' }, ca);
+  let tellTooSlow = (): void => undefined;
+  const timer = setTimeout(() => tellTooSlow(), limitMs);
   try {
-    const status = await statusOf(client, connector, path, signal);
-    return { status, answer: status >= 200 && status < 400 ? 200 : status };
-  } catch {
-    // What failed is told by the proxy's own refusals; here it is a yes or a no.
-    return { status: null, answer: signal.aborted ? 504 : 503 };
+    return await new Promise<Finding>((resolve) => {
+      tellTooSlow = () => resolve(tooSlow);
+      const fields = ['Host', upstream.host, 'User-Agent', 'sallyport-probe', 'Accept', '*/*'];
+      const request = { holder: '', method: 'GET', target: path, fields, body: null, responseTimeoutMs: limitMs };
+      upstream.send(request, {
+        // The status is all that is told; an endless page would hold the connection.
+        onHead: (status, rawHeaders) => resolve(findingOf(status, rawHeaders)),
+        onBody: () => true,
+        onEnd: () => undefined,
+        onFailure: (reason) => resolve(failureOf(reason)),
+      });
+    });
   } finally {
-    await client.destroy();
+    clearTimeout(timer);
+    await upstream.close();
   }
 }
 
-function clientOf({ origin, connect }: Connector): Client {
-  return new Client(origin, {
-    connect: undiciConnector(connect),
-    pipelining: 1,
-    maxHeaderSize: maxHeadBytes,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+function findingOf(status: number, rawHeaders: readonly string[]): Finding {
+  const isBroken = status > 599 || rawHeaders.join('').length > maxHeadLength;
+  return isBroken ? unreachable : { status, answer: status < 400 ? 200 : status };
 }
 
-async function statusOf(client: Client, { origin }: Connector, path: string, signal: AbortSignal): Promise<number> {
-  const headers = { host: new URL(origin).host, 'user-agent': 'sallyport-probe', accept: '*/*', connection: 'close' };
-  const { statusCode, body } = await client.request({ path, method: 'GET', headers, signal });
-  // The status is all that is told; an endless page would hold the connection.
-  body.on('error', () => undefined).destroy();
-  return statusCode;
+/** What failed is told by the proxy's own refusals; here it is a yes or a no. */
+function failureOf({ reason }: Denial): Finding {
+  return reason === 'upstream_timeout' ? tooSlow : unreachable;
 }

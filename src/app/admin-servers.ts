@@ -58,7 +58,8 @@ export function createAdminServers(
             listen: probes,
             checksHost: false,
             maxConnections,
-            pages: { ...probePages, ...appProbePages(probes, sources, log) },
+            pages: probePages,
+            probes: appProbePages(probes, sources, log),
             log,
           }),
   };

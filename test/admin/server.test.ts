@@ -13,6 +13,7 @@ async function start(
   t: Scope,
   checksHost = true,
   pages: Readonly<Record<string, () => Page | Promise<Page>>> = {},
+  probes: Readonly<Record<string, () => Promise<Page>>> = {},
 ): Promise<number> {
   const server = createPageServer({
     listen: { host: '127.0.0.1', port: 0 },
@@ -25,6 +26,7 @@ async function start(
         throw new Error('a bug');
       },
     },
+    probes,
     log: silent,
   });
   t.teardown(server.close);
@@ -141,6 +143,31 @@ t.test('a body is not read, whatever it is said to be', async (t) => {
     t.equal(got.status, 405, type);
     t.equal(got.field('connection'), 'close', type);
     t.equal(got.field('content-type'), 'application/problem+json', type);
+  }
+});
+
+t.test('a probe is forwarded once for each request, whatever it says, and gets nothing of the request', async (t) => {
+  for (const status of [200, 401, 503, 504]) {
+    const asked: unknown[][] = [];
+    const probe = (...given: unknown[]): Promise<Page> => {
+      asked.push(given);
+      return Promise.resolve({ status, type: 'application/json', body: '{"status":"x"}' });
+    };
+    const failing = (): Promise<Page> => Promise.reject(new Error('a bug'));
+    const port = await start(t, true, {}, { '/app-probe/live': probe, '/app-probe/broken': failing });
+    const headers = { Connection: 'X-A', 'X-A': 'b' };
+    const got = await request(port, { path: '/app-probe/live?a=/../%zz', headers });
+    t.match(
+      [got.status, got.field('content-type'), got.field('cache-control'), got.body.toString()],
+      [status, 'application/json', 'no-store', '{"status":"x"}'],
+    );
+    t.equal((await request(port, { method: 'HEAD', path: '/app-probe/live' })).status, status);
+    t.same(asked, [[], []]);
+    t.equal((await request(port, { method: 'POST', path: '/app-probe/live' })).status, 405);
+    t.equal((await request(port, { path: '/app-probe/live/' })).status, 404);
+    const broken = await request(port, { path: '/app-probe/broken' });
+    t.equal(broken.status, 500);
+    t.equal(broken.field('content-type'), 'application/problem+json');
   }
 });
 
