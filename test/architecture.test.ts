@@ -167,13 +167,9 @@ t.test('what Node does not document is used in one folder', (t) => {
   const folder = 'src/proxy/node-internals/';
   const internal =
     /\._\w+\b(?!\()|\b_readableState\b|\.(?:push|read|resume|pause|destroySoon|onIncoming) = |\.push\(''\)|removeAllListeners\('data'\)|prototype\.\w+\.call|[gs]etGlobalDispatcher|\breq\.(?:method|headers|url) = /;
-  // This one is to go.
-  const leftOver = ['src/proxy/upstream/interim-responses.ts'];
   const using = (path: string): boolean => internal.test(readProjectFile(path));
   t.same(
-    sources
-      .map(({ path }) => path)
-      .filter((path) => !path.startsWith(folder) && !leftOver.includes(path) && using(path)),
+    sources.map(({ path }) => path).filter((path) => !path.startsWith(folder) && using(path)),
     [],
   );
   const inside = sources.map(({ path }) => path).filter((path) => path.startsWith(folder));

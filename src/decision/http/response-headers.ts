@@ -36,20 +36,3 @@ export function callerFields(
   }
   return removes === null ? kept : [...withoutFields(kept, removes)];
 }
-
-const transferEncoding = 'transfer-encoding';
-
-/**
- * Whether what is read of the receiver's answer is its body. Chunks are undone on the way; with any other transfer
- * coding (RFC 9112 §6.1) the caller would get coded bytes and no word of that.
- */
-export function hasReadableBody(rawHeaders: readonly string[]): boolean {
-  let isChunked = false;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length !== transferEncoding.length || name.toLowerCase() !== transferEncoding) continue;
-    if (isChunked || rawHeaders[i + 1]?.trim().toLowerCase() !== 'chunked') return false;
-    isChunked = true;
-  }
-  return true;
-}

@@ -148,10 +148,7 @@ export class Call implements RequestEvents, CallInLine {
 
   onUpgrade(fields: readonly string[], socket: Duplex): void {
     const isNews = this.end();
-    // Not now: undici still has its hands on the connection that it gives up.
-    queueMicrotask(() => {
-      this.release(false);
-    });
+    this.release(false);
     if (isNews && this.sink.onUpgrade !== undefined) this.sink.onUpgrade(fields, socket);
     else socket.destroy();
   }

@@ -1,7 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
-import type { buildConnector } from 'undici';
 import type { UpstreamSettings } from '../../config/types.js';
 import { linkOf, linkOfTls, type Link, type OnRead } from './socket.js';
 import { upstreamPlace } from './address.js';
@@ -73,16 +72,6 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
         });
       return socket;
     },
-  };
-}
-
-/** The same in the form that undici asks for. */
-export function undiciConnector(connect: Connect): buildConnector.connector {
-  return (_options, callback) => {
-    connect((outcome) => {
-      if (outcome instanceof Error) callback(outcome, null);
-      else callback(null, outcome.socket);
-    });
   };
 }
 

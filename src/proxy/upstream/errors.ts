@@ -1,14 +1,7 @@
 import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
-/**
- * What is said of a request that could not be written, by undici too: a mistake of ours, for the caller's part was
- * checked.
- */
-const ownMistakes: ReadonlySet<string> = new Set([
-  'SALLYPORT_MALFORMED_REQUEST',
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
-]);
+/** Said of a request that could not be written: a mistake of ours, for the caller's part was checked. */
+const ownMistake = 'SALLYPORT_MALFORMED_REQUEST';
 
 /** Codes that tell more than that there was no connection. */
 const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([
@@ -17,12 +10,10 @@ const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyErro
   ['EAI_FAIL', 'dns_error'],
   ['EAI_NODATA', 'dns_error'],
   ['EAI_NONAME', 'dns_error'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'connection_timeout'],
   ['ETIMEDOUT', 'connection_timeout'],
   ['EHOSTUNREACH', 'destination_ip_unroutable'],
   ['ENETUNREACH', 'destination_ip_unroutable'],
   ['ECONNRESET', 'connection_terminated'],
-  ['UND_ERR_SOCKET', 'connection_terminated'],
   ['EPROTO', 'tls_protocol_error'],
 ]);
 
@@ -32,13 +23,13 @@ const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MIS
 /** Why the receiver was certainly not reached: nothing was written. */
 export function connectFailure(error: unknown): Denial {
   const code = codeOf(error);
-  if (ownMistakes.has(code)) return denial('internal');
+  if (code === ownMistake) return denial('internal');
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 
 /** Why there is no whole answer although something may have been written: the receiver may have acted. */
 export function answerFailure(error: unknown): Denial {
-  return denial(ownMistakes.has(codeOf(error)) ? 'internal' : 'upstream_failed');
+  return denial(codeOf(error) === ownMistake ? 'internal' : 'upstream_failed');
 }
 
 function connectError(code: string): ProxyError {

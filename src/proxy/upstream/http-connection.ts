@@ -46,6 +46,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private setAside: Buffer | null = null;
   /** Whether the receiver was told that no other request follows. */
   private isLast = false;
+  /** Whether it was asked to switch protocols. */
+  private maySwitch = false;
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
@@ -79,19 +81,23 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void {
     this.events = events;
     this.isLast = isLast;
+    this.maySwitch = request.upgrade !== undefined;
     if (this.link !== null) {
       this.write(this.link.socket, request, events);
       return;
     }
-    this.opening = this.connect((outcome) => {
-      this.opening = null;
-      if (outcome instanceof Error) {
-        this.fail(outcome);
-        return;
-      }
-      this.watch(outcome);
-      this.write(outcome.socket, request, events);
-    }, this.onRead);
+    this.opening = this.connect(
+      (outcome) => {
+        this.opening = null;
+        if (outcome instanceof Error) {
+          this.fail(outcome);
+          return;
+        }
+        this.watch(outcome);
+        this.write(outcome.socket, request, events);
+      },
+      this.maySwitch ? undefined : this.onRead,
+    );
   }
 
   setLimit(limitMs: number): void {
@@ -131,11 +137,25 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     if (this.events?.onData(bytes) === false) this.isPaused = true;
   }
 
+  /** Hands the connection over, with what came of the other protocol before anything else. */
+  onSwitch(head: AnswerHead, rest: Buffer): void {
+    const { events, link } = this;
+    if (events === null || link === null) return;
+    const { socket } = link;
+    this.isOver = true;
+    this.events = null;
+    this.link = null;
+    this.deadline.end();
+    socket.off('data', this.onStreamRead).pause();
+    if (rest.length > 0) socket.unshift(rest);
+    events.onUpgrade(head.fields, socket);
+  }
+
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
     this.isSent = false;
     this.isPaused = false;
     this.head = null;
-    this.parser.expect(request.method === 'HEAD');
+    this.parser.expect(request.method === 'HEAD', this.maySwitch);
     const { body } = request;
     const length = lengthOf(request);
     const head = requestText(request, length, this.isLast);
@@ -169,6 +189,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private watch(link: Link): void {
     const { socket } = link;
     this.link = link;
+    // What a place for all reads is for would be lost on whoever takes the connection over.
+    if (this.maySwitch) socket.on('data', this.onStreamRead);
     socket.on('error', (error) => {
       this.readSetAside();
       this.fail(error);
@@ -202,6 +224,12 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     }
     this.readSetAside();
     return this.read(bytes);
+  };
+
+  /** Reads a connection that may be handed over. */
+  private readonly onStreamRead = (bytes: Buffer): void => {
+    if (this.isOver) this.link?.socket.destroy();
+    else if (!this.read(bytes)) this.link?.socket.pause();
   };
 
   /** Reads what was set aside, before anything that came after it. */
@@ -252,7 +280,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
       this.wholeAtMs = this.deadline.set(keepMs);
       // TLS hands on what it has unwrapped even when told to stop. The next answer would not be read.
       if (this.isPaused) link.socket.resume();
-    } else if (isClear) this.leave(link, this.isLast || head?.persists === false);
+    } else if (isClear) this.leave(link, (this.isLast && !this.maySwitch) || head?.persists === false);
     else this.end();
     events?.onComplete(isReusable);
   }

@@ -4,14 +4,13 @@ import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './call.js';
 import { createConnector } from './connector.js';
 import { Farewells } from './farewells.js';
-import { HandshakeConnection } from './handshake-connection.js';
 import { HttpConnection } from './http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { goesAlone, restOf } from './reuse.js';
 import { upstreamHost } from './address.js';
 import { WaitingLine } from './connection-queue.js';
-import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream-connection.js';
+import type { ConnectionHost, UpstreamConnection } from './upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {
@@ -132,14 +131,11 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     all.delete(oldest);
     oldest.giveUp();
   };
-  const open = ({ upgrade }: ConnectionRequest, isAlone: boolean): UpstreamConnection | null => {
+  const open = (isAlone: boolean): UpstreamConnection | null => {
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + farewells.count() >= settings.maxConnections) farewells.cutShort();
-    const opened =
-      upgrade === undefined
-        ? new HttpConnection(connector.connect, connectionHost, trustsEnds)
-        : new HandshakeConnection(connector);
+    const opened = new HttpConnection(connector.connect, connectionHost, trustsEnds);
     all.add(opened);
     return opened;
   };
@@ -154,7 +150,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const tryToStart = (call: CallInLine): boolean => {
     const holding = holdings.take(call.holder);
     if (holding === null) return false;
-    const connection = (call.isAlone ? null : reuse()) ?? open(call.request, call.isAlone);
+    const connection = (call.isAlone ? null : reuse()) ?? open(call.isAlone);
     if (connection === null) {
       holdings.giveBack(holding);
       return false;

@@ -6,6 +6,8 @@ export interface AnswerEvents {
   readonly onHead: (head: AnswerHead) => void;
   /** Some of the body, without its framing; a copy. */
   readonly onData: (bytes: Buffer) => void;
+  /** The head of a 101 that was asked for, and what came behind it, which is of another protocol. */
+  readonly onSwitch: (head: AnswerHead, rest: Buffer) => void;
 }
 
 /**
@@ -14,8 +16,9 @@ export interface AnswerEvents {
  * - `size`, `chunk`, `chunk-end`, `trailers`: parts of a chunked body (RFC 9112 §7.1)
  * - `until-end`: the body ends with the connection
  * - `done`: the answer is complete
+ * - `switched`: what follows is of another protocol
  */
-type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'until-end' | 'done';
+type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'until-end' | 'done' | 'switched';
 
 /** Response heads of applications with many cookies fit; what is larger is a broken answer. */
 const maxHeadBytes = 64 * 1024;
@@ -38,6 +41,7 @@ export class AnswerParser {
   private readonly events: AnswerEvents;
   private state: State = 'done';
   private answersHead = false;
+  private maySwitch = false;
   /** Of the head, a size line or the trailers, what came so far. */
   private text = '';
   /** The last of it, where it is a head: its end may be cut. */
@@ -46,15 +50,22 @@ export class AnswerParser {
   private left = 0;
   private trailerBytes = 0;
   private interim = 0;
+  /** The head by which the upstream switched protocols. */
+  private switchHead: AnswerHead | null = null;
 
   constructor(events: AnswerEvents) {
     this.events = events;
   }
 
-  /** The next bytes are an answer to a request that was written. */
-  expect(answersHead: boolean): void {
+  /**
+   * The next bytes are an answer to a request that was written.
+   *
+   * @param maySwitch whether that request asked for another protocol.
+   */
+  expect(answersHead: boolean, maySwitch = false): void {
     this.state = 'head';
     this.answersHead = answersHead;
+    this.maySwitch = maySwitch;
     this.text = '';
     this.seam = '';
     this.interim = 0;
@@ -90,7 +101,9 @@ export class AnswerParser {
         case 'head':
           at = this.takeHead(bytes, at);
           isSound = at >= 0;
-          break;
+          if (this.switchHead === null || !isSound) break;
+          this.events.onSwitch(this.switchHead, bytes.subarray(at));
+          return true;
         case 'size':
         case 'chunk-end':
         case 'trailers':
@@ -98,6 +111,7 @@ export class AnswerParser {
           isSound = at >= 0;
           break;
         case 'done':
+        case 'switched':
           isSound = false;
       }
     }
@@ -146,8 +160,11 @@ export class AnswerParser {
       this.interim += 1;
       return this.interim <= maxInterim;
     }
-    // Nobody asked for another protocol.
-    if (head.status < 200) return false;
+    if (head.status < 200) {
+      this.state = 'switched';
+      this.switchHead = head;
+      return this.maySwitch;
+    }
     this.left = typeof head.body === 'number' ? head.body : 0;
     if (head.body === 'chunked') this.state = 'size';
     else if (head.body === 'until-end') this.state = 'until-end';

@@ -5,6 +5,8 @@ export interface RequestHeadParts {
   readonly target: string;
   /** Names and values in turn. */
   readonly fields: readonly string[];
+  /** Protocol to switch to, where one is asked for. */
+  readonly upgrade?: string;
 }
 
 const contentLength = 'content-length';
@@ -12,6 +14,7 @@ const contentLength = 'content-length';
 /** Fields that are written here alone. */
 const transferEncoding = 'transfer-encoding';
 const connection = 'connection';
+const upgradeName = 'upgrade';
 
 const decimal = /^[0-9]{1,16}$/;
 
@@ -42,7 +45,7 @@ export function statedLength(fields: readonly string[]): number | null {
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
 export function requestText(
-  { method, target, fields }: RequestHeadParts,
+  { method, target, fields, upgrade }: RequestHeadParts,
   length: number | null,
   isLast = false,
 ): string | null {
@@ -55,14 +58,16 @@ export function requestText(
       if (isStated || lengthOf(value) !== length) return null;
       isStated = true;
     } else if (isNamed(name, transferEncoding) || isNamed(name, connection)) return null;
+    else if (upgrade !== undefined && isNamed(name, upgradeName)) return null;
     text += `${name}: ${value}\r\n`;
   }
-  text += isLast ? 'Connection: close\r\n' : 'Connection: keep-alive\r\n';
+  if (upgrade !== undefined) text += `Connection: upgrade\r\nUpgrade: ${upgrade}\r\n`;
+  else text += isLast ? 'Connection: close\r\n' : 'Connection: keep-alive\r\n';
   const isFramed = isStated || (length === 0 && !expectsBody.has(method));
   if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';
   // The first line, Connection and the empty one are no field of the request.
-  const lines = fields.length / 2 + (isFramed ? 3 : 4);
+  const lines = fields.length / 2 + (isFramed ? 3 : 4) + (upgrade === undefined ? 0 : 1);
   return wellFormed.test(text) && hasLines(text, lines) ? text : null;
 }
 

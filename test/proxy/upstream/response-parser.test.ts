@@ -29,6 +29,9 @@ function run(reads: Iterable<Buffer>, answersHead = false): Run {
       ({ status, fields } = head);
     },
     onData: (bytes) => pieces.push(bytes),
+    onSwitch: () => {
+      throw new Error('nobody asked for another protocol');
+    },
   });
   parser.expect(answersHead);
   let isSound = true;
@@ -306,7 +309,11 @@ t.test('whatever the bytes are, nothing is thrown', (t) => {
 
 t.test('one connection: answer after answer, and each forgets what came before', (t) => {
   const statuses: number[] = [];
-  const parser = new AnswerParser({ onHead: ({ status }) => statuses.push(status), onData: () => undefined });
+  const parser = new AnswerParser({
+    onHead: ({ status }) => statuses.push(status),
+    onData: () => undefined,
+    onSwitch: () => undefined,
+  });
   t.equal(parser.isDone(), true);
   t.equal(parser.read(bytesOf('HTTP/1.1 200 OK\r\n\r\n')), false, 'nothing is expected before a request');
   for (const status of [200, 201, 202]) {
@@ -361,5 +368,48 @@ t.test('a piece keeps no more memory than it has bytes, give or take as much aga
     [50_000],
     'and a body in one piece is copied once',
   );
+  t.end();
+});
+
+t.test('RFC 9110 §15.2.2: a 101 that was asked for ends what is read here, however it is cut', (t) => {
+  const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\n';
+  const rest = 'HTTP/1.1 200 OK\r\n\r\n';
+  const bytes = bytesOf(interim + head + rest);
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const switches: { readonly fields: readonly string[]; readonly rest: string }[] = [];
+    let other = '';
+    const parser = new AnswerParser({
+      onHead: () => t.fail('a head of an answer'),
+      onData: () => t.fail('some of a body'),
+      onSwitch: ({ fields }, bytes) => switches.push({ fields, rest: bytes.toString('latin1') }),
+    });
+    parser.expect(false, true);
+    for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
+      if (switches.length > 0) other += piece.toString('latin1');
+      else if (!parser.read(piece)) t.fail(`no answer, cut at ${String(cut)}`);
+    }
+    t.same(
+      switches.map(({ fields }) => fields),
+      [['Upgrade', 'websocket', 'Content-Length', '5']],
+    );
+    t.equal((switches[0]?.rest ?? '') + other, rest, String(cut));
+    t.equal(parser.isDone(), false, 'nothing can follow on it');
+    t.equal(parser.read(bytesOf(rest)), false);
+  }
+  t.end();
+});
+
+t.test('an upstream that is asked for another protocol may answer as ever', (t) => {
+  const heads: number[] = [];
+  const parser = new AnswerParser({
+    onHead: ({ status }) => heads.push(status),
+    onData: () => undefined,
+    onSwitch: () => t.fail('it did not switch'),
+  });
+  parser.expect(false, true);
+  t.ok(parser.read(bytesOf('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')));
+  t.same(heads, [403]);
+  t.ok(parser.isDone());
   t.end();
 });

@@ -108,3 +108,16 @@ t.test('the length that fields give a body', (t) => {
   }
   t.end();
 });
+
+t.test('RFC 9110 §7.8: a request to switch protocols says so, once, and nothing of the connection besides', (t) => {
+  const upgrade = 'websocket';
+  t.equal(
+    requestText({ method: 'GET', target: '/live', fields: host, upgrade }, 0, true),
+    'GET /live HTTP/1.1\r\nHost: a.example\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  for (const name of ['upgrade', 'Upgrade', 'connection']) {
+    t.equal(requestText({ method: 'GET', target: '/', fields: [...host, name, 'h2c'], upgrade }, 0, true), null, name);
+  }
+  t.equal(requestText({ method: 'GET', target: '/', fields: host, upgrade: 'a\r\nX: y' }, 0, true), null);
+  t.end();
+});
