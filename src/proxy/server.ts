@@ -46,7 +46,7 @@ const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
 const checkingIntervalMs = 1_000;
 
 export interface ProxyServerDeps {
-  /** What is in force now; asked once for each request. */
+  /** What is in force now; asked once for each request, when it is decided. */
   readonly inForce: () => InForce;
   readonly clock: Clock;
   readonly timers: Timers;

@@ -1,5 +1,5 @@
 /** A receiver that acts and answers when a schedule says so, and remembers everything: the oracle of the schedules. */
-import type { AnswerSink, UpstreamRequest } from '../../src/proxy/upstream/call.js';
+import type { ResponseSink, UpstreamRequest } from '../../src/proxy/upstream/call.js';
 import type { Upstream } from '../../src/proxy/upstream/pool.js';
 import { fieldValues } from '../support/receiver.js';
 
@@ -31,7 +31,7 @@ export interface Dispatch {
   /** `Idempotency-Record` and `Idempotency-Fence`; empty and 0 where there is none. */
   readonly record: string;
   readonly fence: number;
-  readonly sink: AnswerSink;
+  readonly sink: ResponseSink;
   isCancelled: boolean;
   isEnded: boolean;
   /** Its proxy heard that nothing was done. */
@@ -125,31 +125,31 @@ export function createScheduleReceiver(
       case 'failed':
       case 'limited':
         sink.onHead(status, fields);
-        sink.onBody(Buffer.from(text));
+        sink.onData(Buffer.from(text));
         sink.onEnd();
         return;
       case 'large':
         sink.onHead(status, fields);
-        sink.onBody(Buffer.from(text));
-        sink.onBody(Buffer.from(largeBody));
+        sink.onData(Buffer.from(text));
+        sink.onData(Buffer.from(largeBody));
         sink.onEnd();
         return;
       case 'cut':
         sink.onHead(status, fields);
-        sink.onBody(Buffer.from(text));
-        sink.onFailure({ reason: 'upstream_failed' });
+        sink.onData(Buffer.from(text));
+        sink.onError({ reason: 'upstream_failed' });
         return;
       case 'refused':
-        sink.onFailure({ reason: 'upstream_unreachable' });
+        sink.onError({ reason: 'upstream_unreachable' });
         return;
       case 'reset':
       case 'lost':
-        sink.onFailure({ reason: 'upstream_failed' });
+        sink.onError({ reason: 'upstream_failed' });
     }
   }
 }
 
-function dispatchOf({ fields }: UpstreamRequest, sink: AnswerSink): Dispatch {
+function dispatchOf({ fields }: UpstreamRequest, sink: ResponseSink): Dispatch {
   const value = (name: string): string => fieldValues(fields, name)[0] ?? '';
   return {
     requestId: value('X-Request-Id'),

@@ -3,7 +3,7 @@ import type { Principal } from '../../src/decision/token/principal.js';
 import { readFields } from '../../src/decision/http/request-headers.js';
 import { readTarget } from '../../src/decision/http/request-target.js';
 import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
-import type { Caller } from '../../src/proxy/exchange/caller.js';
+import type { WriteClient } from '../../src/proxy/idempotency/reserved-write.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import type { Admission } from '../../src/proxy/auth/authorize-request.js';
 
@@ -74,7 +74,7 @@ export function admissionOf(
 export function callerOf(
   asked: { isGone: boolean; answer: Answer | null },
   onAnswer: (answer: Answer) => void,
-): Caller {
+): WriteClient {
   const take = (answer: Answer): void => {
     asked.answer = answer;
     onAnswer(answer);
@@ -91,25 +91,25 @@ export function callerOf(
     refuse,
     refuseUnsent: refuse,
     refuseUnreserved: refuse,
-    give: ({ status, body, isReplayed }) => {
+    respond: ({ status, body, isReplayed }) => {
       take({ kind: 'given', status, body: body.toString(), isReplayed });
     },
-    begin: (status) => {
+    onHead: (status) => {
       take({ kind: 'streamed', status, body: '', isWhole: false });
     },
-    write: (chunk) => {
+    onData: (chunk) => {
       streamed((answer) => {
         answer.body += chunk.toString();
       });
       return true;
     },
-    end: () => {
+    onEnd: () => {
       streamed((answer) => {
         answer.isWhole = true;
       });
     },
-    asked: () => undefined,
-    answered: () => undefined,
+    upstreamAsked: () => undefined,
+    upstreamAnswered: () => undefined,
     fail: (error) => {
       throw error;
     },

@@ -181,13 +181,13 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
       preparation: prepared.value,
       method: 'POST',
       inForce: proxy.inForce,
-      caller,
+      client: caller,
       body,
       onOver: () => undefined,
     });
     asked.handle.leave = (): void => {
       asked.isGone = true;
-      handle.leave();
+      handle.cancel();
     };
     return asked;
   }

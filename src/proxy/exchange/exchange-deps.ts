@@ -11,6 +11,7 @@ import type { WebSockets } from '../websocket/connections.js';
 
 /** What every exchange of a server works with. */
 export interface ExchangeDeps extends Recorder {
+  /** What is in force now; asked once for each request, when it is decided. */
   readonly inForce: () => InForce;
   readonly log: Log;
   readonly enter: Entrance;
@@ -36,13 +37,12 @@ export interface Arrival {
   readonly upgrade: Upgrade | null;
 }
 
-/**
- * - `waiting`: for the requests before it on its connection
- * - `judging`: no answer yet whether it may go on
- * - `admitted`: it may, and has a slot
- * - `onward`: it is on its way to the receiver, or already there
- * - `answering`: the caller gets the receiver's answer
- * - `answered`: the caller was given the whole answer, or the last of what it gets
- * - `over`: recorded
- */
-export type Phase = 'waiting' | 'judging' | 'admitted' | 'onward' | 'answering' | 'answered' | 'over';
+/** A response that is complete before any of it is sent. */
+export interface WholeResponse {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly fields: string[];
+  readonly body: Buffer;
+  /** Whether it was kept from an earlier request. */
+  readonly isReplayed: boolean;
+}

@@ -1,7 +1,7 @@
 import { denial } from '../../decision/denial.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationParts } from '../../ports/idempotency.js';
-import type { Onward } from '../exchange/caller.js';
+import type { UpstreamOperation } from '../upstream/pool.js';
 import { Order, type OrderDeps, type ReservedOrder } from './order.js';
 import { createPending } from './pending-limit.js';
 import { createSettlements } from './settlement-queue.js';
@@ -12,7 +12,7 @@ export const maxBufferedBytes = 256 * 1024 * 1024;
 
 /** All reserved requests of a server. */
 export interface Reserving {
-  readonly start: (order: ReservedOrder) => Onward;
+  readonly start: (order: ReservedOrder) => UpstreamOperation;
   /** Single-use tokens issued before are refused; seconds since the epoch. */
   readonly floorS: () => number | null;
   /** Requests that are not over, with or without their caller. */
@@ -25,7 +25,7 @@ export interface Reserving {
   readonly close: () => Promise<void>;
 }
 
-const nowhere: Onward = { resume: () => undefined, leave: () => undefined };
+const noOperation: UpstreamOperation = { resume: () => undefined, cancel: () => undefined };
 
 /** What of the process the reserved requests of a server use. */
 export interface ReservingDeps {
@@ -47,9 +47,9 @@ export function createReserving(parts: ReservationParts, { clock, timers, log }:
     start: (request) => {
       const leavePending = isBrokenOff ? null : pending.enter(request.preparation.scope);
       if (leavePending === null) {
-        request.caller.refuse(denial(isBrokenOff ? 'shutting_down' : 'too_many_pending'));
+        request.client.refuse(denial(isBrokenOff ? 'shutting_down' : 'too_many_pending'));
         request.onOver();
-        return nowhere;
+        return noOperation;
       }
       const order = new Order(deps, request, () => {
         leavePending();

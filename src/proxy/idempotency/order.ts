@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream';
 import { denial } from '../../decision/denial.js';
-import type { Caller, Onward } from '../exchange/caller.js';
+import type { UpstreamOperation } from '../upstream/pool.js';
 import type { AttemptDeps, ReservedWrite } from './attempt.js';
-import { ReservedRun } from './reserved-write.js';
+import { ReservedRun, type WriteClient } from './reserved-write.js';
 import { readWhole, type BufferBudget } from './body-buffer.js';
 
 /** A request that reserves before it is forwarded. */
 export interface ReservedOrder extends Omit<ReservedWrite, 'body'> {
   /** `null` where the request has none. It tells by itself when it breaks. */
   readonly body: Readable | null;
-  readonly caller: Caller;
+  readonly client: WriteClient;
   /** Called once, when nothing of it is left here: it may be long after the caller left. */
   readonly onOver: () => void;
 }
@@ -19,7 +19,7 @@ export interface OrderDeps extends AttemptDeps {
 }
 
 /** One reserved request: its body is read whole, and only then something is reserved. */
-export class Order implements Onward {
+export class Order implements UpstreamOperation {
   private readonly deps: OrderDeps;
   private readonly order: ReservedOrder;
   private readonly onOver: () => void;
@@ -34,7 +34,7 @@ export class Order implements Onward {
   }
 
   start(): void {
-    const { body, caller } = this.order;
+    const { body, client } = this.order;
     if (body === null) {
       this.begin(Buffer.alloc(0));
       return;
@@ -45,7 +45,7 @@ export class Order implements Onward {
         this.begin(bytes);
       },
       onOverload: () => {
-        caller.refuse(denial('overloaded'));
+        client.refuse(denial('overloaded'));
         this.end();
       },
     });
@@ -55,7 +55,8 @@ export class Order implements Onward {
     this.run?.resume();
   }
 
-  leave(): void {
+  /** The client is gone: what was dispatched goes on. */
+  cancel(): void {
     if (this.run === null) this.end();
     else this.run.callerGone();
   }
@@ -65,14 +66,14 @@ export class Order implements Onward {
       this.run.breakOff();
       return;
     }
-    this.order.caller.refuse(denial('shutting_down'));
+    this.order.client.refuse(denial('shutting_down'));
     this.end();
   }
 
   private begin(body: Buffer): void {
     if (this.isOver) return;
-    const { caller, ...write } = this.order;
-    this.run = new ReservedRun(this.deps, { ...write, body }, caller, () => {
+    const { client, ...write } = this.order;
+    this.run = new ReservedRun(this.deps, { ...write, body }, client, () => {
       this.end();
     });
     this.run.start();

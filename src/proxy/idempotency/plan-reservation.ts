@@ -70,9 +70,9 @@ export function planReservation(
 
 /** What becomes of a request that was admitted. */
 export type Plan =
-  /** It goes to the upstream as it is: with another admission where shadow mode lets it pass without a reservation. */
+  /** It goes to the upstream: with another admission where shadow mode waives the reservation. */
   | { readonly kind: 'forward'; readonly admission: Admission }
-  /** Its body, of so many bytes at most, is read whole, and the write is reserved before it is sent. */
+  /** The body, of so many bytes at most, is read whole, and the write is reserved before it is sent. */
   | { readonly kind: 'reserve'; readonly preparation: Preparation; readonly maxBodyBytes: number }
   | { readonly kind: 'refuse'; readonly denial: Denial; readonly reservationId: string | null };
 
@@ -83,8 +83,8 @@ export interface PlannedStore {
 }
 
 /**
- * Plans what becomes of an admitted request: serving and `sallyport test` both ask this. In order: the reservation, which
- * shadow mode may waive, the store, the size of the body.
+ * Plans what becomes of an admitted request: serving and `sallyport test` both ask this. In order: the reservation,
+ * which shadow mode may waive, the store, the size of the body.
  *
  * @param store `null` where there is none: what has to be reserved is refused then.
  * @param bodyBytes as far as it is known before the body is read, or 0.

@@ -7,9 +7,9 @@ import { isShowable, replayedFields, storedFields } from '../../decision/idempot
 import type { Clock, Timers } from '../../ports/system.js';
 import { assertionFields } from '../exchange/assertion-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
-import type { Caller } from '../exchange/caller.js';
+import type { Exchange } from '../exchange/exchange.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
-import type { AnswerSink } from '../upstream/call.js';
+import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall } from '../upstream/pool.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
 import { announcedLength, outcomeField, type CollectedAnswer } from './buffered-response.js';
@@ -25,13 +25,29 @@ import { refusalOf } from './refusals.js';
  */
 type Phase = 'waiting' | 'reserving' | 'collecting' | 'turning' | 'streaming' | 'over';
 
+/** The request of a reserved write, as long as its client listens. */
+export type WriteClient = Pick<
+  Exchange,
+  | 'isGone'
+  | 'refuse'
+  | 'refuseUnreserved'
+  | 'refuseUnsent'
+  | 'respond'
+  | 'onHead'
+  | 'onData'
+  | 'onEnd'
+  | 'upstreamAsked'
+  | 'upstreamAnswered'
+  | 'fail'
+>;
+
 /**
  * One reserved write, from its reservation to its settlement. It goes on when the caller leaves: what was dispatched is
  * completed, so that a retry gets the same answer.
  */
-export class ReservedRun implements AnswerSink {
+export class ReservedRun implements ResponseSink {
   private readonly write: ReservedWrite;
-  private readonly caller: Caller;
+  private readonly client: WriteClient;
   /** Called once, when nothing of it is left but what the store has yet to take. */
   private readonly onOver: () => void;
   private readonly attempt: Attempt;
@@ -51,9 +67,9 @@ export class ReservedRun implements AnswerSink {
   /** What the receiver did while that was written down. */
   private endedWhileTurning: Denial | 'end' | null = null;
 
-  constructor(deps: AttemptDeps, write: ReservedWrite, caller: Caller, onOver: () => void) {
+  constructor(deps: AttemptDeps, write: ReservedWrite, client: WriteClient, onOver: () => void) {
     this.write = write;
-    this.caller = caller;
+    this.client = client;
     this.onOver = () => {
       this.place();
       onOver();
@@ -108,7 +124,7 @@ export class ReservedRun implements AnswerSink {
   onHead(status: number, rawHeaders: readonly string[]): void {
     if (!this.attempt.isAnsweredBy(rawHeaders)) {
       this.call?.cancel();
-      this.onFailure(denial('upstream_failed'));
+      this.onError(denial('upstream_failed'));
       return;
     }
     this.collected = { status, rawHeaders, body: new ByteBuffer() };
@@ -117,9 +133,9 @@ export class ReservedRun implements AnswerSink {
     if (isTooLarge || !this.isKept()) this.turn(this.collected);
   }
 
-  onBody(chunk: Buffer): boolean {
+  onData(chunk: Buffer): boolean {
     const { collected } = this;
-    if (this.phase === 'streaming') return this.caller.write(chunk);
+    if (this.phase === 'streaming') return this.client.onData(chunk);
     if (collected === null || this.phase === 'over') return true;
     collected.body.append(chunk);
     if (this.phase === 'turning') return false;
@@ -135,7 +151,7 @@ export class ReservedRun implements AnswerSink {
     else if (this.phase === 'collecting' && this.collected !== null) this.concludeWhole(this.collected);
   }
 
-  onFailure(reason: Denial): void {
+  onError(reason: Denial): void {
     this.answered();
     if (this.phase === 'turning') this.endedWhileTurning = reason;
     else if (this.phase === 'streaming') this.refuse(reason);
@@ -157,7 +173,7 @@ export class ReservedRun implements AnswerSink {
     const asked = this.attempt.isOverShare();
     const isOverShare = asked !== false && (await asked);
     const refused =
-      this.attempt.refusal(this.caller.isGone()) ??
+      this.attempt.refusal(this.client.isGone()) ??
       (this.isBrokenOff ? denial('shutting_down') : null) ??
       (isOverShare ? denial('too_many_kept') : null);
     if (refused === null) {
@@ -179,7 +195,7 @@ export class ReservedRun implements AnswerSink {
     this.callOff = this.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
     });
-    this.caller.asked();
+    this.client.upstreamAsked();
     // The whole body is here: its length is known, however it came.
     const length =
       fields.contentLength === null && (body.length > 0 || fields.chunked)
@@ -213,7 +229,7 @@ export class ReservedRun implements AnswerSink {
   private giveUp(unsent: Denial): void {
     const { call } = this;
     call?.cancel();
-    this.onFailure(call?.mayBeSent() === false ? unsent : denial('upstream_timeout'));
+    this.onError(call?.mayBeSent() === false ? unsent : denial('upstream_timeout'));
   }
 
   /** Store before replying: what a caller saw is what a retry gets. */
@@ -229,7 +245,7 @@ export class ReservedRun implements AnswerSink {
           ? cutOff(collected)
           : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
       await this.attempt.settle(outcome);
-      if (!this.caller.isGone()) this.caller.give({ status, fields, body, isReplayed: false });
+      if (!this.client.isGone()) this.client.respond({ status, fields, body, isReplayed: false });
       this.onOver();
     });
   }
@@ -253,13 +269,13 @@ export class ReservedRun implements AnswerSink {
     this.phase = 'turning';
     this.go(async () => {
       await this.attempt.settle(cutOff(collected));
-      if (this.caller.isGone() && this.isKept()) {
+      if (this.client.isGone() && this.isKept()) {
         this.stop();
         return;
       }
       this.phase = 'streaming';
-      this.caller.begin(collected.status, this.fieldsOf(collected));
-      const flows = collected.body.length === 0 || this.caller.write(collected.body.take());
+      this.client.onHead(collected.status, collected.rawHeaders);
+      const flows = collected.body.length === 0 || this.client.onData(collected.body.take());
       if (this.endedWhileTurning === 'end') this.endStream();
       else if (this.endedWhileTurning !== null) this.refuse(this.endedWhileTurning);
       else if (flows) this.call?.resume();
@@ -268,7 +284,7 @@ export class ReservedRun implements AnswerSink {
 
   private endStream(): void {
     this.phase = 'over';
-    this.caller.end();
+    this.client.onEnd();
     this.onOver();
   }
 
@@ -291,8 +307,8 @@ export class ReservedRun implements AnswerSink {
       return;
     }
     this.phase = 'over';
-    if (!this.caller.isGone()) {
-      this.caller.give({
+    if (!this.client.isGone()) {
+      this.client.respond({
         status,
         fields: replayedFields(response, sentKey ?? '', requestId),
         body: Buffer.from(body),
@@ -304,13 +320,13 @@ export class ReservedRun implements AnswerSink {
 
   private refuse(reason: Denial): void {
     this.phase = 'over';
-    if (!this.caller.isGone()) this.caller.refuse(reason);
+    if (!this.client.isGone()) this.client.refuse(reason);
     this.onOver();
   }
 
   private refuseUnreserved(reason: Denial): void {
     this.phase = 'over';
-    this.caller.refuseUnreserved(reason);
+    this.client.refuseUnreserved(reason);
     this.onOver();
   }
 
@@ -322,7 +338,7 @@ export class ReservedRun implements AnswerSink {
 
   private refuseUnsent(reason: Denial): void {
     this.phase = 'over';
-    if (!this.caller.isGone()) this.caller.refuseUnsent(reason, this.write.body);
+    if (!this.client.isGone()) this.client.refuseUnsent(reason, this.write.body);
     this.onOver();
   }
 
@@ -341,7 +357,7 @@ export class ReservedRun implements AnswerSink {
 
   private answered(): void {
     this.stopTimer();
-    this.caller.answered();
+    this.client.upstreamAnswered();
   }
 
   private stopTimer(): void {
@@ -355,7 +371,7 @@ export class ReservedRun implements AnswerSink {
       this.phase = 'over';
       this.stopTimer();
       this.call?.cancel();
-      this.caller.fail(error);
+      this.client.fail(error);
       this.onOver();
     });
   }

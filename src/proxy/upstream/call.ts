@@ -19,15 +19,15 @@ export interface UpstreamRequest extends ConnectionRequest {
 }
 
 /** Takes the receiver's answer as it comes. */
-export interface AnswerSink {
+export interface ResponseSink {
   /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
   readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
   /** Some of the body. `false` stops the receiver until `resume`. */
-  readonly onBody: (chunk: Buffer) => boolean;
+  readonly onData: (chunk: Buffer) => boolean;
   /** The answer is complete. */
   readonly onEnd: () => void;
   /** There is no answer, or the rest of it will not come. */
-  readonly onFailure: (reason: Denial) => void;
+  readonly onError: (reason: Denial) => void;
   /** It has switched protocols, and the connection is the sink's. Only where that was asked for. */
   readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
 }
@@ -63,7 +63,7 @@ export class Call implements RequestEvents, CallInLine {
   readonly holder: string;
   readonly request: UpstreamRequest;
   readonly isAlone: boolean;
-  private readonly sink: AnswerSink;
+  private readonly sink: ResponseSink;
   private readonly host: CallHost;
   private connection: UpstreamConnection | null = null;
   private holding: Holding | null = null;
@@ -74,7 +74,7 @@ export class Call implements RequestEvents, CallInLine {
   private isOver = false;
   private hasHead = false;
 
-  constructor(request: UpstreamRequest, isAlone: boolean, sink: AnswerSink, host: CallHost) {
+  constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost) {
     this.isAlone = isAlone;
     this.holder = request.holder;
     this.request = request;
@@ -100,7 +100,7 @@ export class Call implements RequestEvents, CallInLine {
 
   /** Tells the sink, where it was not told an end before. */
   refuse(reason: Denial): void {
-    if (this.end()) this.sink.onFailure(reason);
+    if (this.end()) this.sink.onError(reason);
   }
 
   resume(): void {
@@ -155,7 +155,7 @@ export class Call implements RequestEvents, CallInLine {
 
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true;
-    if (this.sink.onBody(chunk)) {
+    if (this.sink.onData(chunk)) {
       this.connection?.setLimit(this.host.idleTimeoutMs);
       return true;
     }
@@ -169,7 +169,7 @@ export class Call implements RequestEvents, CallInLine {
   }
 
   onError(error: unknown): void {
-    if (this.end()) this.sink.onFailure(this.hasBegun ? answerFailure(error) : connectFailure(error));
+    if (this.end()) this.sink.onError(this.hasBegun ? answerFailure(error) : connectFailure(error));
     this.release(false);
   }
 

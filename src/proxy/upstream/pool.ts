@@ -1,7 +1,7 @@
 import type { UpstreamSettings } from '../../config/types.js';
 import { denial } from '../../decision/denial.js';
 import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
-import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './call.js';
+import { Call, type ResponseSink, type CallHost, type CallInLine, type UpstreamRequest } from './call.js';
 import { createConnector } from './connector.js';
 import { Farewells } from './farewells.js';
 import { HttpConnection } from './http-connection.js';
@@ -19,10 +19,10 @@ export interface Upstream {
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
    * holder may have, it waits in line, no longer than connecting may take, and in overload
-   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onFailure`, unless it is
+   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onError`, unless it is
    * cancelled.
    */
-  readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
+  readonly send: (request: UpstreamRequest, answer: ResponseSink) => UpstreamCall;
   /**
    * A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null`
    * where there is none.
@@ -45,13 +45,16 @@ export interface Upstream {
 
 /** A request under way. */
 export interface UpstreamCall {
-  /** Lets the body go on after `AnswerSink.onBody` said `false`. */
+  /** Lets the body go on after `ResponseSink.onData` said `false`. */
   readonly resume: () => void;
   /** Takes it out of the line or breaks it off. The sink hears nothing more. */
   readonly cancel: () => void;
   /** Whether some of the request may have been written; a call that was cancelled before will not be. */
   readonly mayBeSent: () => boolean;
 }
+
+/** What a request is doing upstream: a call, a reserved write or a WebSocket connection. */
+export type UpstreamOperation = Pick<UpstreamCall, 'resume' | 'cancel'>;
 
 export interface UpstreamCounts {
   /** Requests that have a connection. */

@@ -8,16 +8,22 @@ import { endingOf, endings, type Ending } from '../../decision/websocket/close-c
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { assertionFields } from '../exchange/assertion-headers.js';
-import type { Caller, Onward } from '../exchange/caller.js';
+import type { Exchange } from '../exchange/exchange.js';
 import type { Course } from '../exchange/request-timing.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
-import type { AnswerSink } from '../upstream/call.js';
-import type { UpstreamCall } from '../upstream/pool.js';
+import type { ResponseSink } from '../upstream/call.js';
+import type { UpstreamCall, UpstreamOperation } from '../upstream/pool.js';
 import { handBack } from '../exchange/session-renewal.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import { Tunnel } from './relay.js';
 import type { Switchable, Upgrade } from './upgrade-request.js';
+
+/** The request of a handshake, which hears what comes of it. */
+type HandshakeClient = Pick<
+  Exchange,
+  'onHead' | 'onData' | 'onEnd' | 'onError' | 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamAnswered'
+>;
 
 /** An opening handshake that may go on. */
 export interface Handshake {
@@ -27,7 +33,7 @@ export interface Handshake {
   readonly inForce: InForce;
   /** `null` where Node, which reads Connection for itself, has left the connection to its parser. */
   readonly upgrade: Upgrade | null;
-  readonly caller: Caller;
+  readonly client: HandshakeClient;
   readonly answer: Switchable;
   /** Told what shadow mode lets pass while the connection is open. */
   readonly course: Pick<Course, 'shadow'>;
@@ -56,7 +62,7 @@ const judgementHoldsMs = 30_000;
  * One WebSocket connection from its opening handshake to its end. A receiver that does not switch has answered a plain
  * request.
  */
-export class WebSocket implements AnswerSink, Onward {
+export class WebSocket implements ResponseSink, UpstreamOperation {
   private readonly handshake: Handshake;
   private readonly host: WebSocketHost;
   private call: UpstreamCall | null = null;
@@ -74,14 +80,14 @@ export class WebSocket implements AnswerSink, Onward {
   }
 
   send(method: string): void {
-    const { admission, caller, inForce } = this.handshake;
+    const { admission, client, inForce } = this.handshake;
     const {
       target,
       forwarded,
       route: { responseTimeoutMs },
     } = admission;
     const fields = [...forwarded, ...assertionFields(admission, method, inForce)];
-    caller.asked();
+    client.upstreamAsked();
     this.call = inForce.upstream.send(
       {
         holder: holderOf(admission),
@@ -100,29 +106,26 @@ export class WebSocket implements AnswerSink, Onward {
     this.call?.resume();
   }
 
-  leave(): void {
+  cancel(): void {
     this.call?.cancel();
     if (this.tunnel === null) this.conclude(null);
     else this.tunnel.destroy();
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
-    const { caller, inForce, admission } = this.handshake;
-    caller.begin(status, callerFields(status, rawHeaders, inForce.fieldRules, admission.requestId));
+    this.handshake.client.onHead(status, rawHeaders);
   }
 
-  onBody(chunk: Buffer): boolean {
-    return this.handshake.caller.write(chunk);
+  onData(chunk: Buffer): boolean {
+    return this.handshake.client.onData(chunk);
   }
 
   onEnd(): void {
-    this.handshake.caller.answered();
-    this.handshake.caller.end();
+    this.handshake.client.onEnd();
   }
 
-  onFailure(reason: Denial): void {
-    this.handshake.caller.answered();
-    this.handshake.caller.refuse(reason);
+  onError(reason: Denial): void {
+    this.handshake.client.onError(reason);
   }
 
   onUpgrade(rawHeaders: readonly string[], receiver: Duplex): void {
@@ -130,7 +133,7 @@ export class WebSocket implements AnswerSink, Onward {
     const agreement = readAgreement(admission.fields.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
       receiver.on('error', () => undefined).destroy();
-      this.onFailure(agreement.ok ? denial('shutting_down') : agreement.error);
+      this.onError(agreement.ok ? denial('shutting_down') : agreement.error);
       return;
     }
     const fields = [
@@ -175,7 +178,7 @@ export class WebSocket implements AnswerSink, Onward {
     const { head, peer } = this.handshake;
     const judgement = authorizeRequest(head, peer, this.host.inForce(), this.host.clock.now());
     if (judgement instanceof Promise) {
-      void judgement.then((settled) => this.settle(settled), this.handshake.caller.fail);
+      void judgement.then((settled) => this.settle(settled), this.handshake.client.fail);
     } else this.settle(judgement);
   }
 
@@ -215,9 +218,9 @@ export class WebSocket implements AnswerSink, Onward {
     this.stopTimer();
     this.host.over(this, ending);
     if (ending === null) return;
-    const { caller, answer } = this.handshake;
-    caller.answered();
-    if (ending.reason !== null) caller.refuse(denial(ending.reason));
+    const { client, answer } = this.handshake;
+    client.upstreamAnswered();
+    if (ending.reason !== null) client.refuse(denial(ending.reason));
     answer.over();
   }
 }

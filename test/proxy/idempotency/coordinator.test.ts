@@ -4,7 +4,7 @@ import { createMemoryStore } from '../../../src/adapters/memory/reservation-stor
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
 import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/proxy/idempotency/coordinator.js';
-import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
@@ -18,7 +18,7 @@ interface Bench {
   readonly time: ManualTime;
   readonly lines: readonly string[];
   readonly sent: UpstreamRequest[];
-  readonly sinks: AnswerSink[];
+  readonly sinks: ResponseSink[];
 }
 
 interface Ordered {
@@ -93,21 +93,21 @@ function ordered(
           onTurn(() => undefined);
           return () => undefined;
         },
-        send: (request: UpstreamRequest, sink: AnswerSink) => {
+        send: (request: UpstreamRequest, sink: ResponseSink) => {
           sent.push(request);
           sinks.push(sink);
           return { cancel: say('cancel'), resume: say('resume'), mayBeSent: () => true };
         },
       },
     },
-    caller: {
+    client: {
       isGone: () => false,
-      asked: () => undefined,
-      answered: () => undefined,
-      end: say('end'),
-      write: () => true,
-      begin: say('begin'),
-      give: say('give'),
+      upstreamAsked: () => undefined,
+      upstreamAnswered: () => undefined,
+      onEnd: say('end'),
+      onData: () => true,
+      onHead: say('begin'),
+      respond: say('give'),
       fail: (error: unknown) => void events.push(`fail ${String(error)}`),
       refuse: ({ reason }: { readonly reason: string }) => void events.push(`refuse ${reason}`),
     },
@@ -151,7 +151,7 @@ t.test('the hundred and first write of a caller is refused, and over at once; pl
   t.same(writes[100]?.events, ['refuse too_many_pending', 'over']);
   t.equal(one.reserving.active(), 100);
   started[100]?.resume();
-  started[100]?.leave();
+  started[100]?.cancel();
   t.equal(writes[100]?.events.length, 2, 'nothing of it is left');
   await until('the others to be sent', () => one.sent.length === 100);
   one.sinks[0]?.onHead(200, []);
@@ -175,15 +175,15 @@ t.test('a body is read whole before anything is reserved; who leaves before leav
   body.end('cd');
   await until('it to be sent', () => one.sent.length === 1);
   t.same(one.sent[0]?.body, Buffer.from('abcd'));
-  onward.leave();
+  onward.cancel();
   t.same(write.events, [], 'what was sent goes on');
   t.equal(one.reserving.active(), 1);
 
   const gone = new PassThrough();
   const left = ordered(one, gone);
   const leaving = one.reserving.start(left.order);
-  leaving.leave();
-  leaving.leave();
+  leaving.cancel();
+  leaving.cancel();
   t.same(left.events, ['over']);
   t.equal(one.reserving.active(), 1);
   gone.end('late');
@@ -201,7 +201,7 @@ t.test('a streamed answer waits for its caller, and goes on with it', async (t) 
   write.events.length = 0;
   onward.resume();
   t.same(write.events, ['resume']);
-  onward.leave();
+  onward.cancel();
   t.same(write.events, ['resume', 'cancel', 'over'], 'its status is kept');
 });
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import { createReserving } from '../../../src/proxy/idempotency/coordinator.js';
 import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
-import type { AnswerSink } from '../../../src/proxy/upstream/call.js';
+import type { ResponseSink } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
 import { until } from '../../support/until.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
@@ -25,7 +25,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     { store, metrics, share: null, replicas: 0, settleTimeoutMs: 1_000 },
     { clock, timers, log: collectingLog() },
   );
-  const sinks: AnswerSink[] = [];
+  const sinks: ResponseSink[] = [];
   const failures: unknown[] = [];
   let over = 0;
   const order = {
@@ -68,13 +68,18 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
           onTurn(nothing);
           return nothing;
         },
-        send: (_request: unknown, sink: AnswerSink) => {
+        send: (_request: unknown, sink: ResponseSink) => {
           sinks.push(sink);
           return { cancel: nothing, resume: nothing, mayBeSent: () => true };
         },
       },
     },
-    caller: { isGone: () => false, asked: nothing, answered: nothing, fail: (error: unknown) => failures.push(error) },
+    client: {
+      isGone: () => false,
+      upstreamAsked: nothing,
+      upstreamAnswered: nothing,
+      fail: (error: unknown) => failures.push(error),
+    },
     onOver: () => (over += 1),
   };
   reserving.start(order as unknown as ReservedOrder);

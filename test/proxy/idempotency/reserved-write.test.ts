@@ -202,8 +202,8 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
     sink.onHead(201, ['ETag', '"1"', 'X-Other', 'o']);
-    t.equal(sink.onBody(Buffer.from('12345')), true);
-    t.equal(sink.onBody(Buffer.from('67890')), true, 'up to the limit');
+    t.equal(sink.onData(Buffer.from('12345')), true);
+    t.equal(sink.onData(Buffer.from('67890')), true, 'up to the limit');
     sink.onEnd();
     t.same(bench.time.due(), [], 'the receiver is done');
     await tick();
@@ -218,9 +218,9 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
       bench.events.slice(2),
       isGone ? ['over'] : ['give 201 X-Request-Id r ETag "1" X-Other o 1234567890 false', 'over'],
     );
-    t.equal(sink.onBody(Buffer.from('more')), true, 'what comes after counts for nothing');
+    t.equal(sink.onData(Buffer.from('more')), true, 'what comes after counts for nothing');
     sink.onEnd();
-    sink.onFailure({ reason: 'upstream_failed' });
+    sink.onError({ reason: 'upstream_failed' });
     await tick();
     t.same(
       bench.events.filter((event) => event !== 'answered').slice(1),
@@ -270,15 +270,15 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
     sink.onHead(200, []);
-    t.equal(sink.onBody(Buffer.from('1234567890')), true);
-    t.equal(sink.onBody(Buffer.from('a')), false, 'over the limit');
-    t.equal(sink.onBody(Buffer.from('b')), false, 'the receiver waits');
+    t.equal(sink.onData(Buffer.from('1234567890')), true);
+    t.equal(sink.onData(Buffer.from('a')), false, 'over the limit');
+    t.equal(sink.onData(Buffer.from('b')), false, 'the receiver waits');
     t.same(bench.events, ['settle tombstone 200']);
     bench.flows = flows;
     await bench.settle();
     const begun = ['settle tombstone 200', 'begin 200 X-Request-Id r', 'write 1234567890ab'];
     t.same(bench.events, flows ? [...begun, 'resume'] : begun, 'where the caller keeps up it goes on');
-    t.equal(sink.onBody(Buffer.from('c')), flows);
+    t.equal(sink.onData(Buffer.from('c')), flows);
     bench.events.length = 0;
     bench.run.resume();
     t.same(bench.events, ['resume']);
@@ -301,9 +301,9 @@ t.test('what the receiver does while the status is written down comes after what
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
     sink.onHead(200, ['Content-Length', '11']);
-    sink.onBody(Buffer.from('a'));
+    sink.onData(Buffer.from('a'));
     if (ending === 'end') sink.onEnd();
-    else sink.onFailure({ reason: 'upstream_failed' });
+    else sink.onError({ reason: 'upstream_failed' });
     t.same(bench.events, ['settle tombstone 200', 'answered']);
     await bench.settle();
     t.same(bench.events.slice(2), [...begun, said, 'over']);
@@ -314,12 +314,12 @@ t.test('a stream that breaks off breaks off for its caller', async (t) => {
   for (const isGone of [false, true]) {
     const bench = await streaming({ recordId: null });
     bench.isGone = isGone;
-    bench.sink().onFailure({ reason: 'upstream_failed' });
+    bench.sink().onError({ reason: 'upstream_failed' });
     t.same(bench.events, isGone ? ['answered', 'over'] : ['answered', 'refuse {"reason":"upstream_failed"}', 'over']);
     t.same(bench.settled, []);
   }
   const kept = await streaming();
-  kept.sink().onFailure({ reason: 'upstream_failed' });
+  kept.sink().onError({ reason: 'upstream_failed' });
   kept.run.callerGone();
   t.same(kept.events, ['answered', 'refuse {"reason":"upstream_failed"}', 'over'], 'it is over');
 });
@@ -330,7 +330,7 @@ t.test('nobody wants the rest of an answer whose status is kept; one that was no
   t.same(kept.events, ['cancel', 'over']);
   t.same(kept.time.due(), []);
   kept.run.callerGone();
-  t.equal(kept.sink().onBody(Buffer.from('late')), true);
+  t.equal(kept.sink().onData(Buffer.from('late')), true);
   t.equal(kept.events.length, 2, 'it is over');
   const tokenOnly = await streaming({ recordId: null });
   tokenOnly.run.callerGone();
@@ -391,7 +391,7 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
     );
   }
   const failed = await dispatched({ holdsSettling: true });
-  failed.sink().onFailure({ reason: 'upstream_failed' });
+  failed.sink().onError({ reason: 'upstream_failed' });
   failed.run.breakOff();
   await failed.settle();
   t.same(
@@ -418,7 +418,7 @@ t.test('only what certainly was not sent frees the key', async (t) => {
   ];
   for (const reason of [...unsent, 'upstream_failed', 'upstream_timeout', 'caller_gone', 'internal'] as const) {
     const bench = await dispatched();
-    bench.sink().onFailure({ reason });
+    bench.sink().onError({ reason });
     await tick();
     const isUnsent = unsent.includes(reason);
     t.same(bench.events, [
@@ -429,7 +429,7 @@ t.test('only what certainly was not sent frees the key', async (t) => {
     ]);
     const begun = await dispatched();
     begun.sink().onHead(200, []);
-    begun.sink().onFailure({ reason });
+    begun.sink().onError({ reason });
     await tick();
     t.same(
       begun.events,
@@ -442,7 +442,7 @@ t.test('only what certainly was not sent frees the key', async (t) => {
 t.test('a bug ends the request: the receiver is let go, the caller is told, nothing is left', async (t) => {
   const bench = runBench({
     caller: {
-      begin: () => {
+      onHead: () => {
         throw new Error('a bug');
       },
     },
@@ -453,11 +453,11 @@ t.test('a bug ends the request: the receiver is let go, the caller is told, noth
   await tick();
   t.same(bench.events, ['settle tombstone 200', 'cancel', 'fail Error: a bug', 'over']);
   t.same(bench.time.due(), []);
-  t.equal(bench.sink().onBody(Buffer.from('late')), true);
+  t.equal(bench.sink().onData(Buffer.from('late')), true);
   t.equal(bench.events.length, 4, 'what comes after counts for nothing');
   const early = runBench({
     caller: {
-      asked: () => {
+      upstreamAsked: () => {
         throw new Error('a bug');
       },
     },

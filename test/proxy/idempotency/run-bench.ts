@@ -1,14 +1,14 @@
 /** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { callerFields } from '../../../src/decision/http/response-headers.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { ReserveAnswer, StoreFailure } from '../../../src/ports/idempotency.js';
 import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
-import { ReservedRun } from '../../../src/proxy/idempotency/reserved-write.js';
+import { ReservedRun, type WriteClient } from '../../../src/proxy/idempotency/reserved-write.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
-import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
-import type { Caller } from '../../../src/proxy/exchange/caller.js';
 import { slotOf } from '../../../src/proxy/exchange/concurrency.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 
@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly maxStored?: number;
   readonly replicas?: number;
   readonly sentKey?: string | null;
-  readonly caller?: Partial<Caller>;
+  readonly caller?: Partial<WriteClient>;
   /** Settling waits until `settle` of the bench is called. */
   readonly holdsSettling?: boolean;
   /** Its turn comes when `turn` of the bench is called. */
@@ -40,7 +40,7 @@ export interface RunBench {
   readonly sent: UpstreamRequest[];
   readonly settled: Settling[];
   readonly settle: () => Promise<void>;
-  readonly sink: () => AnswerSink;
+  readonly sink: () => ResponseSink;
   /** Begins, and waits until the store has answered. */
   readonly begin: () => Promise<void>;
   /** What was asked of the store. */
@@ -71,7 +71,7 @@ export function runBench(options: RunOptions = {}): RunBench {
   const events: string[] = [];
   const sent: UpstreamRequest[] = [];
   const settled: Settling[] = [];
-  const sinks: AnswerSink[] = [];
+  const sinks: ResponseSink[] = [];
   let release: () => void = () => undefined;
   const say = (what: string) => () => void events.push(what);
   const answer = (): Result<ReserveAnswer, StoreFailure> => {
@@ -166,7 +166,7 @@ export function runBench(options: RunOptions = {}): RunBench {
           if (options.waits !== true) begin();
           return say('leave the line');
         },
-        send: (request: UpstreamRequest, sink: AnswerSink) => {
+        send: (request: UpstreamRequest, sink: ResponseSink) => {
           sent.push(request);
           sinks.push(sink);
           return { cancel: say('cancel'), resume: say('resume'), mayBeSent: () => options.mayBeSent ?? true };
@@ -174,21 +174,22 @@ export function runBench(options: RunOptions = {}): RunBench {
       },
     },
   };
-  const caller: Caller = {
+  const caller: WriteClient = {
     isGone: () => self.isGone,
     refuse: (reason) => void events.push(`refuse ${JSON.stringify(reason)}`),
     refuseUnreserved: ({ reason }) => void events.push(`refuse unreserved ${reason}`),
     refuseUnsent: ({ reason }, unsent) => void events.push(`refuse unsent ${reason} ${unsent.toString()}`),
-    give: ({ status, fields, body: given, isReplayed }) =>
+    respond: ({ status, fields, body: given, isReplayed }) =>
       void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
-    begin: (status, fields) => void events.push(`begin ${status} ${fields.join(' ')}`),
-    write: (chunk) => {
+    onHead: (status, rawHeaders) =>
+      void events.push(`begin ${status} ${callerFields(status, rawHeaders, write.inForce.fieldRules, 'r').join(' ')}`),
+    onData: (chunk) => {
       events.push(`write ${chunk.toString()}`);
       return self.flows;
     },
-    end: say('end'),
-    asked: say('asked'),
-    answered: say('answered'),
+    onEnd: say('end'),
+    upstreamAsked: say('asked'),
+    upstreamAnswered: say('answered'),
     fail: (error) => void events.push(`fail ${String(error)}`),
     ...options.caller,
   };

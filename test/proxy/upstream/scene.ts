@@ -20,7 +20,7 @@ export interface Heard {
 
 export interface Scene {
   readonly upstream: Upstream;
-  /** Sends a GET unless told otherwise. `takes` answers `onBody`; nothing means that there is room. */
+  /** Sends a GET unless told otherwise. `takes` answers `onData`; nothing means that there is room. */
   readonly send: (
     request?: Partial<UpstreamRequest>,
     takes?: (bytes: Buffer, resume: () => void) => boolean,
@@ -89,7 +89,7 @@ export function startUpstream(
         status = code;
         onHead(code, fields);
       },
-      onBody: (bytes) => {
+      onData: (bytes) => {
         pieces.push(bytes);
         return takes(bytes, () => call.resume());
       },
@@ -97,7 +97,7 @@ export function startUpstream(
         ends += 1;
         onEnd();
       },
-      onFailure: (reason) => {
+      onError: (reason) => {
         ends += 1;
         failure = reason;
         onEnd();
