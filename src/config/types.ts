@@ -1,69 +1,33 @@
+/** The types of the compiled config: those of the sections follow from what each compiles to. */
 import type { AssertionRules } from '../decision/token/assertion.js';
-import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/route/policy.js';
-import type { RouteTable } from '../decision/route/route-table.js';
+import type { IssuerRules } from '../decision/route/policy.js';
 import type { SessionCookie } from '../decision/session/headers.js';
-import type { Unmatched } from '../decision/route/shadow-mode.js';
 import type { Settings } from './load/setting-names.js';
+import type { CompiledSections } from './sections/index.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
-export interface CompiledConfig {
+export interface CompiledConfig extends Immutable<CompiledSections> {
   /** SHA-256 of the file's bytes, hex: what `/status` and `sallyport_config_info` show. */
   readonly sha256: string;
-  readonly listen: ListenSettings;
-  readonly admin: HostPort;
-  readonly probes: ProbesSettings | null;
-  readonly upstream: UpstreamSettings;
-  readonly issuers: readonly IssuerSettings[];
-  /** Where sessions come from; `null` where no route accepts them. */
-  readonly sessions: SessionSettings | null;
-  readonly identity: IdentityHeaders;
-  /** What verified tokens may take in memory; `null` where none is remembered. */
-  readonly tokenCacheBytes: number | null;
-  /** `null` where the receiver gets no signed assertion. */
-  readonly assertion: AssertionSettings | null;
-  /** Where reservations are kept; `null` where no route reserves. */
-  readonly store: StoreSettings | null;
-  readonly revoked: Revocations;
-  readonly shutdown: { readonly delayMs: number; readonly graceMs: number };
-  readonly log: LogSettings;
-  readonly reload: ReloadSettings;
-  readonly routes: readonly Route[];
-  /** The routes, arranged for matching. */
-  readonly table: RouteTable;
-  /** How requests without a route go on, where the file's mode is shadow; `null` where they are refused. */
-  readonly unmatched: Unmatched | null;
   /** The same, as the file says it: for telling two configs apart. Some values are secret. */
   readonly settings: Settings;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
 }
 
-/** When an edit of the file counts. */
-export interface ReloadSettings {
-  /** Whether a file without the line that ends a whole one is refused. */
-  readonly endMarker: boolean;
-  /** For how long an edited file has to stay as it is. */
-  readonly leastAgeMs: number;
-}
+/** Maps and lists that cannot be written to; the rest as it is. */
+type Immutable<T> = { readonly [Key in keyof T]: Unwritable<T[Key]> };
+type Unwritable<T> = T extends (infer Item)[] ? readonly Item[] : T extends Plain ? Immutable<T> : T;
+type Plain = Readonly<Record<string, unknown>>;
 
-export interface LogSettings extends RequestLineSettings {
-  readonly level: LogLevel;
-  /** Lines for refusals of one reason and caller in a second; `null` for all of them. */
-  readonly refusalsPerSecond: number | null;
-}
+export type ListenSettings = CompiledConfig['listen'];
+export type ListenerTls = NonNullable<ListenSettings['tls']>;
+export type ProbesSettings = NonNullable<CompiledConfig['probes']>;
+export type LogSettings = CompiledConfig['log'];
+export type LogLevel = LogSettings['level'];
 
 /** What of a caller stands in the lines of its requests: an operator may have to leave it out. */
-export interface RequestLineSettings {
-  readonly clientAddress: boolean;
-  readonly userAgent: boolean;
-}
-
-export interface AssertionSettings extends AssertionRules {
-  /** PEM; read again when it changes. */
-  readonly keyFile: string;
-}
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type RequestLineSettings = Pick<LogSettings, 'clientAddress' | 'userAgent'>;
 
 export interface HostPort {
   readonly host: string;
@@ -71,41 +35,9 @@ export interface HostPort {
   readonly port: number;
 }
 
-export interface ProbesSettings extends HostPort {
-  /** Name of a probe to the path that the receiver is asked for. */
-  readonly app: Readonly<Record<string, string>>;
-}
-
-export interface ListenSettings extends HostPort {
-  readonly tls: ListenerTls | null;
-  /** Who ends TLS in front of us, or `null`. Requests count as https then. */
-  readonly tlsTerminatedBy: string | null;
-  /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
-  readonly trustForwarded: readonly string[];
-  /** Request line and header section together. */
-  readonly maxHeaderBytes: number;
-  readonly maxTargetBytes: number;
-  readonly headerTimeoutMs: number;
-  /** A caller's connection without a request. */
-  readonly keepAliveTimeoutMs: number;
-  readonly bodyIdleTimeoutMs: number;
-  /** Bytes a second of a body that takes long; 0 where none is asked for. */
-  readonly bodyMinRate: number;
-  readonly maxInFlight: number;
-  readonly maxWebSockets: number;
-  /** Between bytes of a WebSocket connection, in either direction. */
-  readonly webSocketIdleTimeoutMs: number;
-  readonly underscoreFields: 'drop' | 'allow' | 'refuse';
-  readonly http10: 'refuse' | 'allow';
-}
-
-/** Paths of the listener's PEM files; read again when they change. */
-export interface ListenerTls {
-  readonly certFile: string;
+export interface AssertionSettings extends AssertionRules {
+  /** PEM; read again when it changes. */
   readonly keyFile: string;
-  readonly clientCaFile: string | null;
-  /** Only with `clientCaFile`. */
-  readonly clientAuth: 'require' | 'optional';
 }
 
 export interface UpstreamSettings {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { configSchema } from '../sections/schema.js';
+import { configSchema } from '../sections/index.js';
 
 /** A part of a JSON Schema, as far as it is read here. */
 export interface JsonSchema {

@@ -1,4 +1,4 @@
-import type { ConfigParts } from './parse-sections.js';
+import type { ParsedConfig } from './parse-sections.js';
 import type { Report } from './report.js';
 import type { SourceNode } from './source-tree.js';
 
@@ -10,7 +10,7 @@ interface EndMarkerInput {
   readonly asking: string | null;
   /** What the text says, as far as it could be read. */
   readonly root: SourceNode | null;
-  readonly parts: Pick<ConfigParts, 'reload'> | null;
+  readonly parts: Pick<ParsedConfig, 'reload'> | null;
 }
 
 /** Refuses a config that may have been cut off, where the marker at its end is asked for. */

@@ -1,29 +1,19 @@
 import { createHash } from 'node:crypto';
-import { compileConfig, type Origin } from '../sections/index.js';
-import { compileRoutes } from '../sections/routes.js';
-import type { CompiledConfig } from '../types.js';
-import { parseSections, type ConfigParts } from './parse-sections.js';
+import { compileConfig, type ConfigOrigin } from './compile-config.js';
+import { checkEndMarker } from './end-marker.js';
+import { createExcerpts } from './excerpt.js';
+import { type ParsedConfig, parseSections } from './parse-sections.js';
 import type { PlaceholderSources } from './placeholders.js';
 import { createReport, formatProblem, mayShowValue, type Note, type Problem, type Report } from './report.js';
-import { createExcerpts } from './excerpt.js';
-import { checkEndMarker } from './end-marker.js';
-import { checkIdentity } from '../sections/identity.js';
-import { checkIssuers } from '../sections/issuers.js';
-import { checkLikelyMistakes } from '../sections/likely-mistakes.js';
-import { checkListeners } from '../sections/listen.js';
-import { checkLimits } from '../sections/limits.js';
-import { checkMode } from '../sections/mode.js';
-import { checkReservations } from '../sections/idempotency.js';
-import { checkRoutes } from '../sections/route-checks.js';
-import { checkSecretFiles, type FileExposure } from '../sections/secret-files.js';
-import { checkSessions } from '../sections/sessions.js';
-import { checkStore } from '../sections/store.js';
-import { checkTable } from '../sections/route-conflicts.js';
-import { checkUpstream } from '../sections/upstream.js';
-import { valueKeysOf } from './zod-issues.js';
-import { configSchema } from '../sections/schema.js';
 import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml.js';
+import { valueKeysOf } from './zod-issues.js';
+import { configSchema, sectionNames, sections } from '../sections/index.js';
+import { checkLikelyMistakes } from '../sections/likely-mistakes.js';
+import { checkTable } from '../sections/route-conflicts.js';
+import { compileRoutes } from '../sections/routes.js';
+import { checkSecretFiles, type FileExposure } from '../sections/secret-files.js';
+import type { CompiledConfig } from '../types.js';
 
 /**
  * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:PATH}` whose refusal says why
@@ -80,21 +70,12 @@ let valueKeys: ReadonlySet<string> | null = null;
 
 function read(
   root: SourceNode,
-  parts: ConfigParts,
-  origin: Origin,
+  parts: ParsedConfig,
+  origin: ConfigOrigin,
   report: Report,
   exposureOf: FileExposure,
 ): CompiledConfig | null {
-  checkListeners(parts, report);
-  checkUpstream(parts, report);
-  checkIssuers(parts, report);
-  checkIdentity(parts, report);
-  checkStore(parts, report);
-  checkRoutes(parts, report);
-  checkLimits(parts, report);
-  checkMode(parts, report);
-  checkReservations(parts, report);
-  checkSessions(parts, report);
+  for (const name of sectionNames) sections[name].check?.(parts, report);
   checkSecretFiles(root, exposureOf, report);
   checkLikelyMistakes(root, parts, report);
   const table = checkTable(compileRoutes(parts), parts, report);

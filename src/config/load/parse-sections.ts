@@ -1,53 +1,39 @@
 /** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
 import type { z } from 'zod';
-import type { Mode } from '../../decision/route/policy.js';
 import type { Report } from './report.js';
+import { locate, type Path, replaceAt, type SourceNode, valueOf } from './source-tree.js';
 import { reportIssue, reportUnknownKey, retyped, specificIssues } from './zod-issues.js';
-import { type IssuerFile, issuerName, issuerSchema, type RevokedFile } from '../sections/issuers.js';
-import type { IdentityFile } from '../sections/identity.js';
-import type { LimitsFile } from '../sections/limits.js';
-import type { HostPortFile, ListenFile, ProbesFile } from '../sections/listen.js';
-import { routeSchema, type RouteFile } from '../sections/routes.js';
-import type { SessionsFile } from '../sections/sessions.js';
-import type { StoreFile } from '../sections/store.js';
-import type { ReceiverFile, UpstreamFile } from '../sections/upstream.js';
-import { sections } from '../sections/schema.js';
-import { locate, replaceAt, valueOf, type Path, type SourceNode } from './source-tree.js';
+import {
+  type SectionName,
+  sectionNames,
+  sections,
+  type SectionValue,
+  type WholeSectionName,
+} from '../sections/index.js';
+import { type IssuerFile, issuerName, issuerSchema } from '../sections/issuers.js';
+import { type RouteFile, routeSchema } from '../sections/routes.js';
 
 /** A section that was read; `null` where it has errors. */
-export type Part<T> = { readonly value: T } | null;
+export type Parsed<T> = { readonly value: T } | null;
 
 /** One issuer or route of the file. */
 export interface Entry<T> {
   readonly path: Path;
-  readonly part: Part<T>;
+  readonly parsed: Parsed<T>;
 }
 
+type WholeSections = { readonly [Name in WholeSectionName]: Parsed<SectionValue<Name>> };
+
 /** What a file says, as far as it could be read. */
-export interface ConfigParts {
-  readonly listen: Part<ListenFile>;
-  readonly admin: Part<HostPortFile>;
-  readonly probes: Part<ProbesFile | null>;
-  readonly upstream: Part<UpstreamFile>;
-  readonly receiver: Part<ReceiverFile>;
+export interface ParsedConfig extends WholeSections {
   readonly issuers: ReadonlyMap<string, Entry<IssuerFile>>;
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
-  readonly sessions: Part<SessionsFile | null>;
-  readonly identity: Part<IdentityFile>;
-  readonly store: Part<StoreFile | null>;
-  readonly revoked: Part<RevokedFile>;
-  readonly shutdown: Part<z.output<typeof sections.shutdown>>;
-  readonly log: Part<z.output<typeof sections.log>>;
-  readonly reload: Part<z.output<typeof sections.reload>>;
-  readonly token_cache: Part<z.output<typeof sections.token_cache>>;
-  readonly limits: Part<LimitsFile | null>;
-  readonly mode: Part<Mode>;
   readonly routes: readonly Entry<RouteFile>[];
   /** Whether a key stands in the file, whatever its value. */
-  readonly isWritten: (path: Path) => boolean;
+  readonly isPresent: (path: Path) => boolean;
   /** What stands in the file, unchecked: for rules that hold whether or not the rest could be read. */
-  readonly written: (path: Path) => unknown;
+  readonly rawValue: (path: Path) => unknown;
 }
 
 interface Reader {
@@ -56,42 +42,39 @@ interface Reader {
 }
 
 /** Reads what the schema says of each section. */
-export function parseSections(source: SourceNode, report: Report): ConfigParts | null {
+export function parseSections(source: SourceNode, report: Report): ParsedConfig | null {
   if (source.kind !== 'map') {
     report.error([], `the config is ${source.kind === 'scalar' ? 'one value' : report.show([])}`, 'a map');
     return null;
   }
-  const known = Object.keys(sections);
-  for (const key of source.entries.keys()) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
+  const isKnown = (key: string): boolean => Object.hasOwn(sections, key);
+  for (const key of source.entries.keys()) {
+    if (!isKnown(key)) reportUnknownKey([key], key, sectionNames, report);
+  }
   const reader: Reader = { root: source, report };
   return {
-    listen: readPart(sections.listen, ['listen'], reader),
-    admin: readPart(sections.admin, ['admin'], reader),
-    probes: readPart(sections.probes, ['probes'], reader),
-    upstream: readPart(sections.upstream, ['upstream'], reader),
-    receiver: readPart(sections.receiver, ['receiver'], reader),
+    ...readWholeSections(reader),
     issuers: readIssuers(reader),
     issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
-    sessions: readPart(sections.sessions, ['sessions'], reader),
-    identity: readPart(sections.identity, ['identity'], reader),
-    store: readPart(sections.store, ['store'], reader),
-    revoked: readPart(sections.revoked, ['revoked'], reader),
-    shutdown: readPart(sections.shutdown, ['shutdown'], reader),
-    log: readPart(sections.log, ['log'], reader),
-    reload: readPart(sections.reload, ['reload'], reader),
-    token_cache: readPart(sections.token_cache, ['token_cache'], reader),
-    limits: readPart(sections.limits, ['limits'], reader),
-    mode: readPart(sections.mode, ['mode'], reader),
     routes: readRoutes(reader),
-    isWritten: (path) => locate(source, path).node !== null,
-    written: (path) => {
+    isPresent: (path) => locate(source, path).node !== null,
+    rawValue: (path) => {
       const { node } = locate(source, path);
       return node === null ? undefined : valueOf(node);
     },
   };
 }
 
-function readPart<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader): Part<T> {
+function readWholeSections(reader: Reader): WholeSections {
+  const found: Partial<Record<SectionName, Parsed<unknown>>> = {};
+  for (const name of sectionNames) {
+    if (name === 'issuers' || name === 'routes') continue;
+    found[name] = readValue<unknown>(sections[name].schema, [name], reader);
+  }
+  return found as WholeSections;
+}
+
+function readValue<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader): Parsed<T> {
   let { node } = locate(root, path);
   let result = schema.safeParse(node === null ? undefined : valueOf(node));
   if (!result.success && node !== null) {
@@ -114,7 +97,7 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
   const found = new Map<string, Entry<IssuerFile>>();
   const { node } = locate(reader.root, ['issuers']);
   if (node?.kind !== 'map') {
-    readPart(sections.issuers, ['issuers'], reader);
+    readValue(sections.issuers.schema, ['issuers'], reader);
     return found;
   }
   for (const name of node.entries.keys()) {
@@ -127,7 +110,7 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
         named.error.issues[0]?.message ?? 'another name',
       );
     }
-    found.set(name, { path, part: readPart(issuerSchema, path, reader) });
+    found.set(name, { path, parsed: readValue(issuerSchema, path, reader) });
   }
   return found;
 }
@@ -135,11 +118,11 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
 function readRoutes(reader: Reader): readonly Entry<RouteFile>[] {
   const { node } = locate(reader.root, ['routes']);
   if (node?.kind !== 'list' || node.items.length === 0) {
-    readPart(sections.routes, ['routes'], reader);
+    readValue(sections.routes.schema, ['routes'], reader);
     return [];
   }
   return node.items.map((_, index) => ({
     path: ['routes', index],
-    part: readPart(routeSchema, ['routes', index], reader),
+    parsed: readValue(routeSchema, ['routes', index], reader),
   }));
 }

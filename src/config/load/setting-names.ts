@@ -1,6 +1,5 @@
 /** What a config says by the names that it uses, so that two of them can be told apart without showing a value. */
-import type { ConfigParts, Part } from './parse-sections.js';
-import type { sections } from '../sections/schema.js';
+import type { SectionValues } from '../sections/index.js';
 
 /** Sections, `issuers.NAME` and `routes.NAME`, each with what was read. What is left out or `null` is not there. */
 export type Settings = ReadonlyMap<string, unknown>;
@@ -12,18 +11,12 @@ export interface SettingNames {
   readonly removed: readonly string[];
 }
 
-/** Sections without entries of their own. */
-type PlainSections = Readonly<Record<Exclude<keyof typeof sections, 'issuers' | 'routes'>, Part<unknown>>>;
-
 /** Names what was read. */
-export function settingsOf(
-  plain: PlainSections,
-  { issuers, routes }: Pick<ConfigParts, 'issuers' | 'routes'>,
-): Settings {
+export function settingsOf({ issuers, routes, ...whole }: SectionValues): Settings {
   const all: readonly (readonly [string, unknown])[] = [
-    ...Object.entries(plain).map(([name, part]) => [name, part?.value] as const),
-    ...[...issuers].map(([name, { part }]) => [`issuers.${name}`, part?.value] as const),
-    ...routes.map(({ part }) => [`routes.${part?.value.name ?? ''}`, part?.value] as const),
+    ...Object.entries(whole),
+    ...[...issuers].map(([name, issuer]) => [`issuers.${name}`, issuer] as const),
+    ...routes.map((route) => [`routes.${route.name}`, route] as const),
   ];
   return new Map(all.filter(([, value]) => value !== undefined && value !== null));
 }

@@ -1,6 +1,6 @@
 /** What a route says of writes that may come twice. */
 import { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import type { RouteFile } from './routes.js';
@@ -125,7 +125,7 @@ const mayHaveActed: readonly number[] = [500, 502, 504];
 
 interface ReservingRoute {
   readonly path: Path;
-  readonly parts: ConfigParts;
+  readonly parts: ParsedConfig;
   readonly report: Report;
   /** `idempotency` as written: a word, a map or nothing. */
   readonly idempotency: unknown;
@@ -134,9 +134,9 @@ interface ReservingRoute {
 }
 
 /** Checks what routes say of reservations, as it is written: whether or not something else is wrong with the route. */
-export function checkReservations(parts: ConfigParts, report: Report): void {
+export function checkReservations(parts: ParsedConfig, report: Report): void {
   for (const { path } of parts.routes) {
-    const idempotency = parts.written([...path, 'idempotency']);
+    const idempotency = parts.rawValue([...path, 'idempotency']);
     const mode = isMap(idempotency) ? idempotency['mode'] : idempotency;
     const route: ReservingRoute = {
       path,
@@ -144,7 +144,7 @@ export function checkReservations(parts: ConfigParts, report: Report): void {
       report,
       idempotency,
       hasKey: mode === 'required' || mode === 'optional',
-      isSingleUse: parts.written([...path, 'single_use']) === true,
+      isSingleUse: parts.rawValue([...path, 'single_use']) === true,
     };
     if (mode === 'none') {
       checkUseless(route);
@@ -152,7 +152,7 @@ export function checkReservations(parts: ConfigParts, report: Report): void {
     }
     if (route.hasKey || route.isSingleUse) checkReserving(route);
     if (route.hasKey) checkKeyed(route);
-    if (route.hasKey && parts.isWritten([...path, 'idempotency', 'because'])) {
+    if (route.hasKey && parts.isPresent([...path, 'idempotency', 'because'])) {
       const at = [...path, 'idempotency', 'because'];
       report.keyError(at, `${nameOf(at)} has no use with mode: ${String(mode)}`, 'mode: none, or no because');
     }
@@ -168,7 +168,7 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
       'store.redis, or store.memory for development',
     );
   }
-  if (parts.isWritten([...path, 'access'])) {
+  if (parts.isPresent([...path, 'access'])) {
     report.keyError(
       at,
       `${nameOf(at)} stands beside ${nameOf(path)}.access: whose reservation it is would not be known`,
@@ -178,7 +178,7 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
 }
 
 function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void {
-  const methods = parts.written([...path, 'methods']);
+  const methods = parts.rawValue([...path, 'methods']);
   const safe = Array.isArray(methods)
     ? safeMethods.filter((method) => methods.includes(method) || methods.includes('*'))
     : [];
@@ -209,13 +209,13 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
  */
 function checkUnreserved({ path, parts, report, idempotency, isSingleUse }: ReservingRoute): void {
   if (isMap(idempotency) && (idempotency['because'] ?? null) !== null) return;
-  const methods = parts.written([...path, 'methods']);
+  const methods = parts.rawValue([...path, 'methods']);
   const writes = Array.isArray(methods)
     ? writingMethods.filter((method) => methods.includes(method) || methods.includes('*'))
     : [];
   const at = [...path, 'idempotency'];
   if (writes.length === 0 || report.hasError(at)) return;
-  const isPublic = parts.isWritten([...path, 'access']);
+  const isPublic = parts.isPresent([...path, 'access']);
   const sender = isPublic
     ? 'by anybody'
     : `by a caller that got no answer ${isSingleUse ? 'and has a new token' : 'or whoever has its token'}`;

@@ -1,10 +1,13 @@
 /** The section that says what the upstream learns of the caller. */
 import type { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import { duration, filePath, flag, line, map, text } from './scalars.js';
+import { type AbsolutePath, section } from './section.js';
+import type { AssertionSettings } from '../types.js';
 import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayNameIdentity } from '../../decision/http/header-rules.js';
+import type { IdentityHeaders } from '../../decision/route/policy.js';
 
 const headersSchema = map({
   subject: header('X-Auth-Subject', 'the verified `sub`'),
@@ -24,7 +27,7 @@ const assertionSchema = map({
   issuer: line(256).prefault('sallyport').describe('`iss`: who signs.'),
 });
 
-export const identitySchema = map({
+const identitySchema = map({
   headers: headersSchema.prefault({}).describe('Names of the fields that only Sallyport can set.'),
   forward_authorization: flag()
     .prefault(false)
@@ -37,7 +40,33 @@ export const identitySchema = map({
     ),
 });
 
-export type IdentityFile = z.output<typeof identitySchema>;
+type IdentityFile = z.output<typeof identitySchema>;
+
+export const identity = section({
+  schema: identitySchema.prefault({}).describe('What the upstream learns of the caller.'),
+  check: checkIdentity,
+  compile: (file, { absolute }) => ({
+    identity: compileIdentity(file),
+    /** `null` where the upstream gets no signed assertion. */
+    assertion: compileAssertion(file, absolute),
+  }),
+});
+
+function compileIdentity({ headers }: IdentityFile): IdentityHeaders {
+  return {
+    subject: headers.subject,
+    issuer: headers.issuer,
+    permissions: headers.permissions,
+    tokenId: headers.token_id,
+    kind: headers.kind,
+  };
+}
+
+function compileAssertion({ assertion }: IdentityFile, absolute: AbsolutePath): AssertionSettings | null {
+  if (assertion === null) return null;
+  const { key_file: keyFile, audience, ttl, header, issuer } = assertion;
+  return { keyFile: absolute(keyFile), audience, ttlS: Math.floor(ttl / 1_000), header, issuer };
+}
 
 function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodString>> {
   return fieldName(', or null to leave it out')
@@ -54,7 +83,7 @@ function fieldName(or = ''): z.ZodString {
  * Checks that each identity header is one that nothing else has a use for, and that no two can be taken for one
  * another.
  */
-export function checkIdentity({ identity }: ConfigParts, report: Report): void {
+function checkIdentity({ identity }: ParsedConfig, report: Report): void {
   if (identity === null) return;
   const holders = new Map<string, string>();
   const { headers, assertion } = identity.value;

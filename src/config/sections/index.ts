@@ -1,225 +1,79 @@
-import type { IdentityHeaders, IssuerRules, Revocations } from '../../decision/route/policy.js';
-import type { RouteTable } from '../../decision/route/route-table.js';
-import { compileSessions } from './sessions.js';
-import { compileStore } from './store.js';
-import { compileUnmatched } from './mode.js';
-import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from '../types.js';
-import { located } from './located.js';
-import type { ConfigParts } from '../load/parse-sections.js';
-import { settingsOf } from '../load/setting-names.js';
-import { type IssuerFile, jwksUrlOf, minAgeOf, type RevokedFile } from './issuers.js';
-import type { IdentityFile } from './identity.js';
-import type { ListenFile } from './listen.js';
-import type { ReceiverFile, UpstreamFile } from './upstream.js';
+/**
+ * The one list of sections, and the source of types, defaults, units and reference text. What reads, checks, compiles
+ * and compares configs goes through it; `config.schema.json` and `docs/configuration.md` are generated from it.
+ */
+import type { z } from 'zod';
+import { admin } from './admin.js';
+import { identity } from './identity.js';
+import { issuers, type Issuers } from './issuers.js';
+import { limits } from './limits.js';
+import { listen } from './listen.js';
+import { log } from './log.js';
+import { mode } from './mode.js';
+import { probes } from './probes.js';
+import { receiver } from './receiver.js';
+import { reload } from './reload.js';
+import { revoked } from './revoked.js';
+import { routes } from './routes.js';
+import { map } from './scalars.js';
+import { sessions } from './sessions.js';
+import { shutdown } from './shutdown.js';
+import { store } from './store.js';
+import { tokenCache } from './token-cache.js';
+import { upstream } from './upstream.js';
 
-/** What of a config is not in its text. */
-export interface Origin {
-  /** Of the file's bytes. */
-  readonly sha256: string;
-  /** Absolute path of the folder that relative paths start from. */
-  readonly folder: string;
-}
+/** The sections by their keys, in the order of the reference. Checks run in this order. */
+export const sections = {
+  listen,
+  admin,
+  probes,
+  upstream,
+  receiver,
+  issuers,
+  token_cache: tokenCache,
+  sessions,
+  identity,
+  store,
+  revoked,
+  shutdown,
+  log,
+  reload,
+  limits,
+  mode,
+  routes,
+} as const;
 
-/** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
-export function compileConfig(
-  parts: ConfigParts,
-  table: RouteTable,
-  { sha256, folder }: Origin,
-  warnings: readonly string[],
-): CompiledConfig | null {
-  const {
-    listen,
-    admin,
-    probes,
-    upstream,
-    sessions,
-    identity,
-    store,
-    revoked,
-    shutdown,
-    log,
-    reload,
-    mode,
-    limits,
-    receiver,
-  } = parts;
-  const { token_cache: tokenCache } = parts;
-  const issuers = compileIssuers(parts, folder);
-  if (
-    listen === null ||
-    admin === null ||
-    probes === null ||
-    upstream === null ||
-    sessions === null ||
-    identity === null
-  ) {
-    return null;
-  }
-  if (mode === null || limits === null || receiver === null || tokenCache === null) return null;
-  if (store === null || revoked === null || shutdown === null || log === null || reload === null || issuers === null) {
-    return null;
-  }
-  return {
-    sha256,
-    listen: compileListen(listen.value, folder),
-    admin: admin.value,
-    probes: probes.value,
-    upstream: compileUpstream(upstream.value, receiver.value, folder),
-    issuers,
-    // The SDK is not loaded for nothing.
-    sessions:
-      sessions.value === null || !table.routes.some(({ session }) => session !== null)
-        ? null
-        : compileSessions(sessions.value),
-    identity: compileIdentity(identity.value),
-    tokenCacheBytes: tokenCache.value,
-    assertion: compileAssertion(identity.value, folder),
-    store: compileStore(store.value, folder),
-    revoked: compileRevoked(revoked.value),
-    shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
-    log: {
-      level: log.value.level,
-      clientAddress: log.value.client_address,
-      userAgent: log.value.user_agent,
-      refusalsPerSecond: log.value.refusals_per_second,
-    },
-    reload: { endMarker: reload.value.end_marker === 'required', leastAgeMs: reload.value.least_age },
-    routes: table.routes,
-    table,
-    settings: settingsOf(
-      {
-        listen,
-        admin,
-        probes,
-        upstream,
-        receiver,
-        sessions,
-        identity,
-        store,
-        revoked,
-        shutdown,
-        log,
-        reload,
-        mode,
-        limits,
-        token_cache: tokenCache,
-      },
-      parts,
-    ),
-    unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
-    warnings,
-  };
-}
+type Sections = typeof sections;
 
-function compileListen(file: ListenFile, folder: string): ListenSettings {
-  return {
-    host: file.host,
-    port: file.port,
-    tls:
-      file.tls === null
-        ? null
-        : {
-            certFile: located(folder, file.tls.cert_file),
-            keyFile: located(folder, file.tls.key_file),
-            clientCaFile: located(folder, file.tls.client_ca_file),
-            clientAuth: file.tls.client_auth,
-          },
-    tlsTerminatedBy: file.tls_terminated_by,
-    trustForwarded: file.trust_forwarded,
-    maxHeaderBytes: file.max_header_bytes,
-    maxTargetBytes: file.max_target,
-    headerTimeoutMs: file.header_timeout,
-    keepAliveTimeoutMs: file.keep_alive_timeout,
-    bodyIdleTimeoutMs: file.body_idle_timeout,
-    bodyMinRate: file.body_min_rate,
-    maxInFlight: file.max_in_flight,
-    maxWebSockets: file.max_websockets,
-    webSocketIdleTimeoutMs: file.websocket_idle_timeout,
-    underscoreFields: file.underscore_fields,
-    http10: file.http_1_0,
-  };
-}
+export type SectionName = keyof Sections;
 
-function compileUpstream(file: UpstreamFile, receiver: ReceiverFile, folder: string): UpstreamSettings {
-  return {
-    url: file.url.replace(/\/$/, ''),
-    caFile: located(folder, file.ca_file),
-    serverName: file.server_name,
-    host: file.host,
-    beginsTrace: file.begin_trace,
-    stripFields: file.strip_fields,
-    passFields: file.pass_fields,
-    connectTimeoutMs: file.connect_timeout,
-    responseTimeoutMs: file.response_timeout,
-    idleTimeoutMs: file.idle_timeout,
-    maxConnections: file.max_connections,
-    reuse: file.reuse,
-    readsBodies: receiver.reads_bodies,
-  };
-}
+/** Sections that are read as a whole: a problem in one issuer or route does not hide those of another. */
+export type WholeSectionName = Exclude<SectionName, 'issuers' | 'routes'>;
 
-function compileIssuers(parts: ConfigParts, folder: string): readonly IssuerSettings[] | null {
-  const issuers: IssuerSettings[] = [];
-  for (const [name, { part }] of parts.issuers) {
-    if (part === null) return null;
-    issuers.push(compileIssuer(name, part.value, folder));
-  }
-  return issuers;
-}
+/** What the file says in a section, defaults filled in. */
+export type SectionValue<Name extends SectionName> = z.output<Sections[Name]['schema']>;
 
-function compileIssuer(name: string, file: IssuerFile, folder: string): IssuerSettings {
-  const rules: IssuerRules = {
-    name,
-    issuer: file.issuer,
-    audience: file.audience,
-    sources: new Set(file.source),
-    tokenTypes: new Set(file.token_type),
-    clockSkewS: file.clock_skew / 1_000,
-    maxLifetimeS: file.max_lifetime / 1_000,
-    keyIds: file.key_ids,
-  };
-  return {
-    rules,
-    keys: {
-      source:
-        file.jwks_file === null
-          ? { kind: 'url', url: jwksUrlOf(file) }
-          : { kind: 'file', path: located(folder, file.jwks_file) },
-      caFile: located(folder, file.ca_file),
-      minAgeMs: minAgeOf(file),
-      maxAgeMs: file.jwks.max_age,
-      maxStaleMs: file.jwks.max_stale,
-      cooldownMs: file.jwks.cooldown,
-      timeoutMs: file.jwks.timeout,
-      maxBytes: file.jwks.max_bytes,
-    },
-  };
-}
+/** What a config without errors says, by section. */
+export type SectionValues = { readonly [Name in WholeSectionName]: SectionValue<Name> } & {
+  readonly issuers: Issuers;
+  readonly routes: SectionValue<'routes'>;
+};
 
-function compileAssertion({ assertion }: IdentityFile, folder: string): AssertionSettings | null {
-  if (assertion === null) return null;
-  const { key_file: keyFile, audience, ttl, header, issuer } = assertion;
-  return { keyFile: located(folder, keyFile), audience, ttlS: Math.floor(ttl / 1_000), header, issuer };
-}
+/** What all sections together compile to. */
+export type CompiledSections = UnionToIntersection<ReturnType<Sections[SectionName]['compile']>>;
 
-function compileIdentity({ headers }: IdentityFile): IdentityHeaders {
-  return {
-    subject: headers.subject,
-    issuer: headers.issuer,
-    permissions: headers.permissions,
-    tokenId: headers.token_id,
-    kind: headers.kind,
-  };
-}
+type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+  all: infer All,
+) => void
+  ? All
+  : never;
 
-function compileRevoked(file: RevokedFile): Revocations {
-  return {
-    issuer: null,
-    keyIds: new Set(file.key_ids),
-    subjects: new Set(file.subjects),
-    tokenIds: new Set(file.token_ids),
-    tokenDigests: new Set(),
-    // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
-    issuedBeforeS: file.issued_before === null ? null : Math.ceil(Date.parse(file.issued_before) / 1_000),
-  };
+export const sectionNames = Object.keys(sections) as readonly SectionName[];
+
+/** A whole config file. */
+export const configSchema = map(schemas());
+
+function schemas(): { readonly [Name in SectionName]: Sections[Name]['schema'] } {
+  const entries = sectionNames.map((name) => [name, sections[name].schema]);
+  return Object.fromEntries(entries) as { readonly [Name in SectionName]: Sections[Name]['schema'] };
 }

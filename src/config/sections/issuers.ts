@@ -1,7 +1,8 @@
-/** The sections that say whose tokens count, and which no longer do. */
-import type { z } from 'zod';
-import type { ConfigParts, Entry } from '../load/parse-sections.js';
+/** The section that says whose tokens count. */
+import { z } from 'zod';
+import type { ParsedConfig, Entry } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
+import { readUrl } from './addresses.js';
 import {
   duration,
   fetchedUrl,
@@ -13,11 +14,12 @@ import {
   oneOrMore,
   size,
   text,
-  time,
   visibleText,
 } from './scalars.js';
-import { readUrl } from './addresses.js';
+import { type AbsolutePath, section } from './section.js';
+import type { IssuerSettings } from '../types.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import type { IssuerRules } from '../../decision/route/policy.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
 const keyIdPattern = text(/^(?=.)[\x21-\x29\x2b-\x7e]*\*?$/, 'a key id, or its beginning and `*`', 256);
@@ -100,20 +102,50 @@ export const issuerName = text(
   64,
 );
 
-export const revokedSchema = map({
-  key_ids: list(visibleText(256), 0, 'key ids').prefault([]).describe('Key ids whose tokens are refused.'),
-  subjects: list(visibleText(256), 0, 'subjects').prefault([]).describe('Subjects whose tokens are refused.'),
-  token_ids: list(visibleText(256), 0, 'token ids').prefault([]).describe('`jti`s of tokens that are refused.'),
-  issued_before: time()
-    .nullable()
-    .prefault(null)
-    .describe(
-      'Tokens issued before this time (RFC 3339) are refused, and so are those that do not say when they were issued.',
-    ),
+export type IssuerFile = z.output<typeof issuerSchema>;
+
+/** In the order of the file: the audience of the first is part of what users’ idempotency keys are counted by. */
+export type Issuers = ReadonlyMap<string, IssuerFile>;
+
+export const issuers = section({
+  schema: z
+    .record(issuerName, issuerSchema, 'a map of issuers')
+    .prefault({})
+    .describe('Whose tokens count, by a name of your choice.'),
+  check: checkIssuers,
+  compile: (_file, { absolute, values }): { readonly issuers: readonly IssuerSettings[] } => ({
+    issuers: [...values.issuers].map(([name, issuer]) => compileIssuer(name, issuer, absolute)),
+  }),
 });
 
-export type IssuerFile = z.output<typeof issuerSchema>;
-export type RevokedFile = z.output<typeof revokedSchema>;
+function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): IssuerSettings {
+  const rules: IssuerRules = {
+    name,
+    issuer: file.issuer,
+    audience: file.audience,
+    sources: new Set(file.source),
+    tokenTypes: new Set(file.token_type),
+    clockSkewS: file.clock_skew / 1_000,
+    maxLifetimeS: file.max_lifetime / 1_000,
+    keyIds: file.key_ids,
+  };
+  return {
+    rules,
+    keys: {
+      source:
+        file.jwks_file === null
+          ? { kind: 'url', url: jwksUrlOf(file) }
+          : { kind: 'file', path: absolute(file.jwks_file) },
+      caFile: absolute(file.ca_file),
+      minAgeMs: minAgeOf(file),
+      maxAgeMs: file.jwks.max_age,
+      maxStaleMs: file.jwks.max_stale,
+      cooldownMs: file.jwks.cooldown,
+      timeoutMs: file.jwks.timeout,
+      maxBytes: file.jwks.max_bytes,
+    },
+  };
+}
 
 /** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */
 const usualLifetimeMs = 7_200_000;
@@ -124,30 +156,30 @@ const usualOutageMs = 300_000;
 const keysPath = '/auth/jwt/jwks.json';
 
 /** Where an issuer's keys are fetched: as written, or below its own address. */
-export function jwksUrlOf({ issuer, jwks_url: url }: Pick<IssuerFile, 'issuer' | 'jwks_url'>): string {
+function jwksUrlOf({ issuer, jwks_url: url }: Pick<IssuerFile, 'issuer' | 'jwks_url'>): string {
   return url ?? `${issuer.replace(/\/$/, '')}${keysPath}`;
 }
 
 /** Least time between refreshes: what is not written never contradicts a shorter `max_age`. */
-export function minAgeOf({ jwks }: Pick<IssuerFile, 'jwks'>): number {
+function minAgeOf({ jwks }: Pick<IssuerFile, 'jwks'>): number {
   return Math.min(jwks.min_age, jwks.max_age);
 }
 
 /** Checks what each issuer's settings say together. */
-export function checkIssuers(parts: ConfigParts, report: Report): void {
+function checkIssuers(parts: ParsedConfig, report: Report): void {
   for (const entry of parts.issuers.values()) {
-    if (entry.part === null) continue;
-    checkKeySource(entry, entry.part.value, report);
-    checkKeyHost(entry, entry.part.value, report);
-    checkExactness(entry, entry.part.value, report);
-    checkTimes(entry, entry.part.value, parts, report);
+    if (entry.parsed === null) continue;
+    checkKeySource(entry, entry.parsed.value, report);
+    checkKeyHost(entry, entry.parsed.value, report);
+    checkExactness(entry, entry.parsed.value, report);
+    checkTimes(entry, entry.parsed.value, parts, report);
   }
   checkOverlaps([...parts.issuers.values()], report);
 }
 
 /** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
 function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {
-  const whole = entries.flatMap(({ path, part }) => (part === null ? [] : [{ path, ...part.value }]));
+  const whole = entries.flatMap(({ path, parsed }) => (parsed === null ? [] : [{ path, ...parsed.value }]));
   for (const [index, { path, issuer, audience, source, token_type: types }] of whole.entries()) {
     const same = whole
       .slice(0, index)
@@ -267,10 +299,10 @@ function checkExactness({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
   }
 }
 
-function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: ConfigParts, report: Report): void {
+function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: ParsedConfig, report: Report): void {
   const name = nameOf(path);
   const { min_age: minAge, max_age: maxAge, max_stale: maxStale, cooldown } = issuer.jwks;
-  if (minAge > maxAge && parts.isWritten([...path, 'jwks', 'min_age'])) {
+  if (minAge > maxAge && parts.isPresent([...path, 'jwks', 'min_age'])) {
     report.error([...path, 'jwks', 'min_age'], `${name}.jwks.min_age is more than max_age`, 'at most max_age');
   }
   if (maxStale !== null && maxStale < usualOutageMs) {

@@ -2,7 +2,7 @@
  * What is legal, and hardly ever what was meant. Only what is as good as certain: a warning too many is one that nobody
  * reads.
  */
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { isSecretVariable, nameOf, type Report } from '../load/report.js';
 import type { Path, SourceNode } from '../load/source-tree.js';
 import { readMethod } from '../../decision/http/request-head.js';
@@ -10,7 +10,7 @@ import type { KeyIdRules } from '../../decision/route/policy.js';
 import { nearestName } from '../../lib/did-you-mean.js';
 
 interface Check {
-  readonly parts: ConfigParts;
+  readonly parts: ParsedConfig;
   readonly report: Report;
 }
 
@@ -26,7 +26,7 @@ const staticKeys = 's-';
 const usualMethods = 'GET, HEAD, POST, PUT, PATCH, DELETE and others of the IANA registry';
 
 /** Warns of what newcomers write who know another tool. */
-export function checkLikelyMistakes(root: SourceNode, parts: ConfigParts, report: Report): void {
+export function checkLikelyMistakes(root: SourceNode, parts: ParsedConfig, report: Report): void {
   const check: Check = { parts, report };
   for (const { path } of parts.routes) checkRoute(path, check);
   for (const { path } of parts.issuers.values()) checkIssuer(path, check);
@@ -38,7 +38,7 @@ export function checkLikelyMistakes(root: SourceNode, parts: ConfigParts, report
 function checkRoute(path: Path, check: Check): void {
   for (const { at, value } of textsAt([...path, 'path'], check)) checkSegments(at, value, check);
   for (const { at, value } of textsAt([...path, 'methods'], check)) checkMethod(at, value, check);
-  const pairs = check.parts.written([...path, 'any_of']);
+  const pairs = check.parts.rawValue([...path, 'any_of']);
   const holders = Array.isArray(pairs) ? pairs.map((_, index) => [...path, 'any_of', index]) : [path];
   for (const holder of holders) for (const key of ['subjects', 'permissions']) checkNames([...holder, key], check);
 }
@@ -115,7 +115,7 @@ function checkIssuer(path: Path, check: Check): void {
 function checkIssuerAddress(path: Path, check: Check): void {
   const { parts, report } = check;
   const [issuer] = textsAt([...path, 'issuer'], check);
-  const saysWhere = ['jwks_url', 'jwks_file'].some((key) => (parts.written([...path, key]) ?? null) !== null);
+  const saysWhere = ['jwks_url', 'jwks_file'].some((key) => (parts.rawValue([...path, key]) ?? null) !== null);
   if (issuer !== undefined && /\/(?:jwks(?:\.json)?$|\.well-known\/)/.test(issuer.value)) {
     report.warning(
       issuer.at,
@@ -193,7 +193,7 @@ function checkTexts(node: SourceNode, path: Path, report: Report): void {
 
 /** The texts at a place that holds one, or a list of them; without those that are wrong anyway. */
 function textsAt(path: Path, { parts, report }: Check): readonly { readonly at: Path; readonly value: string }[] {
-  const written = parts.written(path);
+  const written = parts.rawValue(path);
   const items = Array.isArray(written)
     ? written.map((value: unknown, index) => ({ at: [...path, index], value }))
     : [{ at: path, value: written }];

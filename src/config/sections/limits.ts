@@ -1,9 +1,10 @@
 /** What the config says of limits by caller. */
 import type { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { decimal, flag, integer, map } from './scalars.js';
+import { section } from './section.js';
 import type { Limits } from '../../decision/route/policy.js';
 
 export const limitsSchema = map({
@@ -27,13 +28,24 @@ export const limitsSchema = map({
 
 export type LimitsFile = z.output<typeof limitsSchema>;
 
-/** Checks what limits say together, as it is written: whether or not something else is wrong with a route. */
-export function checkLimits(parts: ConfigParts, report: Report): void {
-  check(['limits'], parts, report);
+export const limits = section({
+  schema: limitsSchema
+    .nullable()
+    .prefault(null)
+    .describe(
+      'What each caller, by its subject, may ask of all routes together that have no `limits` of their own. See [limits.md](limits.md).',
+    ),
+  check: (config, report) => checkLimits(['limits'], config, report),
+  // Routes without limits of their own have them.
+  compile: (): object => ({}),
+});
+
+/** Checks what routes say of limits, whether or not something else is wrong with a route. */
+export function checkLimitsOfRoutes(parts: ParsedConfig, report: Report): void {
   for (const { path } of parts.routes) {
     const at = [...path, 'limits'];
-    check(at, parts, report);
-    if (isMap(parts.written(at)) && parts.written([...path, 'access']) === 'public') {
+    checkLimits(at, parts, report);
+    if (isMap(parts.rawValue(at)) && parts.rawValue([...path, 'access']) === 'public') {
       report.keyError(
         at,
         `${nameOf(at)} stands beside ${nameOf(path)}.access: whose requests they are would not be known`,
@@ -43,8 +55,9 @@ export function checkLimits(parts: ConfigParts, report: Report): void {
   }
 }
 
-function check(at: Path, parts: ConfigParts, report: Report): void {
-  const limits = parts.written(at);
+/** Checks what limits say together. */
+function checkLimits(at: Path, parts: ParsedConfig, report: Report): void {
+  const limits = parts.rawValue(at);
   if (!isMap(limits)) return;
   const has = (key: string): boolean => (limits[key] ?? null) !== null;
   const hasRate = has('requests_per_second');

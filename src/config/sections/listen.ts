@@ -1,26 +1,11 @@
-/** The sections that say where Sallyport listens. */
-import { z } from 'zod';
-import { adminDefault, probesDefault } from '../load/listener-addresses.js';
-import type { ConfigParts } from '../load/parse-sections.js';
+/** The section that says where callers are served. */
+import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
-import {
-  addressBlock,
-  duration,
-  filePath,
-  flag,
-  host,
-  integer,
-  line,
-  list,
-  map,
-  port,
-  size,
-  text,
-  word,
-} from './scalars.js';
 import { isWildcard, readUrl } from './addresses.js';
-import { readTarget } from '../../decision/http/request-target.js';
+import type { HostPortFile } from './admin.js';
+import { addressBlock, duration, filePath, host, integer, line, list, map, port, size, word } from './scalars.js';
+import { section } from './section.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
 const tlsSchema = map({
@@ -37,7 +22,7 @@ const tlsSchema = map({
     .describe('Whether a caller without a client certificate is turned away. Only with `client_ca_file`.'),
 });
 
-export const listenSchema = map({
+const listenSchema = map({
   host: host().describe(
     'Address on which callers are served. On any but a loopback address `tls` or `tls_terminated_by` is required.',
   ),
@@ -90,96 +75,55 @@ export const listenSchema = map({
     .describe('Whether HTTP/1.0 is served: with one `Host` and without `Transfer-Encoding`.'),
 });
 
-export const adminSchema = map({
-  host: host().prefault(adminDefault.host).describe('Address of the operators’ listener; its `Host` is checked.'),
-  port: port()
-    .prefault(adminDefault.port)
-    .describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
+export const listen = section({
+  schema: listenSchema.describe('Where callers are served. Read once, at start.'),
+  check: checkListeners,
+  compile: (file, { absolute }) => ({
+    listen: {
+      host: file.host,
+      port: file.port,
+      tls:
+        file.tls === null
+          ? null
+          : {
+              /** Paths of PEM files; read again when they change. */
+              certFile: absolute(file.tls.cert_file),
+              keyFile: absolute(file.tls.key_file),
+              clientCaFile: absolute(file.tls.client_ca_file),
+              /** Only with `clientCaFile`. */
+              clientAuth: file.tls.client_auth,
+            },
+      /** Who ends TLS in front of us, or `null`. Requests count as https then. */
+      tlsTerminatedBy: file.tls_terminated_by,
+      /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
+      trustForwarded: file.trust_forwarded,
+      /** Request line and header section together. */
+      maxHeaderBytes: file.max_header_bytes,
+      maxTargetBytes: file.max_target,
+      headerTimeoutMs: file.header_timeout,
+      /** A caller’s connection without a request. */
+      keepAliveTimeoutMs: file.keep_alive_timeout,
+      bodyIdleTimeoutMs: file.body_idle_timeout,
+      /** Bytes a second of a body that takes long; 0 where none is asked for. */
+      bodyMinRate: file.body_min_rate,
+      maxInFlight: file.max_in_flight,
+      maxWebSockets: file.max_websockets,
+      /** Between bytes of a WebSocket connection, in either direction. */
+      webSocketIdleTimeoutMs: file.websocket_idle_timeout,
+      underscoreFields: file.underscore_fields,
+      http10: file.http_1_0,
+    },
+  }),
 });
-
-const probeNames = 'a map of names, of 1 to 63 lower-case letters, digits and inner dashes, to paths';
-const probeName = text(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, probeNames, 63);
-
-/** The same gate as the targets of requests: what two routers read differently is no probe. */
-const probePath = 'a path such as /healthz, unambiguous, of at most 1024 characters; a query may follow';
-const probePathSchema = z
-  .string(probePath)
-  .refine((value) => readTarget(value, 1_024).ok, probePath)
-  .meta({ allowed: probePath });
-
-export const probesSchema = map({
-  host: host().prefault(probesDefault.host).describe('Address of the listener for probes.'),
-  port: port()
-    .prefault(probesDefault.port)
-    .describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`, `/app-probe/NAME`.'),
-  app: z
-    .record(probeName, probePathSchema, probeNames)
-    .prefault({})
-    .meta({ allowed: probeNames })
-    .describe(
-      'Probes of the upstream, which nobody but Sallyport can reach: `/app-probe/NAME` asks it for this path and answers its status. ' +
-        'See [deployment.md](deployment.md#probes).',
-    ),
-});
-
-export const shutdownSchema = map({
-  delay: duration('0ms', '10m')
-    .prefault('5s')
-    .describe('How long the listener stays open after `/readyz` has begun to fail, so that load balancers notice.'),
-  grace: duration('0ms', '1h').prefault('25s').describe('How long requests in flight may then take to end.'),
-});
-
-export const logSchema = map({
-  level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),
-  client_address: flag()
-    .prefault(true)
-    .describe(
-      'Whether the line of a request names its client: the other end of the connection or, behind `listen.trust_forwarded`, whom ' +
-        '`X-Forwarded-For` names.',
-    ),
-  user_agent: flag().prefault(true).describe('Whether it has the start of the `User-Agent`.'),
-  refusals_per_second: integer(1, 1_000_000)
-    .nullable()
-    .prefault(100)
-    .describe(
-      'Lines for refusals of one reason and caller in a second; more are counted and told of in one line. null: every one has its line.',
-    ),
-});
-
-export const reloadSchema = map({
-  least_age: duration('0ms', '1m')
-    .prefault('2s')
-    .describe(
-      'How long an edited file has to stay as it is before it counts, also at SIGHUP; the config in force says it. A moved link need not wait.',
-    ),
-  end_marker: word('optional', 'required')
-    .prefault('optional')
-    .describe(
-      '`required`: a config counts only if its last line is `...`, YAML’s end of a document, so that a file which was cut off is refused. Asked for ' +
-        'where the config in force or the new one says so. Best put first in the file.',
-    ),
-});
-
-export type ListenFile = z.output<typeof listenSchema>;
-export type HostPortFile = z.output<typeof adminSchema>;
-export type ProbesFile = z.output<typeof probesSchema>;
 
 /** Checks what the listeners' settings say together. */
-export function checkListeners(parts: ConfigParts, report: Report): void {
+function checkListeners(parts: ParsedConfig, report: Report): void {
   checkCallersListener(parts, report);
   checkPorts(parts, report);
-  if (parts.admin !== null && !isLoopback(parts.admin.value.host)) {
-    const path = parts.isWritten(['admin', 'host']) ? ['admin', 'host'] : ['admin'];
-    report.warning(
-      path,
-      `the operators’ listener can be reached from other machines: admin.host is ${report.show(path)}`,
-      'a loopback address',
-    );
-  }
 }
 
-function checkCallersListener({ listen, isWritten, written }: ConfigParts, report: Report): void {
-  const has = (key: string): boolean => isWritten(['listen', key]) && written(['listen', key]) !== null;
+function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, report: Report): void {
+  const has = (key: string): boolean => isPresent(['listen', key]) && rawValue(['listen', key]) !== null;
   if (has('tls') && has('tls_terminated_by')) {
     report.keyError(
       ['listen', 'tls_terminated_by'],
@@ -189,8 +133,8 @@ function checkCallersListener({ listen, isWritten, written }: ConfigParts, repor
   }
   if (
     has('tls') &&
-    isWritten(['listen', 'tls', 'client_auth']) &&
-    (written(['listen', 'tls', 'client_ca_file']) ?? null) === null
+    isPresent(['listen', 'tls', 'client_auth']) &&
+    (rawValue(['listen', 'tls', 'client_ca_file']) ?? null) === null
   ) {
     report.keyError(
       ['listen', 'tls', 'client_auth'],
@@ -199,7 +143,7 @@ function checkCallersListener({ listen, isWritten, written }: ConfigParts, repor
     );
   }
   const at = ['listen', 'host'];
-  const host = written(at);
+  const host = rawValue(at);
   if (!has('tls') && !has('tls_terminated_by') && typeof host === 'string' && !isLoopback(host)) {
     report.error(
       at,
@@ -218,7 +162,7 @@ function checkCallersListener({ listen, isWritten, written }: ConfigParts, repor
 }
 
 /** One port for two listeners would fail at start, or serve `/metrics` to callers. */
-function checkPorts({ listen, admin, probes, upstream }: ConfigParts, report: Report): void {
+function checkPorts({ listen, admin, probes, upstream }: ParsedConfig, report: Report): void {
   const listeners: readonly { readonly path: Path; readonly at: HostPortFile | null; readonly job: string }[] = [
     { path: ['listen', 'port'], at: listen?.value ?? null, job: 'itself listens' },
     { path: ['admin', 'port'], at: admin?.value ?? null, job: 'listens for operators' },

@@ -1,23 +1,44 @@
-import type { ConfigParts } from '../load/parse-sections.js';
+/** The section that says whether refusals count, or are only told of. */
+import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { type ReceiverFile, receiverRouter, type UpstreamFile } from './upstream.js';
+import { type ReceiverFile, receiverRouter } from './receiver.js';
+import { word } from './scalars.js';
+import { section } from './section.js';
 import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
 import { createFoldedTable } from '../../decision/route/conflicts/folded-table.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Unmatched } from '../../decision/route/shadow-mode.js';
 
-/** Warns of what is in shadow mode: nobody is kept out there. */
-export function checkMode({ written, routes }: ConfigParts, report: Report): void {
-  if (written(['mode']) === 'shadow') {
+export const mode = section({
+  schema: word('enforce', 'shadow')
+    .prefault('enforce')
+    .describe(
+      '`shadow`: what would be answered 401 or 403 is logged and counted, and goes on without an identity. It holds for requests without a ' +
+        'route, and for routes that do not say otherwise. See [shadow.md](shadow.md).',
+    ),
+  check,
+  compile: (file, { values, table }): { readonly unmatched: Unmatched | null } => ({
+    unmatched:
+      file === 'shadow' ? compileUnmatched(table.routes, values.upstream.response_timeout, values.receiver) : null,
+  }),
+});
+
+/** Warns of shadow mode: nobody is kept out there. */
+function check({ rawValue }: ParsedConfig, report: Report): void {
+  if (rawValue(['mode']) === 'shadow') {
     report.warning(
       ['mode'],
       'mode is shadow: routes without a mode of their own and requests without a route let everybody through',
       'enforce, once the log shows nothing that should pass',
     );
   }
+}
+
+/** Warns of routes in shadow mode. */
+export function checkModeOfRoutes({ rawValue, routes }: ParsedConfig, report: Report): void {
   for (const { path } of routes) {
-    if (written([...path, 'mode']) !== 'shadow') continue;
-    if (written([...path, 'access']) === 'public') {
+    if (rawValue([...path, 'mode']) !== 'shadow') continue;
+    if (rawValue([...path, 'access']) === 'public') {
       report.error(
         [...path, 'mode'],
         `route ${report.show([...path, 'name'])} is public: there is nothing that shadow mode could let through`,
@@ -34,7 +55,7 @@ export function checkMode({ written, routes }: ConfigParts, report: Report): voi
 }
 
 /** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
-export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFile, receiver: ReceiverFile): Unmatched {
+function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, receiver: ReceiverFile): Unmatched {
   return {
     route: {
       name: 'none',
@@ -53,7 +74,7 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       pathParameters: false,
       forwardsAuthorization: true,
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
-      responseTimeoutMs: upstream.response_timeout,
+      responseTimeoutMs,
       reservation: null,
       unreservedBecause: null,
       limits: null,

@@ -1,4 +1,4 @@
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import { takesServiceTokens } from './sessions.js';
 import type { Path } from '../load/source-tree.js';
@@ -8,7 +8,7 @@ const reservedName = 'none';
 
 interface RouteCheck {
   readonly path: Path;
-  readonly parts: ConfigParts;
+  readonly parts: ParsedConfig;
   readonly report: Report;
 }
 
@@ -16,11 +16,11 @@ interface RouteCheck {
  * Checks what each route says, and its name against those of the others. These rules read what is written, so that they
  * hold for routes in which something else is wrong too.
  */
-export function checkRoutes(parts: ConfigParts, report: Report): void {
+export function checkRoutes(parts: ParsedConfig, report: Report): void {
   const named = new Map<string, Path>();
   for (const { path } of parts.routes) {
     const check: RouteCheck = { path, parts, report };
-    if (!isMap(parts.written(path))) continue;
+    if (!isMap(parts.rawValue(path))) continue;
     checkName(check, named);
     checkMethods(check);
     checkWebSocket(check);
@@ -29,7 +29,7 @@ export function checkRoutes(parts: ConfigParts, report: Report): void {
   }
   const needing = parts.routes.find(
     ({ path }) =>
-      isMap(parts.written(path)) && !parts.isWritten([...path, 'access']) && takesServiceTokens(parts, path),
+      isMap(parts.rawValue(path)) && !parts.isPresent([...path, 'access']) && takesServiceTokens(parts, path),
   );
   if (parts.issuersAreMap && parts.issuers.size === 0 && needing !== undefined) {
     const { path } = needing;
@@ -47,7 +47,7 @@ function isMap(value: unknown): boolean {
 
 function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>): void {
   const at = [...path, 'name'];
-  const name = parts.written(at);
+  const name = parts.rawValue(at);
   if (typeof name !== 'string') return;
   if (name === reservedName) {
     report.error(at, `${nameOf(at)} is ${report.show(at)}, which stands for no route`, 'another name');
@@ -64,7 +64,7 @@ function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>
 }
 
 function checkMethods({ path, parts, report }: RouteCheck): void {
-  const methods = parts.written([...path, 'methods']);
+  const methods = parts.rawValue([...path, 'methods']);
   if (!Array.isArray(methods)) return;
   const isEvery = methods.includes('*');
   if (isEvery && methods.length > 1) {
@@ -81,7 +81,7 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
     }
   });
   const writes = isEvery || methods.includes('POST') || methods.includes('PATCH');
-  if (writes && !parts.isWritten([...path, 'idempotency'])) {
+  if (writes && !parts.isPresent([...path, 'idempotency'])) {
     report.error(
       path,
       `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
@@ -92,9 +92,9 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
 
 /** The opening handshake is a GET, and has no answer that could be kept. */
 function checkWebSocket({ path, parts, report }: RouteCheck): void {
-  if (parts.written([...path, 'websocket']) !== true) {
+  if (parts.rawValue([...path, 'websocket']) !== true) {
     const origins = [...path, 'origins'];
-    if (parts.isWritten(origins)) {
+    if (parts.isPresent(origins)) {
       report.keyError(
         origins,
         `${nameOf(origins)} says who may open WebSockets, and the route takes none`,
@@ -103,7 +103,7 @@ function checkWebSocket({ path, parts, report }: RouteCheck): void {
     }
     return;
   }
-  const methods = parts.written([...path, 'methods']);
+  const methods = parts.rawValue([...path, 'methods']);
   if (Array.isArray(methods) && methods.some((method) => method !== 'GET')) {
     report.error(
       [...path, 'methods'],
@@ -111,10 +111,10 @@ function checkWebSocket({ path, parts, report }: RouteCheck): void {
       '[GET]; a route of their own for other methods',
     );
   }
-  const mode = parts.written([...path, 'idempotency', 'mode']) ?? parts.written([...path, 'idempotency']);
+  const mode = parts.rawValue([...path, 'idempotency', 'mode']) ?? parts.rawValue([...path, 'idempotency']);
   const reserving = {
     idempotency: mode === 'required' || mode === 'optional',
-    single_use: parts.written([...path, 'single_use']) === true,
+    single_use: parts.rawValue([...path, 'single_use']) === true,
   };
   for (const [key, isOn] of Object.entries(reserving)) {
     if (isOn) {
@@ -126,12 +126,12 @@ function checkWebSocket({ path, parts, report }: RouteCheck): void {
 function checkApprovals(check: RouteCheck): void {
   const { path, parts, report } = check;
   const name = nameOf(path);
-  const has = (key: string): boolean => parts.isWritten([...path, key]);
+  const has = (key: string): boolean => parts.isPresent([...path, key]);
   if (has('access')) {
     for (const key of ['subjects', 'permissions', 'any_of', 'issuers'].filter(has)) {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.access`, 'one of them');
     }
-    if (parts.written([...path, 'access']) === 'public') {
+    if (parts.rawValue([...path, 'access']) === 'public') {
       report.note([...path, 'access'], `route ${report.show([...path, 'name'])} is public: no credential is asked for`);
     }
     return;
@@ -141,7 +141,7 @@ function checkApprovals(check: RouteCheck): void {
     for (const key of ['subjects', 'permissions'].filter(has)) {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');
     }
-    const pairs = parts.written([...path, 'any_of']);
+    const pairs = parts.rawValue([...path, 'any_of']);
     if (Array.isArray(pairs)) {
       pairs.forEach((_, index) => noteWithoutPermissions(check, ['any_of', index, 'permissions']));
     }
@@ -168,13 +168,13 @@ function checkApprovals(check: RouteCheck): void {
 
 function noteWithoutPermissions({ path, parts, report }: RouteCheck, steps: Path): void {
   const at = [...path, ...steps];
-  const permissions = parts.written(at);
+  const permissions = parts.rawValue(at);
   if (!Array.isArray(permissions) || permissions.length > 0) return;
   report.note(at, `route ${report.show([...path, 'name'])} asks for no permission: being an approved caller is enough`);
 }
 
 function checkRouteIssuers({ path, parts, report }: RouteCheck): void {
-  const issuers = parts.written([...path, 'issuers']);
+  const issuers = parts.rawValue([...path, 'issuers']);
   if (!Array.isArray(issuers) || !parts.issuersAreMap) return;
   issuers.forEach((issuer, index) => {
     const at = [...path, 'issuers', index];

@@ -1,3 +1,8 @@
+import type { ParsedConfig } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { Path } from '../load/source-tree.js';
+import { receiverRouter } from './receiver.js';
+import type { CompiledRoutes } from './routes.js';
 import { findFolds, type ReceiverRouter, type RouteFold } from '../../decision/route/conflicts/find-conflicts.js';
 import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
 import {
@@ -6,18 +11,13 @@ import {
   type RouteTable,
   type RouteTie,
 } from '../../decision/route/route-table.js';
-import type { CompiledRoutes } from './routes.js';
-import type { ConfigParts } from '../load/parse-sections.js';
-import { receiverRouter } from './upstream.js';
-import { nameOf, type Report } from '../load/report.js';
-import type { Path } from '../load/source-tree.js';
 
 interface Routes extends CompiledRoutes {
   readonly report: Report;
 }
 
 /** Arranges the routes, and checks what they say together: ties, paths without requests, and folded spellings. */
-export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report: Report): RouteTable {
+export function checkTable(compiled: CompiledRoutes, parts: ParsedConfig, report: Report): RouteTable {
   const table = createRouteTable(compiled.routes);
   const routes: Routes = { ...compiled, report };
   for (const tie of table.ties) reportTie(tie, routes);

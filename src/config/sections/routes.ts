@@ -1,12 +1,15 @@
 /** The section that says who may do what. */
 import { z } from 'zod';
-import type { ConfigParts, Entry } from '../load/parse-sections.js';
+import type { ParsedConfig, Entry } from '../load/parse-sections.js';
 import type { Path } from '../load/source-tree.js';
-import { compileReservation, idempotencySchema } from './idempotency.js';
-import { compileLimits, limitsSchema } from './limits.js';
+import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
+import { checkLimitsOfRoutes, compileLimits, limitsSchema } from './limits.js';
+import { checkModeOfRoutes } from './mode.js';
+import { checkRoutes } from './route-checks.js';
 import { readRoutePath } from './route-path.js';
 import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './scalars.js';
-import { compileSessionPolicy } from './sessions.js';
+import { section } from './section.js';
+import { checkSessionsOfRoutes, compileSessionPolicy } from './sessions.js';
 import { readMethod } from '../../decision/http/request-head.js';
 import type { Approval, Limits, Mode, Route, RoutePath } from '../../decision/route/policy.js';
 
@@ -154,6 +157,22 @@ export const routeSchema = map({
 
 export type RouteFile = z.output<typeof routeSchema>;
 
+export const routes = section({
+  schema: list(routeSchema, 1, 'routes').describe('Who may do what. What no route allows is refused.'),
+  check: (config, report) => {
+    checkRoutes(config, report);
+    checkLimitsOfRoutes(config, report);
+    checkModeOfRoutes(config, report);
+    checkReservations(config, report);
+    checkSessionsOfRoutes(config, report);
+  },
+  compile: (_file, { table }) => ({
+    routes: table.routes,
+    /** The routes, arranged for matching. */
+    table,
+  }),
+});
+
 /** Routes as the decision functions read them, and where in the file they came from. */
 export interface CompiledRoutes {
   readonly routes: readonly Route[];
@@ -172,7 +191,7 @@ interface Defaults {
 }
 
 /** Compiles the routes that could be read. */
-export function compileRoutes(parts: ConfigParts): CompiledRoutes {
+export function compileRoutes(parts: ParsedConfig): CompiledRoutes {
   const placeOfRoute = new Map<Route, Path>();
   const placeOfPath = new Map<RoutePath, Path>();
   const defaults: Defaults = {
@@ -182,9 +201,9 @@ export function compileRoutes(parts: ConfigParts): CompiledRoutes {
     limits: compileLimits(parts.limits?.value ?? null, null),
   };
   for (const entry of parts.routes) {
-    if (entry.part === null) continue;
-    const paths = compilePaths(entry, entry.part.value, parts, placeOfPath);
-    placeOfRoute.set(compileRoute(entry.part.value, paths, defaults), entry.path);
+    if (entry.parsed === null) continue;
+    const paths = compilePaths(entry, entry.parsed.value, parts, placeOfPath);
+    placeOfRoute.set(compileRoute(entry.parsed.value, paths, defaults), entry.path);
   }
   const complete = placeOfRoute.size === parts.routes.length;
   return { routes: [...placeOfRoute.keys()], placeOfRoute, placeOfPath, complete };
@@ -193,10 +212,10 @@ export function compileRoutes(parts: ConfigParts): CompiledRoutes {
 function compilePaths(
   { path }: Entry<RouteFile>,
   route: RouteFile,
-  parts: ConfigParts,
+  parts: ParsedConfig,
   places: Map<RoutePath, Path>,
 ): readonly RoutePath[] {
-  const isList = parts.isWritten([...path, 'path', 0]);
+  const isList = parts.isPresent([...path, 'path', 0]);
   return route.path.flatMap((text, index) => {
     const read = readRoutePath(text);
     if (!read.ok) return [];

@@ -1,12 +1,13 @@
 /** The section that says where sessions of users come from. */
 import type { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
-import { baseUrl, flag, host, map, text, webOrigin, word } from './scalars.js';
 import { readUrl } from './addresses.js';
 import { jwksSchema } from './issuers.js';
 import type { RouteFile } from './routes.js';
+import { baseUrl, flag, host, map, text, webOrigin, word } from './scalars.js';
+import { section } from './section.js';
 import type { SessionSettings } from '../types.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
@@ -15,7 +16,7 @@ import { isLoopback } from '../../lib/ip-ranges.js';
 /** As the Core takes them. */
 const apiKeyAllowed = 'a key of 20 to 256 letters, digits, `=` and `-`';
 
-export const sessionsSchema = map({
+const sessionsSchema = map({
   core_url: baseUrl().describe(
     'Where the Core is. Its keys are fetched from there, and it is asked about the first token after a refresh.',
   ),
@@ -46,7 +47,20 @@ export const sessionsSchema = map({
     .describe('`SameSite` of the session cookies, as that service sets it.'),
 });
 
-export type SessionsFile = z.output<typeof sessionsSchema>;
+type SessionsFile = z.output<typeof sessionsSchema>;
+
+export const sessions = section({
+  schema: sessionsSchema
+    .nullable()
+    .prefault(null)
+    .describe('Where sessions of users come from. Required where a route accepts them. Read once, at start.'),
+  check: checkSessions,
+  compile: (file, { table }): { readonly sessions: SessionSettings | null } => {
+    // The SDK is not loaded for nothing.
+    const isUsed = table.routes.some(({ session }) => session !== null);
+    return { sessions: file === null || !isUsed ? null : compileSessions(file) };
+  },
+});
 
 /** What only service tokens are held to. */
 const serviceKeys = ['subjects', 'permissions', 'any_of', 'issuers'] as const;
@@ -56,25 +70,21 @@ const claimPath = /^[^.\x00-\x1f\x7f]{1,256}(\.[^.\x00-\x1f\x7f]{1,256}){0,15}$/
 
 interface RouteCheck {
   readonly path: Path;
-  readonly parts: ConfigParts;
+  readonly parts: ParsedConfig;
   readonly report: Report;
 }
 
 /** Whether a route, as it is written, lets service tokens count. */
-export function takesServiceTokens({ written }: ConfigParts, path: Path): boolean {
-  const accept = written([...path, 'accept']);
+export function takesServiceTokens({ rawValue }: ParsedConfig, path: Path): boolean {
+  const accept = rawValue([...path, 'accept']);
   return !Array.isArray(accept) || accept.length === 0 || accept.includes('service');
 }
 
-/**
- * Checks where sessions come from, and what routes say of them, whether or not something else is wrong with a route.
- */
-export function checkSessions(parts: ConfigParts, report: Report): void {
-  let isUsed = false;
-  for (const { path } of parts.routes) isUsed = checkRoute({ path, parts, report }) || isUsed;
+/** Checks where sessions come from. */
+function checkSessions(parts: ParsedConfig, report: Report): void {
   if (parts.sessions === null || parts.sessions.value === null) return;
   const { core_url: coreUrl, api_key: apiKey } = parts.sessions.value;
-  if (!isUsed) {
+  if (!parts.routes.some(({ path }) => kindsOf(path, parts).includes('session'))) {
     report.warning(
       ['sessions'],
       'sessions has no use: no route accepts sessions',
@@ -104,14 +114,23 @@ export function checkSessions(parts: ConfigParts, report: Report): void {
   }
 }
 
-/** Whether the route accepts sessions. */
-function checkRoute(check: RouteCheck): boolean {
+/** Checks what routes say of sessions, whether or not something else is wrong with a route. */
+export function checkSessionsOfRoutes(parts: ParsedConfig, report: Report): void {
+  for (const { path } of parts.routes) checkRoute({ path, parts, report });
+}
+
+/** Returns the kinds of credentials that a route accepts, as the file has them. */
+function kindsOf(path: Path, { rawValue }: ParsedConfig): readonly unknown[] {
+  const accept = rawValue([...path, 'accept']);
+  return Array.isArray(accept) ? accept : [];
+}
+
+function checkRoute(check: RouteCheck): void {
   const { path, parts, report } = check;
-  const accept = parts.written([...path, 'accept']);
-  const kinds: readonly unknown[] = Array.isArray(accept) ? accept : [];
+  const kinds = kindsOf(path, parts);
   const isAccepted = kinds.includes('session');
   checkKinds(check, kinds);
-  const session = parts.written([...path, 'session']) ?? null;
+  const session = parts.rawValue([...path, 'session']) ?? null;
   if (session !== null && !isAccepted) {
     report.keyError(
       [...path, 'session'],
@@ -119,7 +138,7 @@ function checkRoute(check: RouteCheck): boolean {
       'accept: [service, session]',
     );
   }
-  if (!isAccepted) return false;
+  if (!isAccepted) return;
   const at = [...path, 'accept'];
   if (session === null) {
     report.error(
@@ -135,7 +154,7 @@ function checkRoute(check: RouteCheck): boolean {
       'core_url and api_domain in sessions',
     );
   }
-  if (parts.written([...path, 'single_use']) === true) {
+  if (parts.rawValue([...path, 'single_use']) === true) {
     report.keyError(
       [...path, 'single_use'],
       `${nameOf(path)}.single_use stands beside sessions, whose tokens have no jti and would all be refused`,
@@ -144,7 +163,6 @@ function checkRoute(check: RouteCheck): boolean {
   }
   checkServiceKeys(check);
   checkClaims(check);
-  return true;
 }
 
 function checkKinds({ path, parts, report }: RouteCheck, kinds: readonly unknown[]): void {
@@ -157,9 +175,9 @@ function checkKinds({ path, parts, report }: RouteCheck, kinds: readonly unknown
       'each kind once',
     );
   });
-  if (!parts.isWritten([...path, 'access'])) return;
+  if (!parts.isPresent([...path, 'access'])) return;
   for (const key of ['accept', 'session']) {
-    if ((parts.written([...path, key]) ?? null) !== null) {
+    if ((parts.rawValue([...path, key]) ?? null) !== null) {
       report.keyError([...path, key], `${nameOf(path)}.${key} stands beside ${nameOf(path)}.access`, 'one of them');
     }
   }
@@ -168,7 +186,7 @@ function checkKinds({ path, parts, report }: RouteCheck, kinds: readonly unknown
 function checkServiceKeys({ path, parts, report }: RouteCheck): void {
   if (takesServiceTokens(parts, path)) return;
   for (const key of serviceKeys) {
-    if (!parts.isWritten([...path, key])) continue;
+    if (!parts.isPresent([...path, key])) continue;
     report.keyError(
       [...path, key],
       `${nameOf(path)}.${key} has no use: the route accepts no service tokens`,
@@ -179,7 +197,7 @@ function checkServiceKeys({ path, parts, report }: RouteCheck): void {
 
 function checkClaims({ path, parts, report }: RouteCheck): void {
   const at = [...path, 'session', 'claims'];
-  const claims = parts.written(at);
+  const claims = parts.rawValue(at);
   if (typeof claims !== 'object' || claims === null) return;
   const paths = Object.keys(claims);
   if (paths.length === 0) {
@@ -202,7 +220,7 @@ function checkClaims({ path, parts, report }: RouteCheck): void {
  * Where sessions come from, as the SDK has it: it lower-cases the API domain and drops default ports and trailing
  * slashes.
  */
-export function compileSessions(file: SessionsFile): SessionSettings {
+function compileSessions(file: SessionsFile): SessionSettings {
   const coreUrl = file.core_url.replace(/\/+$/, '');
   const jwks = jwksSchema.parse({});
   const apiDomain = new URL(file.api_domain).origin;

@@ -1,10 +1,10 @@
 /** The section that says where reservations are kept. */
 import type { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { located } from './located.js';
 import { nodeAddress, readNodeAddress, readRedisUrl, redisUrl } from './redis-addresses.js';
 import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './scalars.js';
+import { type AbsolutePath, section } from './section.js';
 import type { RedisStoreSettings, RedisTopology, StoreSettings } from '../types.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
@@ -84,7 +84,7 @@ const redisSchema = map({
     ),
 });
 
-export const storeSchema = map({
+const storeSchema = map({
   redis: redisSchema
     .nullable()
     .prefault(null)
@@ -98,15 +98,24 @@ export const storeSchema = map({
     .describe('Instead of `redis`: this process alone, forgotten at its end. For development.'),
 });
 
-export type StoreFile = z.output<typeof storeSchema>;
-export type RedisFile = z.output<typeof redisSchema>;
+type StoreFile = z.output<typeof storeSchema>;
+type RedisFile = z.output<typeof redisSchema>;
+
+export const store = section({
+  schema: storeSchema
+    .nullable()
+    .prefault(null)
+    .describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
+  check: checkStore,
+  compile: (file, { absolute }): { readonly store: StoreSettings | null } => ({ store: compileStore(file, absolute) }),
+});
 
 /** What is said of a store that nobody else sees. */
 export const memoryWarning =
   'reservations are kept by this process alone and forgotten at its end: a write may then run twice';
 
 /** Checks what the settings of the store say together. */
-export function checkStore({ store, shutdown }: ConfigParts, report: Report): void {
+function checkStore({ store, shutdown }: ParsedConfig, report: Report): void {
   if (store === null || store.value === null) return;
   const { redis, memory }: StoreFile = store.value;
   if (redis === null && memory === null) {
@@ -172,19 +181,19 @@ function isLocal(redis: RedisFile): boolean {
 }
 
 /** Where reservations are kept; `null` where nothing says so. */
-export function compileStore(file: StoreFile | null, folder: string): StoreSettings | null {
+function compileStore(file: StoreFile | null, absolute: AbsolutePath): StoreSettings | null {
   if (file === null) return null;
-  return file.redis === null ? { kind: 'memory' } : compileRedis(file.redis, folder);
+  return file.redis === null ? { kind: 'memory' } : compileRedis(file.redis, absolute);
 }
 
-function compileRedis(file: RedisFile, folder: string): RedisStoreSettings {
+function compileRedis(file: RedisFile, absolute: AbsolutePath): RedisStoreSettings {
   const tls = file.tls ?? (usesTls(file) ? { ca_file: null, server_name: null } : null);
   return {
     kind: 'redis',
     topology: topologyOf(file),
     username: file.username,
-    passwordFile: located(folder, file.password_file),
-    tls: tls === null ? null : { caFile: located(folder, tls.ca_file), serverName: tls.server_name },
+    passwordFile: absolute(file.password_file),
+    tls: tls === null ? null : { caFile: absolute(tls.ca_file), serverName: tls.server_name },
     prefix: file.prefix,
     replicas: file.replicas,
     reserveTimeoutMs: file.reserve_timeout,
@@ -196,12 +205,12 @@ function compileRedis(file: RedisFile, folder: string): RedisStoreSettings {
 }
 
 /** Whether what is sent to Redis is encrypted. */
-export function usesTls({ url, tls }: Pick<RedisFile, 'url' | 'tls'>): boolean {
+function usesTls({ url, tls }: Pick<RedisFile, 'url' | 'tls'>): boolean {
   return url === null ? tls !== null : readRedisUrl(url)?.tls === true;
 }
 
 /** How Redis is found. The rules see to it that the file says one way. */
-export function topologyOf({ url, sentinel, cluster }: RedisFile): RedisTopology {
+function topologyOf({ url, sentinel, cluster }: RedisFile): RedisTopology {
   if (sentinel !== null) return { kind: 'sentinel', name: sentinel.name, nodes: placesOf(sentinel.nodes) };
   if (cluster !== null) return { kind: 'cluster', nodes: placesOf(cluster.nodes) };
   const { host, port, database } = readRedisUrl(url ?? '') ?? { host: '', port: 0, database: 0 };

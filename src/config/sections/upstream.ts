@@ -1,18 +1,19 @@
-/** The sections that describe the upstream. */
+/** The section that describes the upstream. */
 import type { z } from 'zod';
-import type { ConfigParts } from '../load/parse-sections.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
-import { duration, filePath, flag, host, integer, list, map, origin, text, word } from './scalars.js';
 import { isWildcard, readUrl } from './addresses.js';
+import { duration, filePath, flag, host, integer, list, map, origin, text, word } from './scalars.js';
+import { type CompileContext, section } from './section.js';
+import type { UpstreamSettings } from '../types.js';
 import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
-import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
 const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 
-export const upstreamSchema = map({
+const upstreamSchema = map({
   url: origin().describe('The upstream: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
   ca_file: filePath()
     .nullable()
@@ -57,55 +58,33 @@ export const upstreamSchema = map({
     ),
 });
 
-export const receiverSchema = map({
-  case_sensitive: flag()
-    .prefault(false)
-    .describe(
-      'Set to true where its router is known to tell `/Admin` from `/admin`. Otherwise routes that this would mix up are refused.',
-    ),
-  strict_slash: flag()
-    .prefault(false)
-    .describe(
-      'Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.',
-    ),
-  format_suffix: flag()
-    .prefault(true)
-    .describe(
-      'Set to false where its router is known not to take `/admin.json` for `/admin`. Otherwise routes that this would mix up are refused.',
-    ),
-  trailing_dots: flag()
-    .prefault(true)
-    .describe(
-      'Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.',
-    ),
-  head_as_get: flag()
-    .prefault(true)
-    .describe(
-      'Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.',
-    ),
-  reads_bodies: flag()
-    .prefault(false)
-    .describe(
-      'Set to true where it is known to read each body to its end, or to close. Otherwise a request with a body has a connection of its own.',
-    ),
+type UpstreamFile = z.output<typeof upstreamSchema>;
+export const upstream = section({
+  schema: upstreamSchema.describe('The upstream.'),
+  check: checkUpstream,
+  compile: (file, context) => ({ upstream: compileUpstream(file, context) }),
 });
 
-/** What the section says of the router. */
-export function receiverRouter(file: z.output<typeof receiverSchema>): ReceiverRouter {
-  const {
-    case_sensitive: caseSensitive,
-    strict_slash: strictSlash,
-    format_suffix: formatSuffix,
-    trailing_dots: trailingDots,
-  } = file;
-  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet: file.head_as_get };
+function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContext): UpstreamSettings {
+  return {
+    url: file.url.replace(/\/$/, ''),
+    caFile: absolute(file.ca_file),
+    serverName: file.server_name,
+    host: file.host,
+    beginsTrace: file.begin_trace,
+    stripFields: file.strip_fields,
+    passFields: file.pass_fields,
+    connectTimeoutMs: file.connect_timeout,
+    responseTimeoutMs: file.response_timeout,
+    idleTimeoutMs: file.idle_timeout,
+    maxConnections: file.max_connections,
+    reuse: file.reuse,
+    readsBodies: values.receiver.reads_bodies,
+  };
 }
 
-export type UpstreamFile = z.output<typeof upstreamSchema>;
-export type ReceiverFile = z.output<typeof receiverSchema>;
-
 /** Checks what the upstream's settings say together. */
-export function checkUpstream(parts: ConfigParts, report: Report): void {
+function checkUpstream(parts: ParsedConfig, report: Report): void {
   if (parts.upstream === null) return;
   const { value: upstream } = parts.upstream;
   const { url, ca_file: caFile, server_name: serverName } = upstream;
@@ -134,7 +113,7 @@ export function checkUpstream(parts: ConfigParts, report: Report): void {
 }
 
 /** Checks that nothing is removed that is needed: here, for the body, or to tell two writes apart. */
-function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: ConfigParts, report: Report): void {
+function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: ParsedConfig, report: Report): void {
   const refuse = (path: Path, why: string, allowed: string): void =>
     report.error(path, `${nameOf(path)} is ${report.show(path)}, ${why}`, allowed);
   names.forEach((name, index) => {
@@ -146,8 +125,8 @@ function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: Config
     );
   });
   const stripped = new Set(names.map(lookAlikeKey));
-  for (const { path, part } of routes) {
-    part?.value.idempotency?.fields.forEach((name, index) => {
+  for (const { path, parsed } of routes) {
+    parsed?.value.idempotency?.fields.forEach((name, index) => {
       if (!stripped.has(lookAlikeKey(name))) return;
       refuse(
         [...path, 'idempotency', 'fields', index],
@@ -164,7 +143,7 @@ function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: Config
  */
 function checkPassed(
   { strip_fields: stripFields, pass_fields: names }: UpstreamFile,
-  { identity }: ConfigParts,
+  { identity }: ParsedConfig,
   report: Report,
 ): void {
   const stripped = new Set(stripFields.map(lookAlikeKey));

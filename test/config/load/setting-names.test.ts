@@ -2,7 +2,7 @@ import t from 'tap';
 import { refuse } from '../../../src/lib/result.js';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import { changedSettings, type SettingNames, type Settings } from '../../../src/config/load/setting-names.js';
-import { sections } from '../../../src/config/sections/schema.js';
+import { sections } from '../../../src/config/sections/index.js';
 import { baseConfig, type ConfigTree } from '../../support/world.js';
 
 const order = {

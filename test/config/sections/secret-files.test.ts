@@ -1,7 +1,7 @@
 import t from 'tap';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import { formatProblem, secretFileKeys } from '../../../src/config/load/report.js';
-import { configSchema } from '../../../src/config/sections/schema.js';
+import { configSchema } from '../../../src/config/sections/index.js';
 import { valueKeysOf } from '../../../src/config/load/zod-issues.js';
 import { accept } from '../../../src/lib/result.js';
 import { configText, problemsOf, withRoutes } from '../inspection.js';

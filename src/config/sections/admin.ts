@@ -1,0 +1,33 @@
+/** The section of the operators’ listener. */
+import type { z } from 'zod';
+import { adminDefault } from '../load/listener-addresses.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
+import { host, map, port } from './scalars.js';
+import { section } from './section.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
+
+const adminSchema = map({
+  host: host().prefault(adminDefault.host).describe('Address of the operators’ listener; its `Host` is checked.'),
+  port: port()
+    .prefault(adminDefault.port)
+    .describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
+});
+
+export type HostPortFile = z.output<typeof adminSchema>;
+
+export const admin = section({
+  schema: adminSchema.prefault({}).describe('The operators’ listener. Read once, at start.'),
+  check,
+  compile: ({ host, port }) => ({ admin: { host, port } }),
+});
+
+function check({ admin, isPresent }: ParsedConfig, report: Report): void {
+  if (admin === null || isLoopback(admin.value.host)) return;
+  const path = isPresent(['admin', 'host']) ? ['admin', 'host'] : ['admin'];
+  report.warning(
+    path,
+    `the operators’ listener can be reached from other machines: admin.host is ${report.show(path)}`,
+    'a loopback address',
+  );
+}

@@ -1,0 +1,56 @@
+/** The section that says what is known of the upstream. */
+import type { z } from 'zod';
+import { flag, map } from './scalars.js';
+import { section } from './section.js';
+import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
+
+const receiverSchema = map({
+  case_sensitive: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where its router is known to tell `/Admin` from `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  strict_slash: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  format_suffix: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where its router is known not to take `/admin.json` for `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  trailing_dots: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.',
+    ),
+  head_as_get: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.',
+    ),
+  reads_bodies: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where it is known to read each body to its end, or to close. Otherwise a request with a body has a connection of its own.',
+    ),
+});
+
+export type ReceiverFile = z.output<typeof receiverSchema>;
+
+/** What the section says of the router. */
+export function receiverRouter(file: ReceiverFile): ReceiverRouter {
+  const {
+    case_sensitive: caseSensitive,
+    strict_slash: strictSlash,
+    format_suffix: formatSuffix,
+    trailing_dots: trailingDots,
+  } = file;
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet: file.head_as_get };
+}
+export const receiver = section({
+  schema: receiverSchema.prefault({}).describe('What is known of the upstream.'),
+  // It is part of what the upstream and the routes compile to.
+  compile: (): object => ({}),
+});

@@ -1,0 +1,36 @@
+/** The section that names credentials withdrawn before their time. */
+import type { z } from 'zod';
+import { list, map, time, visibleText } from './scalars.js';
+import { section } from './section.js';
+import type { Revocations } from '../../decision/route/policy.js';
+
+const revokedSchema = map({
+  key_ids: list(visibleText(256), 0, 'key ids').prefault([]).describe('Key ids whose tokens are refused.'),
+  subjects: list(visibleText(256), 0, 'subjects').prefault([]).describe('Subjects whose tokens are refused.'),
+  token_ids: list(visibleText(256), 0, 'token ids').prefault([]).describe('`jti`s of tokens that are refused.'),
+  issued_before: time()
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Tokens issued before this time (RFC 3339) are refused, and so are those that do not say when they were issued.',
+    ),
+});
+
+type RevokedFile = z.output<typeof revokedSchema>;
+
+export const revoked = section({
+  schema: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
+  compile: (file) => ({ revoked: compileRevoked(file) }),
+});
+
+function compileRevoked(file: RevokedFile): Revocations {
+  return {
+    issuer: null,
+    keyIds: new Set(file.key_ids),
+    subjects: new Set(file.subjects),
+    tokenIds: new Set(file.token_ids),
+    tokenDigests: new Set(),
+    // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
+    issuedBeforeS: file.issued_before === null ? null : Math.ceil(Date.parse(file.issued_before) / 1_000),
+  };
+}
