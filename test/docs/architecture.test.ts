@@ -58,6 +58,6 @@ t.test('a question of the first table is answered by the first file that its row
     t.match(readProjectFile(path), holds, path);
   }
   const [, schema = ''] = /`token_cache`.*\(\.\.\/(src\/config\/sections\/[a-z-]+\.ts)\)/.exec(page) ?? [];
-  t.match(readProjectFile(schema), /token_cache: size\(/, 'the schema of token_cache');
+  t.match(readProjectFile(schema), /tokenCache = section\(\{\s+schema: size\(/, 'the schema of token_cache');
   t.end();
 });
