@@ -83,9 +83,9 @@ async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: numb
       upstream.send(request, {
         // The status is all that is told; an endless page would hold the connection.
         onHead: (status, rawHeaders) => resolve(findingOf(status, rawHeaders)),
-        onBody: () => true,
+        onData: () => true,
         onEnd: () => undefined,
-        onFailure: (reason) => resolve(failureOf(reason)),
+        onError: (reason) => resolve(failureOf(reason)),
       });
     });
   } finally {
