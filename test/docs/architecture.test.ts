@@ -57,7 +57,7 @@ t.test('a question of the first table is answered by the first file that its row
     t.match(path, file, String(question));
     t.match(readProjectFile(path), holds, path);
   }
-  const [, schema = ''] = /`token_cache`.*\(\.\.\/(src\/config\/sections\/[a-z-]+\.ts)\)/.exec(page) ?? [];
+  const [, schema = ''] = /`token_cache`.*?\(\.\.\/(src\/config\/sections\/[a-z-]+\.ts)\)/.exec(page) ?? [];
   t.match(readProjectFile(schema), /tokenCache = section\(\{\s+schema: size\(/, 'the schema of token_cache');
   t.end();
 });
