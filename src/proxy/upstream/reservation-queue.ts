@@ -44,7 +44,7 @@ interface Waiting extends UnreservedWrite {
 export class ReservationQueue {
   private readonly options: ReservationQueueOptions;
   private readonly line: WaitingLine<Waiting>;
-  /** Writes under way, with or without a connection. */
+  /** Requests with a connection and writes that are reserved and wait for one, together. */
   private readonly most: number;
   /** What one holder may have of these. */
   private readonly shares: Holdings;
