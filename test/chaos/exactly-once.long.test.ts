@@ -100,7 +100,7 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
     },
   };
 
-  const weather = (async () => {
+  const outages = (async () => {
     const names = Object.keys(faults);
     while (done < orders) {
       await pause(50 + draw(250));
@@ -145,7 +145,7 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
     }
   };
   await Promise.all(Array.from({ length: 8 }, async (_, first) => caller(first)));
-  await weather;
+  await outages;
 
   const { rows } = await database.pool.query<{ item: string; id: string; customer: string }>(
     'select item, id, customer from orders order by id',
@@ -163,7 +163,7 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
     rows: [outbox],
   } = await database.pool.query<{ count: string }>('select count(*) from outbox');
   t.equal(Number(outbox?.count), orders, 'what is to be done elsewhere is there once, too');
-  t.ok(attempts > orders, 'the weather was felt');
+  t.ok(attempts > orders, 'the outages were felt');
 });
 
 t.test(

@@ -1,4 +1,4 @@
-/** Requests of people who want in. Each has one right answer, whatever the weather, and none may reach the receiver. */
+/** Requests of people who want in. Each has one right answer, whatever fails, and none may reach the receiver. */
 import { base64url, mintToken, signToken } from '../support/tokens.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
 import type { SoakWorld } from './soak-world.js';

@@ -1,7 +1,7 @@
 /** docs/contract.md 3.4: where a credential stands and how it is written. */
 import t from 'tap';
 import { requestBytes } from '../support/raw-client.js';
-import { hushed } from '../support/secrets.js';
+import { markedSecret } from '../support/secrets.js';
 import { startWorld } from '../support/world.js';
 import { checkRefusal, comparable, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
@@ -78,7 +78,7 @@ t.test('a token in the body is none', async (t) => {
     method: 'POST',
     path: '/orders',
     headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: `access_token=${token}&x=${hushed}`,
+    body: `access_token=${token}&x=${markedSecret}`,
   });
   checkRefusal(t, response, refusals.unauthorized, 'form body');
 });

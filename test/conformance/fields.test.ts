@@ -5,7 +5,7 @@ import t from 'tap';
 import type { ReceivedRequest } from '../support/receiver.js';
 import type { RawResponse } from '../support/raw-client.js';
 import { startWorld } from '../support/world.js';
-import { hushed } from '../support/secrets.js';
+import { markedSecret } from '../support/secrets.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -209,7 +209,7 @@ t.test('hop-by-hop fields and those that Connection names end here', async (t) =
       name: 'proxy fields',
       fields: [
         ['Proxy-Connection', 'evil-value'],
-        ['Proxy-Authorization', `Basic ${hushed}`],
+        ['Proxy-Authorization', `Basic ${markedSecret}`],
         ['Proxy-Authenticate', 'evil-value'],
       ],
     },
@@ -384,7 +384,7 @@ t.test('everything else gets through as it came, in order', async (t) => {
     ['Accept', 'text/html;q=0.5, */*'],
     ['X-Custom', 'a'],
     ['x-cUSTOM', 'b'],
-    ['Cookie', `session=${hushed}`],
+    ['Cookie', `session=${markedSecret}`],
     ['User-Agent', 'test/1.0'],
     ['X-Empty', ''],
     ['__proto__', 'kept or dropped'],
@@ -479,7 +479,7 @@ t.test("the receiver's answer loses hop-by-hop fields, identity names and marks 
       ['Idempotent-Replayed', 'true'],
       ['Idempotency-Outcome', 'evil-value'],
       ['Proxy-Status', 'sallyport; error=evil, other; error=dns_timeout'],
-      ['Set-Cookie', `a=${hushed}`],
+      ['Set-Cookie', `a=${markedSecret}`],
       ['Set-Cookie', 'b=2'],
       ['X-Kept', 'kept'],
       ['Upgrade', 'evil-value'],
@@ -499,7 +499,7 @@ t.test("the receiver's answer loses hop-by-hop fields, identity names and marks 
   t.equal(response.field('proxy-status'), 'other; error=dns_timeout');
   t.same(
     response.fields.filter(([name]) => name.toLowerCase() === 'set-cookie').map(([, value]) => value),
-    [`a=${hushed}`, 'b=2'],
+    [`a=${markedSecret}`, 'b=2'],
   );
   t.equal(response.field('x-kept'), 'kept');
   t.equal(response.text, 'ok');

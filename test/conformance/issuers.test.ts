@@ -68,7 +68,7 @@ const answers = new Set<string>();
 async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<void> {
   for (const [index, { name, path = '/shared', token, reason }] of rows.entries()) {
     const requestId = `${label}-${String(index)}`;
-    world.hush(token);
+    world.markSecret(token);
     const response = await world.request({
       path,
       headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId },

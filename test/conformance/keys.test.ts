@@ -60,7 +60,7 @@ const world = await startWorld(t, { config: { issuers: Object.fromEntries(issuer
 
 const ask = async (name: Name, keyId: string, signer: RsaKey = key, where: World = world): Promise<RawResponse> => {
   const token = mintToken({ key: withKeyId(signer, keyId), claims: { iss: `https://${name}.example` } });
-  where.hush(token);
+  where.markSecret(token);
   return where.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
 };
 

@@ -30,7 +30,7 @@ t.test('a changed config takes effect, a bad one leaves the old in force', async
   ];
   for (const [name, text] of bad) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
-    world.scribble(text, 'at its end');
+    world.writeConfigText(text, 'at its end');
     world.signal('SIGHUP');
     await until(
       `${name} is refused`,
@@ -43,7 +43,7 @@ t.test('a changed config takes effect, a bad one leaves the old in force', async
   }
   for (const text of ['', '{}']) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
-    world.scribble(text, 'in its place');
+    world.writeConfigText(text, 'in its place');
     world.signal('SIGHUP');
     await until(
       'an empty file is refused',

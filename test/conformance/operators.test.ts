@@ -1,7 +1,7 @@
 /** docs/contract.md 6: what operators, monitors and logs are told. */
 import t from 'tap';
 import { request } from '../support/raw-client.js';
-import { hushed } from '../support/secrets.js';
+import { markedSecret } from '../support/secrets.js';
 import { startWorld } from '../support/world.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
@@ -130,7 +130,7 @@ t.test('one log line per request', async (t) => {
   const rows = [
     {
       id: 'forwarded',
-      path: `/orders?secret=${hushed}`,
+      path: `/orders?secret=${markedSecret}`,
       headers: auth,
       line: { route: 'list-orders', path: '/orders', decision: 'forwarded', reason: null, status: 200, ...service },
     },

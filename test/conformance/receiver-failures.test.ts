@@ -43,7 +43,7 @@ const raw =
 const faults: readonly { name: string; fault: Fault; expected: Refusal }[] = [
   { name: 'a reset', fault: (req) => req.socket.resetAndDestroy(), expected: refusals.upstreamFailed },
   { name: 'a close', fault: (req) => req.socket.end(), expected: refusals.upstreamFailed },
-  { name: 'garbage', fault: raw('garbage hush-5d1f\r\n\r\n'), expected: refusals.upstreamFailed },
+  { name: 'garbage', fault: raw('garbage marked-secret-5d1f\r\n\r\n'), expected: refusals.upstreamFailed },
   { name: 'half a head', fault: raw('HTTP/1.1 200 OK\r\nContent-Le'), expected: refusals.upstreamFailed },
   {
     name: 'length and chunks',

@@ -57,7 +57,7 @@ async function write({
   headers,
 }: Write = {}): Promise<RawResponse> {
   const keyField = key === null ? {} : { 'Idempotency-Key': key };
-  if (key !== null) world.hush(key);
+  if (key !== null) world.markSecret(key);
   return world.request({
     method: 'POST',
     path,

@@ -16,7 +16,7 @@ const [world, checking] = await Promise.all([
 ]);
 const user = await service.signIn('user-1', roles('support'));
 const token = await service.mint();
-for (const secret of [user.accessToken, token, coreApiKey]) world.hush(secret);
+for (const secret of [user.accessToken, token, coreApiKey]) world.markSecret(secret);
 
 t.test('what is revoked is revoked for sessions too', async (t) => {
   const key =
@@ -69,7 +69,7 @@ t.test('what a reload changes of sessions waits for a restart', async (t) => {
 
 t.test('check_database: a session that was revoked in the Core ends at once', async (t) => {
   const session = await service.signIn('user-3');
-  checking.hush(session.accessToken);
+  checking.markSecret(session.accessToken);
   await checkRows(t, checking, [
     { name: 'it stands', path: '/users', fields: bearer(session.accessToken), reason: null },
   ]);
@@ -94,7 +94,7 @@ t.test('check_database: a session that was revoked in the Core ends at once', as
 t.test('with the Core away what it has to vouch for is 503, and everything else goes on', async (t) => {
   const { refreshToken } = await service.signIn('user-1');
   const { accessToken: unconfirmed } = await service.refresh(refreshToken);
-  world.hush(unconfirmed);
+  world.markSecret(unconfirmed);
   service.core.signal('SIGKILL');
   await service.core.exited;
   await checkRows(t, world, [

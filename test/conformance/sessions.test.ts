@@ -49,10 +49,12 @@ const guarded = await service.session({
   claims: { iss: 'https://api.example.com/auth', ...roles('support') },
   antiCsrf: true,
 });
-for (const { accessToken } of [user, guest, elsewhere, bare, unnamed, marked, stays, guarded]) world.hush(accessToken);
-world.hush(token);
-world.hush(crafted);
-world.hush(coreApiKey);
+for (const { accessToken } of [user, guest, elsewhere, bare, unnamed, marked, stays, guarded]) {
+  world.markSecret(accessToken);
+}
+world.markSecret(token);
+world.markSecret(crafted);
+world.markSecret(coreApiKey);
 
 const crossUses: readonly Row[] = [
   // What is good gets through.
@@ -328,7 +330,7 @@ t.test('sessions are held to a policy of their own', async (t) => {
   const invalid =
     '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}}]}';
   const namesake = await service.signIn('checkout', roles('guest'));
-  world.hush(namesake.accessToken);
+  world.markSecret(namesake.accessToken);
   await checkRows(t, world, [
     {
       name: 'another role',
@@ -428,14 +430,14 @@ function setCookies(response: RawResponse): readonly string[] {
 async function refreshed(claims: Claims = roles('support')): Promise<string> {
   const { refreshToken } = await service.signIn('user-1', claims);
   const { accessToken } = await service.refresh(refreshToken);
-  world.hush(accessToken);
+  world.markSecret(accessToken);
   return accessToken;
 }
 
 t.test('a refreshed access token is handed back the way it came, and the next request needs no Core', async (t) => {
   const first = await world.request({ path: '/both', headers: bearer(await refreshed()) });
   const next = first.field('st-access-token') ?? '';
-  world.hush(next);
+  world.markSecret(next);
   t.equal(first.status, 200);
   t.match(JSON.parse(Buffer.from(first.field('front-token') ?? '', 'base64').toString()), {
     uid: 'user-1',
@@ -451,7 +453,7 @@ t.test('a refreshed access token is handed back the way it came, and the next re
   t.equal(inCookie.field('st-access-token'), null);
   t.ok(inCookie.field('front-token'));
   const kept = /^sAccessToken=([^;]+)/.exec(set)?.[1] ?? '';
-  world.hush(kept);
+  world.markSecret(kept);
   const again = await world.request({ path: '/both', headers: cookie(kept) });
   t.same([again.status, setCookies(again)], [200, []]);
 });

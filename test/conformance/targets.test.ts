@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 import { startWorld } from '../support/world.js';
-import { hushed } from '../support/secrets.js';
+import { markedSecret } from '../support/secrets.js';
 import { readCorpusTargets } from './corpus-targets.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
@@ -206,7 +206,7 @@ t.test('case, trailing slash and the query are significant or not judged, as it 
   ]) {
     checkRefusal(t, await get(path), refusals.forbidden, path);
   }
-  t.equal((await get(`/items/1?secret=${hushed}`)).status, 200);
+  t.equal((await get(`/items/1?secret=${markedSecret}`)).status, 200);
 });
 
 t.test('a target that is too long is 414', async (t) => {

@@ -151,7 +151,7 @@ t.test(
   async (t) => {
     const answers = [];
     for (const { name, ...asked } of credentials) {
-      if (typeof asked.token === 'string') world.hush(asked.token);
+      if (typeof asked.token === 'string') world.markSecret(asked.token);
       const answer = await ask(asked);
       checkRefusal(t, answer, refusals.unauthorized, name);
       answers.push(comparable(answer));
@@ -180,7 +180,7 @@ interface Connection extends Client {
 function open(claims?: Claims, headers: Readonly<Record<string, string>> = {}): Connection {
   const fields = { headers: { ...world.authorization(claims), ...headers } };
   const connect = (port: number): Client =>
-    clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=hush-5d1f`, fields));
+    clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=marked-secret-5d1f`, fields));
   return { ...connect(world.port), inShadow: world.shadow === null ? null : connect(world.shadow.port) };
 }
 
@@ -195,9 +195,9 @@ type Watched = Pick<World, 'metric' | 'logOf'>;
 /** Each end of it, with the receiver and the proxy that it has. */
 function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketReceiver, Watched])[] {
   const own = [client, receiver, world] as const;
-  return inShadow === null || receiver.twin === null || world.shadow === null
+  return inShadow === null || receiver.mirror === null || world.shadow === null
     ? [own]
-    : [own, [inShadow, receiver.twin, world.shadow]];
+    : [own, [inShadow, receiver.mirror, world.shadow]];
 }
 
 /** Whether a plain request reaches the receiver, which has nothing for it. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { listen } from './listening.js';
 import { rsaKey } from './keys.js';
 import type { Scope } from './scope.js';
-import { addTwin, isMirrored, twinPortOf } from './twins.js';
+import { addMirror, isMirrored, mirrorPortOf } from './mirror-servers.js';
 
 /** Anything that can stand in a JWKS: a key of `keys.ts` or a bare member of `keys`. */
 export type ListedKey = { readonly jwk: object } | object;
@@ -32,20 +32,20 @@ export interface JwksServerOptions {
 export async function startJwksServer(t: Scope, options: JwksServerOptions = {}): Promise<JwksServer> {
   const own = await startOne(t, options);
   if (!isMirrored) return own;
-  const twin = await startOne(t, { ...options, port: twinPortOf(options.port) });
-  addTwin(own.url, twin.url);
+  const mirror = await startOne(t, { ...options, port: mirrorPortOf(options.port) });
+  addMirror(own.url, mirror.url);
   return {
     ...own,
     setKeys: (keys) => {
       own.setKeys(keys);
-      twin.setKeys(keys);
+      mirror.setKeys(keys);
     },
     behave: (behaviour) => {
       own.behave(behaviour);
-      twin.behave(behaviour);
+      mirror.behave(behaviour);
     },
     close: async () => {
-      await Promise.all([own.close(), twin.close()]);
+      await Promise.all([own.close(), mirror.close()]);
     },
   };
 }

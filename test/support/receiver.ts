@@ -5,7 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Behaviour } from './jwks-server.js';
 import { listen } from './listening.js';
 import type { Scope } from './scope.js';
-import { addReceivers, addTwin, isMirrored, twinPortOf, type Seen } from './twins.js';
+import { addReceivers, addMirror, isMirrored, mirrorPortOf, type Seen } from './mirror-servers.js';
 
 /** A request as it reached the receiver; it stands in the list from its head on, the body follows. */
 export interface ReceivedRequest {
@@ -47,7 +47,7 @@ export interface ReceiverOptions {
   readonly port?: number;
   /** Milliseconds an idle connection stays open. */
   readonly keepAliveTimeoutMs?: number;
-  /** Give its twin the same behaviours, and its end: for those that keep nothing in mind. */
+  /** Give its mirror the same behaviours, and its end: for those that keep nothing in mind. */
   readonly alike?: boolean;
 }
 
@@ -55,20 +55,20 @@ export interface ReceiverOptions {
 export async function startReceiver(t: Scope, options: ReceiverOptions = {}): Promise<Receiver> {
   const own = await startOne(t, options);
   if (!isMirrored) return own;
-  const place = options.unix === undefined ? { port: twinPortOf(options.port) } : { unix: `${options.unix}.twin` };
-  const twin = await startOne(t, { ...options, ...place });
-  addTwin(own.url, twin.url);
+  const place = options.unix === undefined ? { port: mirrorPortOf(options.port) } : { unix: `${options.unix}.mirror` };
+  const mirror = await startOne(t, { ...options, ...place });
+  addMirror(own.url, mirror.url);
   const isAlike = options.alike === true;
-  addReceivers({ own: findIn(own), twin: findIn(twin), isAlike });
+  addReceivers({ own: findIn(own), mirror: findIn(mirror), isAlike });
   if (!isAlike) return own;
   return {
     ...own,
     behave: (behaviour) => {
       own.behave(behaviour);
-      twin.behave(behaviour);
+      mirror.behave(behaviour);
     },
     close: async () => {
-      await Promise.all([own.close(), twin.close()]);
+      await Promise.all([own.close(), mirror.close()]);
     },
   };
 }

@@ -11,7 +11,7 @@ export interface Secrets {
  * Marks a secret of a test that has no form by itself: part of a body, a query, a cookie or a password. Found anywhere,
  * it is a leak.
  */
-export const hushed = 'hush-5d1f';
+export const markedSecret = 'marked-secret-5d1f';
 
 /** Shorter values, such as the word `Bearer` or a single digit, stand in a log for other reasons. */
 const shortestSecret = 12;
@@ -19,7 +19,7 @@ const shortestSecret = 12;
 const secretField = /^(?:authorization|proxy-authorization|cookie|x-api-key|api-key): *(.*)$/gim;
 
 export function createSecrets(): Secrets {
-  const known = new Set<string>([hushed]);
+  const known = new Set<string>([markedSecret]);
   const add = (secret: string): void => {
     const parts = [secret, ...secret.split(/[\s,;=]+/), ...secret.split('.').slice(1)];
     for (const part of parts) {

@@ -1,13 +1,13 @@
 /**
  * The conformance suite in shadow mode: beside the proxy of each world runs a second one, with the same config but
- * `mode: shadow`, and twins of all its servers. What the first one answers says what the second one has to do with the
- * same request.
+ * `mode: shadow`, and mirrors of all its servers. What the first one answers says what the second one has to do with
+ * the same request.
  */
 import { inspect } from 'node:util';
 import { connectRaw, request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
 import type { Scope } from './scope.js';
 import { startServe, type LogLine } from './serve-process.js';
-import { areAllAlike, isMirrored, seenBy, type Seen } from './twins.js';
+import { areAllAlike, isMirrored, seenBy, type Seen } from './mirror-servers.js';
 import { until } from './until.js';
 
 /** Why an answer is not compared: `test/conformance/shadow-suite.ts` says what that means, and where it may be so. */
@@ -131,7 +131,7 @@ export async function startMirror(
     if (enforced === null || shadow === null) {
       return { as: 'refused', problem: enforced === shadow ? null : 'answered, or not, where enforced it is not so' };
     }
-    const received = seenBy('twin', shadow.field('x-request-id') ?? '');
+    const received = seenBy('mirror', shadow.field('x-request-id') ?? '');
     if (!isOwnAnswer(enforced)) return { as: 'allowed', problem: problemOfAllowed(enforced, shadow, received) };
     const line = await logOf(enforced.field('x-request-id') ?? '');
     const isDenied = [401, 403].includes(enforced.status) && !String(line['reason']).endsWith('_revoked');

@@ -13,7 +13,7 @@ import { startMirror, type ShadowMirror } from './shadow-mirror.js';
 import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
 import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
-import { isMirrored, withTwins } from './twins.js';
+import { isMirrored, withMirrors } from './mirror-servers.js';
 import { until } from './until.js';
 
 /** A piece of config as YAML would hold it. */
@@ -81,7 +81,7 @@ export interface World {
   /** These bytes over a connection of their own. */
   readonly send: (bytes: string | Buffer, options?: SendOptions) => Promise<RawResponse[]>;
   /** Keeps in mind something sent that nothing may ever write; `request` and `send` do so by themselves. */
-  readonly hush: (secret: string) => void;
+  readonly markSecret: (secret: string) => void;
   /** Secrets minted or sent here that stand in a log line, on `/metrics` or on `/status`: there has to be none. */
   readonly exposures: () => Promise<string[]>;
   /** One request to the admin listener. */
@@ -97,7 +97,7 @@ export interface World {
   /** Writes a new config over the old one; `serve` notices by itself. */
   readonly rewrite: (overrides: ConfigTree) => void;
   /** Writes text at the end of the config file, or in its place. */
-  readonly scribble: (text: string, where: 'at its end' | 'in its place') => void;
+  readonly writeConfigText: (text: string, where: 'at its end' | 'in its place') => void;
   /** Waits until the file, as it is now, is in force. */
   readonly loaded: () => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
@@ -192,7 +192,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
       return answer;
     },
     send,
-    hush: secrets.add,
+    markSecret: secrets.add,
     exposures: async () => {
       const pages = await Promise.all(['/metrics', '/status', '/readyz'].map(async (path) => (await admin(path)).text));
       return secrets.foundIn([serve.output(), ...pages].join('\n'));
@@ -202,7 +202,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     logs: serve.logs,
     logOf,
     rewrite,
-    scribble: (text, where) => {
+    writeConfigText: (text, where) => {
       for (const file of files) {
         if (where === 'at its end') appendFileSync(file, text);
         else writeFileSync(file, text);
@@ -232,7 +232,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
 /** The config of the proxy in shadow mode beside the one that is tested. */
 function mirrored(config: ConfigTree): ConfigTree {
   const { mode: _mode, ...rest } = config;
-  return merge(withTwins(rest), { mode: 'shadow' });
+  return merge(withMirrors(rest), { mode: 'shadow' });
 }
 
 /** The sum of the series of this name that have these labels, of the Prometheus text format; 0 where there are none. */

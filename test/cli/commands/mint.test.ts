@@ -269,7 +269,7 @@ t.test('a disk that is full: the token is thrown away', async (t) => {
 t.test('a minted token passes the real proxy', async (t) => {
   const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } } });
   const token = (await runMint(curlFile(t, core.url))).out().trim();
-  world.hush(token);
+  world.markSecret(token);
   const answer = await world.request({ path: '/orders', headers: { authorization: `Bearer ${token}` } });
   t.equal(answer.status, 200);
   const other = (await runMint(curlFile(t, core.url), ['--issuer', 'https://other.example'])).out().trim();

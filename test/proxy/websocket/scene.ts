@@ -5,7 +5,7 @@ import { WebSocket, WebSocketServer, type ClientOptions, type ServerOptions } fr
 import { listen } from '../../support/listening.js';
 import { connectRaw, type RawConnection, type RawResponse } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
-import { addReceivers, addTwin, isMirrored, type Seen } from '../../support/twins.js';
+import { addReceivers, addMirror, isMirrored, type Seen } from '../../support/mirror-servers.js';
 import type { Claims } from '../../support/tokens.js';
 import type { ConfigTree } from '../../support/world.js';
 import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
@@ -37,7 +37,7 @@ export interface WebSocketReceiver {
   /** Connections open now. */
   readonly open: () => number;
   /** What the second proxy has in its place, in runs with a shadow mirror. */
-  readonly twin: WebSocketReceiver | null;
+  readonly mirror: WebSocketReceiver | null;
 }
 
 export interface WebSocketScene extends Harness {
@@ -67,10 +67,10 @@ export interface Client {
 export async function startWebSocketReceiver(t: Scope, options: ServerOptions = {}): Promise<WebSocketReceiver> {
   const own = await startOne(t, options);
   if (!isMirrored) return own;
-  const twin = await startOne(t, options);
-  addTwin(own.url, twin.url);
-  addReceivers({ own: findIn(own), twin: findIn(twin), isAlike: true });
-  return { ...own, twin };
+  const mirror = await startOne(t, options);
+  addMirror(own.url, mirror.url);
+  addReceivers({ own: findIn(own), mirror: findIn(mirror), isAlike: true });
+  return { ...own, mirror };
 }
 
 function findIn({ upgrades }: WebSocketReceiver): (requestId: string) => Seen | null {
@@ -110,7 +110,7 @@ async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketRece
     sockets,
     messages: () => messages,
     open: () => connections.size,
-    twin: null,
+    mirror: null,
   };
 }
 

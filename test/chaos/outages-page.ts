@@ -1,10 +1,10 @@
 /** The tables of `docs/outages.md`, out of the rows that the tests hold a proxy to. */
-import { certificateWeather } from './weather-certificates.js';
-import { keysWeather } from './weather-keys.js';
-import { clockWeather, machineWeather, type MachineWeather } from './weather-machine.js';
-import { receiverWeather } from './weather-receiver.js';
-import { storeWeather } from './weather-store.js';
-import type { Ask, Weather } from './weather.js';
+import { certificateOutages } from './outages-certificates.js';
+import { keysOutages } from './outages-keys.js';
+import { clockOutages, machineOutages, type MachineOutage } from './outages-machine.js';
+import { receiverOutages } from './outages-receiver.js';
+import { storeOutages } from './outages-store.js';
+import type { Ask, Outage } from './outages.js';
 
 const askNames: Readonly<Record<Ask, string>> = {
   read: 'reads',
@@ -13,19 +13,19 @@ const askNames: Readonly<Record<Ask, string>> = {
   public: 'public routes',
 };
 
-type Row = Weather<never>;
+type Row = Outage<never>;
 
 /** By the name of the part of the page that each stands in. */
-export const weatherTables: Readonly<Record<string, string>> = {
-  receiver: tableOf(receiverWeather),
-  keys: tableOf(keysWeather),
-  store: tableOf(storeWeather),
-  certificates: tableOf(certificateWeather),
-  clock: tableOf(clockWeather),
+export const outageTables: Readonly<Record<string, string>> = {
+  receiver: tableOf(receiverOutages),
+  keys: tableOf(keysOutages),
+  store: tableOf(storeOutages),
+  certificates: tableOf(certificateOutages),
+  clock: tableOf(clockOutages),
   machine: [
     '| what fails | callers get | you see | it recovers |',
     '| --- | --- | --- | --- |',
-    ...Object.values<MachineWeather>(machineWeather).map(
+    ...Object.values<MachineOutage>(machineOutages).map(
       ({ name, caller, seen, recovery }) => `| **${name}** | ${caller} | ${seen} | ${recovery} |`,
     ),
   ].join('\n'),

@@ -5,19 +5,19 @@ import { limitDescriptors } from '../support/prlimit.js';
 import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
-import { clockWeather, machineWeather, startLogging } from './weather-machine.js';
-import { startScene } from './weather-scene.js';
-import { weather } from './weather.js';
+import { clockOutages, machineOutages, startLogging } from './outages-machine.js';
+import { startSetup } from './outages-setup.js';
+import { outage } from './outages.js';
 
-const scene = await startScene(t);
+const setup = await startSetup(t);
 
-for (const row of clockWeather) {
+for (const row of clockOutages) {
   t.test(`the clock ${row.name}`, async (t) => {
-    await weather(t, scene, row);
+    await outage(t, setup, row);
   });
 }
 
-t.test(machineWeather.fullDisk.name, async (t) => {
+t.test(machineOutages.fullDisk.name, async (t) => {
   const full = openSync(fullDevice, 'w');
   const proxy = await startLogging(t, full);
   closeSync(full);
@@ -27,7 +27,7 @@ t.test(machineWeather.fullDisk.name, async (t) => {
   // That lines come again once there is room: adapters/log/log-stream-full-disk.test.ts.
 });
 
-t.test(machineWeather.closedLog.name, async (t) => {
+t.test(machineOutages.closedLog.name, async (t) => {
   const proxy = await startLogging(t, 'pipe');
   proxy.child.stdout?.destroy();
   for (let count = 0; count < 100; count += 1) t.equal(await proxy.ask(), 200);
@@ -38,7 +38,7 @@ t.test(machineWeather.closedLog.name, async (t) => {
   t.equal(await exited, 0, 'and it ends as ever');
 });
 
-t.test(machineWeather.hungLog.name, async (t) => {
+t.test(machineOutages.hungLog.name, async (t) => {
   const proxy = await startLogging(t, 'pipe');
   // Nobody reads: what a pipe holds is full after 64 KiB.
   for (let count = 0; count < 400; count += 1) t.equal(await proxy.ask(), 200);
@@ -51,7 +51,7 @@ t.test(machineWeather.hungLog.name, async (t) => {
   t.ok(proxy.isRunning());
 });
 
-t.test(machineWeather.noDescriptors.name, async (t) => {
+t.test(machineOutages.noDescriptors.name, async (t) => {
   const world = await startWorld(t);
   const ask = async (connection: RawConnection): Promise<number | null> => {
     connection.write(requestBytes(world.port, { path: '/orders', headers: world.authorization() }));

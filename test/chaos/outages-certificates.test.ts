@@ -5,14 +5,14 @@ import { certificates } from '../support/certificates.js';
 import { expiredServer } from '../support/expired-certificate.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
-import { certificateWeather, handshake, startSecureScene } from './weather-certificates.js';
-import { weather } from './weather.js';
+import { certificateOutages, handshake, startSecureScene } from './outages-certificates.js';
+import { outage } from './outages.js';
 
-const scene = await startSecureScene(t);
+const setup = await startSecureScene(t);
 
-for (const row of certificateWeather) {
+for (const row of certificateOutages) {
   t.test(`an expired certificate: ${row.name}`, async (t) => {
-    await weather(t, scene, row);
+    await outage(t, setup, row);
   });
 }
 

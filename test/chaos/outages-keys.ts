@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Scene } from './weather-scene.js';
-import { weathers, type Weather } from './weather.js';
+import type { Setup } from './outages-setup.js';
+import { outages, type Outage } from './outages.js';
 
 const failures = 'sallyport_jwks_refreshes_total{issuer="core",result="failed"}';
 
-const fair = ({ jwks, relays, machine }: Scene): void => {
+const fair = ({ jwks, relays, machine }: Setup): void => {
   jwks.behave(null);
   relays.keys.resume();
   relays.keys.lag(0);
   relays.keys.alter(null);
-  machine.be({});
+  machine.set({});
 };
 
 /** While known keys serve: only a token whose key is not known has to wait for the source. */
@@ -23,15 +23,13 @@ const known = {
 } as const;
 
 /** With every answer of the source as this makes it. */
-const answered = (
-  behaviour: (req: IncomingMessage, res: ServerResponse) => unknown,
-): Pick<Weather<Scene>, 'begin'> => ({
+const answered = (behaviour: (req: IncomingMessage, res: ServerResponse) => unknown): Pick<Outage<Setup>, 'begin'> => ({
   begin: ({ jwks }) => {
     jwks.behave(behaviour);
   },
 });
 
-export const keysWeather = weathers<Scene>([
+export const keysOutages = outages<Setup>([
   {
     name: 'slower than `jwks.timeout`',
     ...known,
@@ -88,7 +86,7 @@ export const keysWeather = weathers<Scene>([
     begin: ({ machine, jwks }) => {
       // Connections that are open know no names.
       jwks.behave(({ socket }) => socket.destroy());
-      machine.be({ unknownNames: ['keys.test'] });
+      machine.set({ unknownNames: ['keys.test'] });
     },
   },
   {
@@ -115,9 +113,9 @@ export const keysWeather = weathers<Scene>([
       jwks.behave((_req, res) => res.writeHead(500).end());
       reload({ issuers: { core: { jwks: { max_stale: '1s' } } } });
     },
-    end: (scene) => {
-      scene.reload({});
-      fair(scene);
+    end: (setup) => {
+      setup.reload({});
+      fair(setup);
     },
   },
 ]);

@@ -10,8 +10,8 @@ import { freePort } from '../support/listening.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startWorld, type World } from '../support/world.js';
-import { weatherRoutes } from './weather-scene.js';
-import type { Weather } from './weather.js';
+import { outageRoutes } from './outages-setup.js';
+import type { Outage } from './outages.js';
 
 export interface SecureScene {
   readonly world: World;
@@ -72,7 +72,7 @@ export async function startSecureScene(t: Scope): Promise<SecureScene> {
           settle_timeout: '2s',
         },
       },
-      routes: weatherRoutes,
+      routes: outageRoutes,
     },
   });
   return {
@@ -96,7 +96,7 @@ async function showAtRedis({ redis }: SecureScene, { certFile }: Certificate): P
   await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
 }
 
-export const certificateWeather: readonly Weather<SecureScene>[] = [
+export const certificateOutages: readonly Outage<SecureScene>[] = [
   {
     name: 'of the upstream',
     asks: { read: ['503 upstream-unreachable'], write: ['503 upstream-unreachable'] },
@@ -125,8 +125,8 @@ export const certificateWeather: readonly Weather<SecureScene>[] = [
     become: { sallyport_store_up: 0 },
     log: 'the store takes no reservations: reserving routes answer 503',
     ready: 'degraded',
-    begin: async (scene) => showAtRedis(scene, scene.expired),
-    end: async (scene) => showAtRedis(scene, scene.good),
+    begin: async (setup) => showAtRedis(setup, setup.expired),
+    end: async (setup) => showAtRedis(setup, setup.good),
   },
 ];
 

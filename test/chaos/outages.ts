@@ -1,5 +1,5 @@
 /**
- * Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/outages.md`
+ * Outages: what goes wrong around a proxy, and what its callers and its operators then see. `docs/outages.md`
  * is made of these rows.
  */
 import type { Test } from 'tap';
@@ -11,13 +11,13 @@ import type { World } from '../support/world.js';
 import { saidBy } from './shared-redis.js';
 
 /**
- * What is asked in each weather: a read, a write that is reserved, a token whose key is not known, a public page, an
+ * What is asked in each outage: a read, a write that is reserved, a token whose key is not known, a public page, an
  * old connection.
  */
 export type Ask = 'read' | 'write' | 'unknown key' | 'public';
 
 /** Answers as the page has them: a status, and the last part of a problem's `type` where it is one of ours. */
-export type Said =
+export type Answer =
   | '200'
   | '401'
   | '502 upstream-failed'
@@ -28,10 +28,10 @@ export type Said =
   | '200, visibly cut off'
   | 'closed without an answer';
 
-export interface Weather<Scene> {
+export interface Outage<Setup> {
   readonly name: string;
-  /** For each ask: the first is what it comes to say, and nothing but these is ever said in this weather. */
-  readonly asks: Readonly<Partial<Record<Ask, readonly [Said, ...Said[]]>>>;
+  /** For each ask: the first is what it comes to say, and nothing but these is ever said in this outage. */
+  readonly asks: Readonly<Partial<Record<Ask, readonly [Answer, ...Answer[]]>>>;
   /** Denials that are counted, and that the lines of the requests name. */
   readonly reasons?: readonly Reason[];
   /** `error=` in `Proxy-Status`. */
@@ -46,12 +46,12 @@ export interface Weather<Scene> {
   readonly ready?: 'degraded' | 'unavailable';
   /** What else is to be known, for the page. */
   readonly remark?: string;
-  readonly begin: (scene: Scene) => unknown;
-  readonly end: (scene: Scene) => unknown;
+  readonly begin: (setup: Setup) => unknown;
+  readonly end: (setup: Setup) => unknown;
 }
 
 /** Says what these rows are. */
-export function weathers<Scene>(rows: readonly Weather<Scene>[]): readonly Weather<Scene>[] {
+export function outages<Setup>(rows: readonly Outage<Setup>[]): readonly Outage<Setup>[] {
   return rows;
 }
 
@@ -73,14 +73,14 @@ export function inputOf(world: World, ask: Ask): RequestInput {
   return { path: '/orders', headers };
 }
 
-/** Lets the weather come, sees what it is to bring, and that it passes without a restart. */
-export async function weather<Scene extends { readonly world: World }>(
+/** Lets the outage come, sees what it is to bring, and that it passes without a restart. */
+export async function outage<Setup extends { readonly world: World }>(
   t: Test,
-  scene: Scene,
-  row: Weather<Scene>,
+  setup: Setup,
+  row: Outage<Setup>,
 ): Promise<void> {
-  const { world } = scene;
-  const asks = Object.entries(row.asks) as [Ask, readonly [Said, ...Said[]]][];
+  const { world } = setup;
+  const asks = Object.entries(row.asks) as [Ask, readonly [Answer, ...Answer[]]][];
   const ask = async (what: Ask): Promise<RawResponse | null> =>
     request(world.port, inputOf(world, what), { limitMs: 20_000 }).catch(() => null);
   const isWell = async (): Promise<boolean> => {
@@ -98,7 +98,7 @@ export async function weather<Scene extends { readonly world: World }>(
   const before = await Promise.all(growing.map(world.metric));
   const linesBefore = world.logs().length;
 
-  await row.begin(scene);
+  await row.begin(setup);
   const said = new Map<Ask, Set<string>>(asks.map(([what]) => [what, new Set()]));
   for (const [what, [shown]] of asks) {
     await until(`${row.name}: a ${what} comes to say ${shown}`, async () => {
@@ -129,10 +129,10 @@ export async function weather<Scene extends { readonly world: World }>(
     await until(`${row.name}: /readyz is ${ready}`, async () => (await readiness(world)) === ready);
   }
 
-  await row.end(scene);
+  await row.end(setup);
   await until(`${row.name}: all is well again`, isWell, 60_000);
   for (const [what, allowed] of asks) {
-    // A weather begins in the midst of things: what was well a moment before may still be.
+    // A outage begins in the midst of things: what was well a moment before may still be.
     const most: readonly string[] = [...allowed, what === 'unknown key' ? '401' : '200'];
     t.same(
       [...(said.get(what) ?? [])].filter((word) => !most.includes(word)),
@@ -143,7 +143,7 @@ export async function weather<Scene extends { readonly world: World }>(
   t.ok(world.process.isRunning(), `${row.name}: no restart`);
 }
 
-/** A connection that was open before the weather came. */
+/** A connection that was open before the outage came. */
 export async function openBefore(world: World): Promise<() => Promise<string>> {
   const connection = await connectRaw(world.port);
   return async () => {

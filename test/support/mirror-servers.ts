@@ -1,6 +1,6 @@
 /**
- * In the runs with a shadow mirror each server of a test has a twin, which serves the second proxy: so nothing that the
- * first proxy does is counted twice, and a fault that one proxy meets the other meets too.
+ * In the runs with a shadow mirror each server of a test has a mirror, which serves the second proxy: so nothing that
+ * the first proxy does is counted twice, and a fault that one proxy meets the other meets too.
  */
 import type { ConfigTree } from './world.js';
 
@@ -18,8 +18,8 @@ type Find = (requestId: string) => Seen | null;
 
 interface Pair {
   readonly own: Find;
-  readonly twin: Find;
-  /** Whether the twin has every fault that its original has. */
+  readonly mirror: Find;
+  /** Whether the mirror has every fault that its original has. */
   readonly isAlike: boolean;
 }
 
@@ -27,16 +27,16 @@ const addresses = new Map<string, string>();
 const pairs: Pair[] = [];
 
 /** Where the second proxy finds what the first one has there. */
-export function addTwin(address: string, twinAddress: string): void {
-  addresses.set(address, twinAddress);
+export function addMirror(address: string, mirrorAddress: string): void {
+  addresses.set(address, mirrorAddress);
 }
 
 export function addReceivers(pair: Pair): void {
   pairs.push(pair);
 }
 
-/** What the receivers of the first proxy, or their twins, got of this request. */
-export function seenBy(side: 'own' | 'twin', requestId: string): (Seen & Pick<Pair, 'isAlike'>) | null {
+/** What the receivers of the first proxy, or their mirrors, got of this request. */
+export function seenBy(side: 'own' | 'mirror', requestId: string): (Seen & Pick<Pair, 'isAlike'>) | null {
   for (const pair of pairs) {
     const seen = pair[side](requestId);
     if (seen !== null) return { ...seen, isAlike: pair.isAlike };
@@ -44,21 +44,21 @@ export function seenBy(side: 'own' | 'twin', requestId: string): (Seen & Pick<Pa
   return null;
 }
 
-/** Whether all receivers of this process have twins with their faults. */
+/** Whether all receivers of this process have mirrors with their faults. */
 export function areAllAlike(): boolean {
   return pairs.every(({ isAlike }) => isAlike);
 }
 
-/** The twin's port of a server that was at this port, `0` where it had none. */
-export function twinPortOf(port: number | undefined): number {
-  for (const [address, twin] of addresses) {
-    if (port !== undefined && port !== 0 && address.includes(`:${String(port)}`)) return Number(new URL(twin).port);
+/** The mirror's port of a server that was at this port, `0` where it had none. */
+export function mirrorPortOf(port: number | undefined): number {
+  for (const [address, mirror] of addresses) {
+    if (port !== undefined && port !== 0 && address.includes(`:${String(port)}`)) return Number(new URL(mirror).port);
   }
   return 0;
 }
 
-/** The config with the addresses of twins in the place of their originals. */
-export function withTwins(config: ConfigTree): ConfigTree {
+/** The config with the addresses of mirrors in the place of their originals. */
+export function withMirrors(config: ConfigTree): ConfigTree {
   return replaced(config) as ConfigTree;
 }
 

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import type { Scene } from './weather-scene.js';
-import { weathers } from './weather.js';
+import type { Setup } from './outages-setup.js';
+import { outages } from './outages.js';
 
 /** Answers each request with these bytes, and closes. */
 function says(bytes: string): (req: IncomingMessage) => void {
   return ({ socket }) => socket.end(bytes);
 }
 
-const fair = ({ receiver, relays }: Scene): void => {
+const fair = ({ receiver, relays }: Setup): void => {
   receiver.behave(null);
   relays.receiver.resume();
   relays.receiver.cut();
@@ -18,7 +18,7 @@ const fair = ({ receiver, relays }: Scene): void => {
 const failed = { reasons: ['upstream_failed'], error: 'connection_terminated', end: fair } as const;
 const late = { reasons: ['upstream_timeout'], error: 'http_response_timeout', end: fair } as const;
 
-export const receiverWeather = weathers<Scene>([
+export const receiverOutages = outages<Setup>([
   {
     name: 'slower than `response_timeout`',
     asks: { read: ['504 upstream-timeout'], write: ['504 upstream-timeout'] },
@@ -107,14 +107,14 @@ export const receiverWeather = weathers<Scene>([
     grow: ['sallyport_reservations_total{result="released"}'],
     remark: 'Open connections go on',
     begin: async ({ machine, relays, world }) => {
-      machine.be({ unknownNames: ['receiver.test'] });
+      machine.set({ unknownNames: ['receiver.test'] });
       await until('connections to be lost with their name', async () => {
         relays.receiver.cut();
         return (await request(world.port, { path: '/healthz' })).status !== 200;
       });
     },
     end: ({ machine }) => {
-      machine.be({});
+      machine.set({});
     },
   },
 ]);

@@ -3,33 +3,33 @@
  */
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { oddMachine, type OddMachine } from '../support/odd-machine.js';
+import { createFaultyHost, type FaultyHost } from '../support/faulty-host.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
 import { merge, startWorld, type ConfigTree, type World } from '../support/world.js';
 
-export interface Scene {
+export interface Setup {
   readonly world: World;
   readonly receiver: Receiver;
   readonly jwks: JwksServer;
   readonly redis: RedisServer;
   readonly relays: { readonly receiver: TcpRelay; readonly keys: TcpRelay; readonly redis: TcpRelay };
-  readonly machine: OddMachine;
+  readonly machine: FaultyHost;
   /** Puts a config in force with this laid over it. */
   readonly reload: (overrides: ConfigTree) => void;
 }
 
 const allowed: ConfigTree = { subjects: ['checkout'], permissions: [] };
 
-export const weatherRoutes: readonly ConfigTree[] = [
+export const outageRoutes: readonly ConfigTree[] = [
   { name: 'read', methods: ['GET'], path: '/orders', ...allowed },
   { name: 'write', methods: ['POST'], path: '/orders', ...allowed, idempotency: 'required' },
   { name: 'public', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
-export async function startScene(t: Scope): Promise<Scene> {
+export async function startSetup(t: Scope): Promise<Setup> {
   const receiver = await startReceiver(t);
   const jwks = await startJwksServer(t);
   const redis = await startRedis(t);
@@ -39,7 +39,7 @@ export async function startScene(t: Scope): Promise<Scene> {
     keys: await startRelay(t, jwks.port),
     redis: await startRelay(t, redis.port),
   };
-  const machine = oddMachine(t);
+  const machine = createFaultyHost(t);
   const config: ConfigTree = {
     upstream: {
       url: `http://receiver.test:${relays.receiver.port}`,
@@ -57,7 +57,7 @@ export async function startScene(t: Scope): Promise<Scene> {
     store: {
       redis: { url: `redis://redis.test:${relays.redis.port}`, reserve_timeout: '700ms', settle_timeout: '700ms' },
     },
-    routes: weatherRoutes,
+    routes: outageRoutes,
   };
   const world = await startWorld(t, { key: rsaKey(), receiver, jwks, config, env: machine.env });
   return {

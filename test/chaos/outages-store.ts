@@ -1,13 +1,13 @@
-import type { Scene } from './weather-scene.js';
-import { weathers } from './weather.js';
+import type { Setup } from './outages-setup.js';
+import { outages } from './outages.js';
 
-const fair = ({ redis, relays, machine }: Scene): void => {
+const fair = ({ redis, relays, machine }: Setup): void => {
   relays.redis.leadTo(redis.port);
   relays.redis.resume();
   relays.redis.lag(0);
   relays.redis.alter(null);
   relays.redis.cut();
-  machine.be({});
+  machine.set({});
 };
 
 /** Nothing is sent without a reservation; what needs none is served as ever. */
@@ -25,7 +25,7 @@ const down = {
   ready: 'degraded',
 } as const;
 
-export const storeWeather = weathers<Scene>([
+export const storeOutages = outages<Setup>([
   {
     name: 'slower than `reserve_timeout`',
     ...away,
@@ -85,9 +85,9 @@ export const storeWeather = weathers<Scene>([
         goesOn = false;
       });
     },
-    end: (scene) => {
-      endings.get(scene.redis)?.();
-      fair(scene);
+    end: (setup) => {
+      endings.get(setup.redis)?.();
+      fair(setup);
     },
   },
   {
@@ -119,21 +119,21 @@ export const storeWeather = weathers<Scene>([
     name: 'made a replica of a primary that is away',
     ...away,
     begin: async ({ redis }) => redis.client.replicaof('127.0.0.1', '1'),
-    end: async (scene) => {
-      await scene.redis.client.replicaof('NO', 'ONE');
-      fair(scene);
+    end: async (setup) => {
+      await setup.redis.client.replicaof('NO', 'ONE');
+      fair(setup);
     },
   },
   {
     name: 'its name cannot be looked up',
     ...down,
     begin: ({ machine, relays }) => {
-      machine.be({ unknownNames: ['redis.test'] });
+      machine.set({ unknownNames: ['redis.test'] });
       relays.redis.leadTo(1);
       relays.redis.cut();
     },
   },
 ]);
 
-/** What stops a weather that goes on by itself. */
+/** What stops a outage that goes on by itself. */
 const endings = new Map<object, () => void>();

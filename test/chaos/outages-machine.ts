@@ -14,16 +14,16 @@ import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/world.js';
-import type { Scene } from './weather-scene.js';
-import { weathers } from './weather.js';
+import type { Setup } from './outages-setup.js';
+import { outages } from './outages.js';
 
-const backToNormal = ({ machine }: Scene): void => {
-  machine.be({});
+const backToNormal = ({ machine }: Setup): void => {
+  machine.set({});
 };
 
 const hourMs = 3_600_000;
 
-export const clockWeather = weathers<Scene>([
+export const clockOutages = outages<Setup>([
   {
     name: 'jumps forwards by an hour',
     asks: { read: ['401'], write: ['401'], public: ['200'] },
@@ -31,7 +31,7 @@ export const clockWeather = weathers<Scene>([
     remark:
       'Tokens are judged by this clock; ages of keys, time-outs and leases are not. `doctor` compares it with the issuer’s',
     begin: ({ machine }) => {
-      machine.be({ offByMs: hourMs });
+      machine.set({ offByMs: hourMs });
     },
     end: backToNormal,
   },
@@ -42,21 +42,21 @@ export const clockWeather = weathers<Scene>([
     remark:
       'New tokens seem to be from the future, and one that expired within that hour passes: keep the clock synchronised',
     begin: ({ machine }) => {
-      machine.be({ offByMs: -hourMs });
+      machine.set({ offByMs: -hourMs });
     },
     end: backToNormal,
   },
 ]);
 
-/** Weather in which the pages cannot be asked, or the log not be read: each has a test of its own. */
-export interface MachineWeather {
+/** Outage in which the pages cannot be asked, or the log not be read: each has a test of its own. */
+export interface MachineOutage {
   readonly name: string;
   readonly caller: string;
   readonly seen: string;
   readonly recovery: string;
 }
 
-export const machineWeather = {
+export const machineOutages = {
   fullDisk: {
     name: 'the disk of the log is full',
     caller: '200',
@@ -81,7 +81,7 @@ export const machineWeather = {
     seen: '`upstream_unreachable`; `process_open_fds` near `process_max_fds` before that',
     recovery: 'when some are given back',
   },
-} as const satisfies Readonly<Record<string, MachineWeather>>;
+} as const satisfies Readonly<Record<string, MachineOutage>>;
 
 export interface LoggingProxy {
   readonly child: ChildProcess;
