@@ -9,7 +9,7 @@ import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createCallerConnections } from './inbound/client-connections.js';
 import { CallerRequest } from './inbound/incoming-request.js';
-import { createEntrance } from './exchange/admission-control.js';
+import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
 import type { ExchangeDeps } from './exchange/exchange-deps.js';
 import { createClientApp } from './client-app.js';
@@ -105,7 +105,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const exchangeDeps: ExchangeDeps = {
     ...deps,
     findClient: createClientFinder(listen.trustForwarded),
-    enter: createEntrance(slots, deps.limits),
+    acquire: createAdmissionControl(slots, deps.limits),
     reserving,
     webSockets,
     bodyPace,

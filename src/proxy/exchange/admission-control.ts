@@ -1,36 +1,51 @@
 import { denial, type Denial } from '../../decision/denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { CallerLimits } from './rate-limiter.js';
 import type { Admission } from '../auth/authorize-request.js';
 import { holderOf, type Slot, type Slots } from './concurrency.js';
+import type { CallerLimits } from './rate-limiter.js';
 
-/** What a request holds while it is under way. */
-export interface Places {
-  /** Among the requests of all. */
-  readonly seat: Slot;
-  /** That, and the one among its caller's own. */
-  readonly all: Slot;
+/** What a request holds while it is in flight: a place among the requests of all, and one among its caller's own. */
+export class Lease {
+  private readonly globalPlace: Slot;
+  private readonly callerPlace: Slot | null;
+  private holders = 1;
+
+  constructor(globalPlace: Slot, callerPlace: Slot | null) {
+    this.globalPlace = globalPlace;
+    this.callerPlace = callerPlace;
+  }
+
+  /** One more holds it, and has to release it. */
+  retain(): void {
+    this.holders += 1;
+  }
+
+  /** To be called once by each who holds it: the last one gives everything back. */
+  release(): void {
+    this.holders -= 1;
+    if (this.holders > 0) return;
+    this.callerPlace?.();
+    this.globalPlace();
+  }
+
+  /** Gives back the place among the requests of all, and keeps the caller's. */
+  releaseGlobal(): void {
+    this.globalPlace();
+  }
 }
 
-/** The last step before a request is carried on: its caller's limits, and a place among all. */
-export type Entrance = (
-  admission: Pick<Admission, 'principal' | 'route'>,
-) => Result<Places, Denial> | Promise<Result<Places, Denial>>;
+type Admitted = Pick<Admission, 'principal' | 'route'>;
 
-/** Only what was judged comes here: who has no credential cannot hold a place that somebody with one needs. */
-export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
-  const take = (admission: Pick<Admission, 'principal' | 'route'>, leave: Slot | null): Result<Places, Denial> => {
-    const seat = slots.take(holderOf(admission));
-    if (seat === null) {
-      leave?.();
-      return refuse(denial('overloaded'));
-    }
-    if (leave === null) return accept({ seat, all: seat });
-    const all = (): void => {
-      leave();
-      seat();
-    };
-    return accept({ seat, all });
+/** The last step before a request is carried on: its caller's limits, and a place among all. */
+export type AcquireLease = (admission: Admitted) => Result<Lease, Denial> | Promise<Result<Lease, Denial>>;
+
+/** Only what was admitted comes here: who has no credential cannot hold a place that somebody with one needs. */
+export function createAdmissionControl(slots: Slots, limits: CallerLimits): AcquireLease {
+  const take = (admission: Admitted, callerPlace: Slot | null): Result<Lease, Denial> => {
+    const globalPlace = slots.take(holderOf(admission));
+    if (globalPlace !== null) return accept(new Lease(globalPlace, callerPlace));
+    callerPlace?.();
+    return refuse(denial('overloaded'));
   };
   return (admission) => {
     const { principal, route } = admission;

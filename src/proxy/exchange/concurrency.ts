@@ -117,14 +117,3 @@ export function createSlots(max: number): Slots {
     taken: () => taken,
   };
 }
-
-/** Two holders of one place: it is given back when both let go of it. */
-export function shareSlot(slot: Slot | null): readonly [Slot, Slot] {
-  let holders = 2;
-  const hold = (): Slot =>
-    slotOf(() => {
-      holders -= 1;
-      if (holders === 0) slot?.();
-    });
-  return [hold(), hold()];
-}

@@ -5,7 +5,7 @@ import type { InForce } from '../auth/active-config.js';
 import type { BodyPace } from '../inbound/request-body.js';
 import type { Recorder } from './access-log-record.js';
 import type { Reserving } from '../idempotency/coordinator.js';
-import type { Entrance } from './admission-control.js';
+import type { AcquireLease } from './admission-control.js';
 import type { Upgrade } from '../websocket/upgrade-request.js';
 import type { WebSockets } from '../websocket/connections.js';
 
@@ -14,7 +14,7 @@ export interface ExchangeDeps extends Recorder {
   /** What is in force now; asked once for each request, when it is decided. */
   readonly inForce: () => InForce;
   readonly log: Log;
-  readonly enter: Entrance;
+  readonly acquire: AcquireLease;
   /** `null` where there is no store. */
   readonly reserving: Reserving | null;
   readonly webSockets: WebSockets;

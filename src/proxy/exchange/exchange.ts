@@ -14,9 +14,9 @@ import { CallerAnswer, type Pace } from '../inbound/response-writer.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool.js';
 import { clientOf, recordRequest } from './access-log-record.js';
-import type { Places } from './admission-control.js';
+import type { Lease } from './admission-control.js';
 import { assertionFields } from './assertion-headers.js';
-import { holderOf, shareSlot, type Slot } from './concurrency.js';
+import { holderOf, type Slot } from './concurrency.js';
 import { describeBug } from './error-report.js';
 import { createTurnEnd } from './event-loop-batch.js';
 import type { Arrival, ExchangeDeps, WholeResponse } from './exchange-deps.js';
@@ -57,7 +57,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   private findings: Findings = nothingFound;
   private admission: Admission | null = null;
   private brokenBy: Denial | null = null;
-  private places: Places | null = null;
+  private lease: Lease | null = null;
   private upload: RequestBody | null = null;
   /** A place among requests whose body is yet to come; given back when it has no connection any more. */
   private earlyPlace: Slot | null = null;
@@ -119,22 +119,22 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       return;
     }
     const admission = decision.value;
-    const acquired = this.deps.enter(admission);
+    const acquired = this.deps.acquire(admission);
     if (!(acquired instanceof Promise)) this.onAcquired(admission, acquired);
     else acquired.then((settled) => this.attempt(() => this.onAcquired(admission, settled)), this.fail);
   }
 
-  private onAcquired(admission: Admission, acquired: Result<Places, Denial>): void {
+  private onAcquired(admission: Admission, acquired: Result<Lease, Denial>): void {
     if (!acquired.ok) {
       this.refuse(acquired.error);
       return;
     }
     if (this.phase !== 'deciding') {
       // The client left while the store was asked.
-      acquired.value.all();
+      acquired.value.release();
       return;
     }
-    this.places = acquired.value;
+    this.lease = acquired.value;
     this.admission = admission;
     if (admission.principal !== null) this.arrival.connection.markTrusted();
     this.course.shadow = admission.shadow;
@@ -214,8 +214,8 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     this.phase = 'forwarding';
     const body = this.openBody(admission, maxBodyBytes);
     // What was dispatched keeps its place when the client leaves.
-    const [mine, theirs] = shareSlot(this.places?.all ?? null);
-    this.places = { seat: mine, all: mine };
+    const { lease } = this;
+    lease?.retain();
     this.operation = reserving.start({
       admission,
       preparation,
@@ -223,13 +223,13 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       method: this.head.method,
       inForce: this.inForce,
       client: this,
-      onOver: theirs,
+      onOver: () => lease?.release(),
     });
   }
 
   /** Sends the opening handshake of a WebSocket connection. */
   private openWebSocket(admission: Admission): void {
-    const { answer, arrival, course, deps, head, inForce, places } = this;
+    const { answer, arrival, course, deps, head, inForce, lease } = this;
     const { connection, upgrade } = arrival;
     const opened = deps.webSockets.take({
       admission,
@@ -240,7 +240,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       answer,
       client: this,
       course,
-      seat: places?.seat ?? null,
+      seat: () => lease?.releaseGlobal(),
     });
     if (!opened.ok) {
       this.refuse(opened.error);
@@ -335,7 +335,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
     else this.answer.refuse(reason, this.identify(), this.upload !== null);
     // The answer is handed over: who does not read it holds no place.
-    this.places?.all();
+    this.releaseLease();
   }
 
   /** Refuses what was to be reserved first, and was not: there is no record of it. */
@@ -380,7 +380,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       if (this.course.reason === null && !this.answer.isDelivered()) this.course.reason = 'caller_gone';
       this.phase = 'finished';
       this.leaveUpstream();
-      this.places?.all();
+      this.releaseLease();
       this.identify();
       this.record();
     } catch (error) {
@@ -405,6 +405,11 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     this.earlyPlace?.();
     this.operation?.cancel();
     this.upload?.destroy();
+  }
+
+  private releaseLease(): void {
+    this.lease?.release();
+    this.lease = null;
   }
 
   /** The request's id; a new one where it ended before it could be read. */

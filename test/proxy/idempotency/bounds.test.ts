@@ -6,7 +6,8 @@ import type { ReservationScope } from '../../../src/decision/idempotency/scope.j
 import { announcedLength, outcomeField } from '../../../src/proxy/idempotency/buffered-response.js';
 import { createPending } from '../../../src/proxy/idempotency/pending-limit.js';
 import { createBufferBudget, readWhole } from '../../../src/proxy/idempotency/body-buffer.js';
-import { createSlots, shareSlot } from '../../../src/proxy/exchange/concurrency.js';
+import { Lease } from '../../../src/proxy/exchange/admission-control.js';
+import { createSlots, strangers } from '../../../src/proxy/exchange/concurrency.js';
 import { until } from '../../support/until.js';
 
 t.test('a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
@@ -125,16 +126,23 @@ t.test('a caller with several bodies has a quarter of the budget, with one body 
   t.end();
 });
 
-t.test('a place that two share is free when both let go', (t) => {
+t.test('a lease that two hold is free when both let go, and its place among all before that where one says so', (t) => {
   const slots = createSlots(1);
-  const [one, other] = shareSlot(slots.take('a caller'));
-  one();
-  one();
-  t.equal(slots.taken(), 1);
-  other();
-  t.equal(slots.taken(), 0);
-  other();
-  t.equal(slots.taken(), 0);
+  const take = (): (() => void) => slots.take(strangers) ?? (t.fail('there is a place') as never);
+  let left = 0;
+  const leave = (): void => void (left += 1);
+  const lease = new Lease(take(), leave);
+  lease.retain();
+  lease.release();
+  t.same([slots.taken(), left], [1, 0]);
+  lease.release();
+  t.same([slots.taken(), left], [0, 1]);
+  const early = new Lease(take(), leave);
+  early.releaseGlobal();
+  t.same([slots.taken(), left], [0, 1]);
+  take();
+  early.release();
+  t.same([slots.taken(), left], [1, 2], "and never another's");
   t.end();
 });
 
