@@ -18,6 +18,9 @@ interface Layer {
 
 const layers: readonly Layer[] = [
   { path: 'src/lib/', may: [], modules: ['node:crypto', 'node:net'], pure: true },
+  // What the pure layers may not import, though it stands in lib: it waits, or touches the disk.
+  { path: 'src/lib/files.ts', may: [], modules: ['node:fs', 'node:fs/promises'] },
+  { path: 'src/lib/wait-until.ts', may: [], modules: ['node:timers/promises'] },
   { path: 'src/decision/', may: ['src/lib/'], modules: ['node:crypto', 'node:net'], pure: true },
   {
     path: 'src/config/',
@@ -196,6 +199,12 @@ t.test('what decides is pure: no clock, process, waiting, chance or throw', (t) 
   const pure = sources.filter(({ path }) => layerOf(path)?.pure === true);
   t.not(pure.length, 0);
   for (const source of pure) t.same(impurities(source), [], source.path);
+  const reaching = pure.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ file }) => file !== null && layerOf(file)?.pure !== true)
+      .map(({ text }) => `${path} imports ${text}`),
+  );
+  t.same(reaching, [], 'they import nothing that is not');
   t.end();
 });
 

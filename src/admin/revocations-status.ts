@@ -1,3 +1,4 @@
+import { timestamp } from '../lib/timestamp.js';
 import type { Revocation, RevocationKind } from '../decision/revocation/record.js';
 import type { RevocationsState } from '../ports/revocations.js';
 
@@ -73,8 +74,4 @@ function entryOf(
     ends_at: timestamp(endsAtMs),
     lost: isLost,
   };
-}
-
-function timestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

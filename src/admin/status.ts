@@ -1,3 +1,4 @@
+import { timestamp } from '../lib/timestamp.js';
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/types.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
@@ -231,10 +232,6 @@ function withoutSecrets(text: string): string {
   return url.protocol === 'unix:'
     ? `unix:${url.pathname}`
     : `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
-}
-
-function timestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }
 
 function seconds(durationMs: number | null): number | null {

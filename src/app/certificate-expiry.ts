@@ -1,3 +1,4 @@
+import { timestamp } from '../lib/timestamp.js';
 import { readCaBundle } from '../lib/pem.js';
 import {
   certificateState,
@@ -75,8 +76,8 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
     const nowMs = clock.now();
     return {
       certificate,
-      validFrom: new Date(validity.notBeforeMs).toISOString(),
-      validTo: new Date(validity.notAfterMs).toISOString(),
+      validFrom: timestamp(validity.notBeforeMs),
+      validTo: timestamp(validity.notAfterMs),
       notBeforeS: validity.notBeforeMs / 1000,
       notAfterS: validity.notAfterMs / 1000,
       daysLeft: daysLeft(validity, nowMs),

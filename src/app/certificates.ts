@@ -1,3 +1,4 @@
+import { codeOf } from '../lib/errors.js';
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { ListenerTls } from '../config/types.js';
@@ -92,7 +93,7 @@ function refusedByTls(cert: string, key: string): string | null {
     createSecureContext({ cert, key });
     return null;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = codeOf(error);
     return `cannot be used for TLS (${code})`;
   }
 }

@@ -1,3 +1,4 @@
+import { codeOf } from '../lib/errors.js';
 import type { AddressInfo } from 'node:net';
 import type { HostPort } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
@@ -32,7 +33,7 @@ export async function openListener(
 
 /** Why a server cannot listen. */
 export function listenFailure(who: string, { host, port }: HostPort, error: unknown): StartFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = codeOf(error);
   const place = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
   return startFailure('unavailable', `${who} cannot listen on ${place}: ${words[code] ?? 'it failed'} (${code})`);
 }

@@ -1,3 +1,4 @@
+import { silentLog } from '../ports/system.js';
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
@@ -6,11 +7,7 @@ import type { StartFailure } from './start-failure.js';
 import type { CompiledConfig, IssuerSettings } from '../config/types.js';
 import { accept, type Result } from '../lib/result.js';
 import type { KeySource } from '../ports/auth.js';
-import type { Log } from '../ports/system.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
-
-/** What is wrong with a source stands in its state, where the explanation finds it. */
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 const uncounted = { jwksRefresh: () => undefined, jwksWait: () => undefined };
 
@@ -27,7 +24,7 @@ export async function openKeys({
   issuers,
   sessions: settings,
 }: CompiledConfig): Promise<Result<OpenedKeys, StartFailure>> {
-  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: uncounted };
+  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silentLog, metrics: uncounted };
   const sdk = await loadSessions(settings);
   if (!sdk.ok) return sdk;
   const sessions = settings === null || sdk.value === null ? null : openSessions(settings, sdk.value, deps);

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitUntil } from '../lib/wait-until.js';
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import type { Revocations } from '../decision/route/policy.js';
 import type { Log } from '../ports/system.js';
@@ -22,8 +22,6 @@ export interface OpenRevocations {
  * for it.
  */
 const firstWithinMs = 1_500;
-
-const lookEveryMs = 10;
 
 export interface RevocationsDeps {
   readonly log: Log;
@@ -49,8 +47,7 @@ export function openRevocations(source: RevocationSource | null, deps: Revocatio
     state: watch.state,
     start: async () => {
       watch.start();
-      const deadline = systemClock.monotonic() + firstWithinMs;
-      while (!watch.state().isLoaded && systemClock.monotonic() < deadline) await delay(lookEveryMs);
+      await waitUntil(() => watch.state().isLoaded, firstWithinMs);
     },
     close: watch.close,
   };

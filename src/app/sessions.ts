@@ -1,3 +1,4 @@
+import { sessionKeyIds, sessionIssuerName } from '../decision/session/token.js';
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
@@ -8,8 +9,7 @@ import { accept, refuse, type Result } from '../lib/result.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { Log } from '../ports/system.js';
 import type { Metrics } from '../ports/observability.js';
-import { sessionIssuerName } from '../decision/session/token.js';
-import { sessionKeyIds, type SessionsInForce } from '../proxy/auth/verify-session.js';
+import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** What verifies sessions while the proxy runs. */

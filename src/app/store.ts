@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitUntil } from '../lib/wait-until.js';
 import { systemClock } from '../adapters/system/clock.js';
 import { createMemoryStore } from '../adapters/memory/reservation-store.js';
 import { createRedisStore } from '../adapters/redis/reservation-store.js';
@@ -20,8 +20,6 @@ const maxPasswordBytes = 4_096;
  * for while serving.
  */
 const verdictWithinMs = 1_500;
-
-const lookEveryMs = 10;
 
 /** Time of the memory store for a settlement: it takes none. */
 const memorySettleTimeoutMs = 1_000;
@@ -94,8 +92,7 @@ export function openStore(
     replicas: settings.replicas,
     settleTimeoutMs: settings.settleTimeoutMs,
     lastingProblem: async () => {
-      const deadline = performance.now() + verdictWithinMs;
-      while (store.verdict() === null && performance.now() < deadline) await delay(lookEveryMs);
+      await waitUntil(() => store.verdict() !== null, verdictWithinMs);
       const problem = store.verdict()?.problem ?? null;
       if (problem === null) held.pass();
       return problem;

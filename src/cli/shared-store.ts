@@ -1,11 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitUntil } from '../lib/wait-until.js';
+import { silentLog } from '../ports/system.js';
 import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { escapeControls } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Log } from '../ports/system.js';
 import type { StoreFailure } from '../ports/idempotency.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
@@ -13,10 +13,6 @@ import { fail } from './options.js';
 /** How long the store may take to be there, and to answer, milliseconds: an operator waits longer than a caller. */
 const reachWithinMs = 3_000;
 const answerWithinMs = 5_000;
-const lookEveryMs = 20;
-
-/** Everything it has to say is said by what a command prints. */
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /**
  * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing
@@ -35,10 +31,14 @@ export async function openSharedStore(
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;
   const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
-  const opened = openStore(lenient, () => files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0, looksOn: true });
-  const deadline = performance.now() + reachWithinMs;
-  while (!opened.store.state().up && performance.now() < deadline) await delay(lookEveryMs);
-  if (opened.store.state().up) return accept({ ...opened, replicas: settings.replicas });
+  const opened = openStore(lenient, () => files.value.ca, {
+    log: silentLog,
+    maxTokenLifetimeMs: () => 0,
+    looksOn: true,
+  });
+  if (await waitUntil(() => opened.store.state().up, reachWithinMs)) {
+    return accept({ ...opened, replicas: settings.replicas });
+  }
   await opened.store.close();
   return refuse(
     startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`),

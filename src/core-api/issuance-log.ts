@@ -1,3 +1,7 @@
+import { timestamp } from '../lib/timestamp.js';
+import { formatMode } from '../lib/secret-file-access.js';
+import { syncFolder } from '../lib/files.js';
+import { codeOf } from '../lib/errors.js';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -49,22 +53,13 @@ async function problemOf(file: FileHandle, path: string): Promise<string | null>
     const stats = await file.stat();
     if (!stats.isFile()) return 'is no regular file';
     const mode = stats.mode & 0o7777;
-    if ((mode & excessBits) !== 0) return `has mode ${mode.toString(8).padStart(4, '0')}; chmod 600 it`;
+    if ((mode & excessBits) !== 0) return `has mode ${formatMode(mode)}; chmod 600 it`;
     if (stats.uid !== (process.geteuid?.() ?? stats.uid)) return `belongs to another user (uid ${String(stats.uid)})`;
     // A new file is there after a crash once its folder is on the disk too.
     if (stats.size === 0) await syncFolder(dirname(path));
     return null;
   } catch (error) {
     return `cannot be used (${codeOf(error)})`;
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 
@@ -86,10 +81,6 @@ async function endsMidLine(file: FileHandle): Promise<boolean> {
   if (size === 0) return false;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] !== newline;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 /**
@@ -117,7 +108,7 @@ export function issuanceRecord(
 ): IssuanceRecord {
   const { sub, aud, permissions } = claims;
   return {
-    time: new Date(nowMs).toISOString(),
+    time: timestamp(nowMs),
     iss: issuer,
     sub,
     aud,

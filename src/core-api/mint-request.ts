@@ -1,4 +1,6 @@
 /** What a service token is minted with (docs/specification.md 2.1, 4.1). */
+import { isGrant, maxPermissions } from '../decision/token/service-token.js';
+import { maxSubjectLength } from '../decision/token/principal.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isVisibleAscii } from '../lib/text.js';
 
@@ -31,12 +33,9 @@ export const maxValidityS = 7_200;
 export const tokenIdBytes = 18;
 
 const maxTextLength = 256;
-const maxSubjectLength = 1_024;
-const maxPermissions = 1_000;
 
 /** As verifiers compare them: a text of one line. */
 const oneLine = /^[^\x00-\x1f\x7f-\x9f]+$/;
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Claims that a caller may try to set, and where they come from. On newer Cores the payload would win. */
 const notChosen: ReadonlyMap<string, string> = new Map([
@@ -115,6 +114,6 @@ function isPermissions(value: unknown): value is readonly string[] {
   return (
     Array.isArray(value) &&
     value.length <= maxPermissions &&
-    value.every((item) => typeof item === 'string' && scopeToken.test(item))
+    value.every((item) => typeof item === 'string' && isGrant(item))
   );
 }

@@ -1,7 +1,7 @@
+import { isNumericDate, parseServiceToken } from '../decision/token/service-token.js';
 import { maxTokenBytes, readPayload } from '../decision/token/compact-jws.js';
 import type { MintClaims, MintRequest } from './mint-request.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import { parseServiceToken } from '../decision/token/service-token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../lib/strict-json.js';
 
 /** A token that is what was asked for. */
@@ -63,7 +63,7 @@ export function checkMinted(token: string, request: MintRequest, times: MintTime
   const problem = claimProblem(payload.value, request);
   if (problem !== null) return refuse(problem);
   const { iat, exp } = payload.value;
-  if (!isSeconds(iat) || !isSeconds(exp)) return refuse('its iat or exp is missing or no whole number');
+  if (!isNumericDate(iat) || !isNumericDate(exp)) return refuse('its iat or exp is missing or no whole number');
   const late = timeProblem(iat, exp, request.validityS, times);
   if (late !== null) return refuse(late);
   return accept({
@@ -112,8 +112,4 @@ function timeProblem(iat: number, exp: number, validityS: number, { startedMs, e
   if (aheadS <= maxClockDifferenceS) return null;
   const direction = iat * 1000 > endedMs ? 'ahead of' : 'behind';
   return `the clock of the Core is ${Math.round(aheadS)} s ${direction} the one here; receivers would refuse its tokens`;
-}
-
-function isSeconds(value: JsonValue | undefined): value is number {
-  return Number.isSafeInteger(value);
 }

@@ -25,16 +25,36 @@ const words: Readonly<Record<string, string>> = {
 
 /** Says why a connection or an answer failed, from the error's code alone: its message may quote what was received. */
 export function networkFailure(error: unknown): string {
-  const code = codeOf(error);
+  const code = causeOf(error);
   if (code.startsWith('HPE_')) return `the answer is not HTTP (${code})`;
   const known = words[code];
   return known === undefined ? `the request failed (${code})` : `${known} (${code})`;
 }
 
-function codeOf(error: unknown): string {
+function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   if ('code' in error && typeof error.code === 'string') return error.code;
   // A host with several addresses fails with one error for each.
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  return error.cause === undefined ? error.name : codeOf(error.cause);
+  if (error instanceof AggregateError) return causeOf(error.errors[0]);
+  return error.cause === undefined ? error.name : causeOf(error.cause);
+}
+
+/** Returns the code that the system or Node gave an error, such as `ENOENT`; `otherwise` where it has none. */
+export function codeOf(error: unknown, otherwise = 'unknown error'): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : otherwise;
+}
+
+/**
+ * Says why a file cannot be opened or read, in words that follow its path.
+ *
+ * @param link what a path is that the system took for a link too many.
+ */
+export function fileFailure(error: unknown, link: string): string {
+  const code = codeOf(error);
+  if (code === 'ENOENT') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'ELOOP' || code === 'EMLINK') return link;
+  // A socket, or a device without a driver.
+  if (code === 'ENXIO') return 'is no regular file';
+  return `cannot be read (${code})`;
 }

@@ -15,7 +15,7 @@ const root = 0;
  * a pod, `root:sallyport` 0640). On a file of one's own there is no use in it.
  */
 export function exposureOf({ mode, owner }: FileAccess, user: number): string | null {
-  const shown = `(mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`;
+  const shown = `(mode ${formatMode(mode)})`;
   if ((mode & 0o002) !== 0) return `every user of this machine may change ${shown}`;
   if ((mode & 0o004) !== 0) return `every user of this machine may read ${shown}`;
   if ((mode & 0o020) !== 0) return `its group may change ${shown}`;
@@ -27,3 +27,13 @@ export function exposureOf({ mode, owner }: FileAccess, user: number): string | 
 export const secretFileRule =
   'mode 0600 or stricter, or 0640 where it is root’s and the group is the one that runs Sallyport; ' +
   'in Kubernetes defaultMode: 0400 and an fsGroup';
+
+/** Says that others than its owner may use a file, in words that follow its path; `null` where nobody else may. */
+export function openToOthers(mode: number): string | null {
+  return (mode & 0o077) === 0 ? null : `is open to others (mode ${formatMode(mode & 0o777)}); chmod 600 it`;
+}
+
+/** Writes a mode as `chmod` takes it: four octal digits. */
+export function formatMode(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
+}

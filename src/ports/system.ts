@@ -74,3 +74,11 @@ export interface Log {
 }
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+/** Takes everything and keeps nothing: for commands that say themselves what they found. */
+export const silentLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};

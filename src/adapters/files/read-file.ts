@@ -1,3 +1,4 @@
+import { fileFailure } from '../../lib/errors.js';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -39,7 +40,7 @@ export async function readText(path: string, limits: ReadLimits): Promise<Result
       await file.close();
     }
   } catch (error) {
-    return refuse(failure(error));
+    return refuse(fileFailure(error, 'is a link that leads to itself'));
   }
 }
 
@@ -65,7 +66,7 @@ export function readTextSync(path: string, limits: ReadLimits): Result<string, s
       closeSync(file);
     }
   } catch (error) {
-    return refuse(failure(error));
+    return refuse(fileFailure(error, 'is a link that leads to itself'));
   }
 }
 
@@ -93,14 +94,4 @@ function decode(parts: readonly Buffer[]): Result<string, string> {
 
 function tooLarge(limits: ReadLimits): string {
   return `is larger than ${String(limits.maxBytes)} bytes`;
-}
-
-function failure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
-  // ENXIO: a socket, or a device without a driver, that took the file's place between the look and the opening.
-  if (code === 'ENXIO') return 'is not a regular file';
-  if (code === 'ELOOP') return 'is a link that leads to itself';
-  return `cannot be read (${code})`;
 }

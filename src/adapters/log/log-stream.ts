@@ -1,3 +1,4 @@
+import { codeOf } from '../../lib/errors.js';
 import { write, writeSync } from 'node:fs';
 
 /** Takes log lines, each with its line end. */
@@ -216,8 +217,4 @@ function notice(lines: number): string {
 
 function isBusy(error: unknown): boolean {
   return codeOf(error) === 'EAGAIN' || codeOf(error) === 'EBUSY';
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof Error && 'code' in error ? String(error.code) : null;
 }

@@ -1,3 +1,5 @@
+import { formatMode } from '../../lib/secret-file-access.js';
+import { fileFailure } from '../../lib/errors.js';
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -58,7 +60,7 @@ async function readFile(
   try {
     file = await open(path, flags);
   } catch (error) {
-    return refuse(openFailure(error));
+    return refuse(fileFailure(error, 'is a symbolic link; name the file itself'));
   }
   try {
     const stats = await file.stat();
@@ -76,7 +78,7 @@ async function readFile(
 function privacyProblem(stats: Stats): string | null {
   const mode = stats.mode & 0o7777;
   if ((mode & excessBits) !== 0) {
-    return `has mode ${mode.toString(8).padStart(4, '0')}, and only 0600 or stricter keeps its key; chmod 600 it`;
+    return `has mode ${formatMode(mode)}, and only 0600 or stricter keeps its key; chmod 600 it`;
   }
   const user = process.geteuid?.() ?? stats.uid;
   return stats.uid === user ? null : `belongs to another user (uid ${String(stats.uid)}, this is uid ${String(user)})`;
@@ -96,13 +98,4 @@ async function readAll(file: FileHandle, maxBytes: number): Promise<Result<strin
   } catch {
     return refuse('is not UTF-8 text');
   }
-}
-
-function openFailure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
-  if (code === 'ELOOP' || code === 'EMLINK') return 'is a symbolic link; name the file itself';
-  if (code === 'ENXIO') return 'is no regular file';
-  return `cannot be read (${code})`;
 }

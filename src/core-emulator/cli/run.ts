@@ -1,3 +1,4 @@
+import { codeOf } from '../../lib/errors.js';
 import { resolve } from 'node:path';
 import { listenFailure } from '../../app/listen.js';
 import type { StartFailure } from '../../app/start-failure.js';
@@ -56,9 +57,7 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
       codeLifetimeMs: options.codeLifetime,
       faults: { share: options.faults },
       onLost: (error) =>
-        io.stderr(
-          `the data file cannot be written (${codeOf(error) ?? 'unknown error'}): every call is answered with 500 from now on\n`,
-        ),
+        io.stderr(`the data file cannot be written (${codeOf(error)}): every call is answered with 500 from now on\n`),
       ...secrets.value,
     });
     io.stdout(`core  ${emulator.url}\n`);
@@ -94,7 +93,7 @@ function startFailure({ host, port, data }: CoreOptions, error: unknown): StartF
     return { kind: error.kind === 'in_use' ? 'unavailable' : 'unreadable', messages: [error.message] };
   }
   if (data !== undefined && isOfFile(error)) {
-    return { kind: 'unreadable', messages: [`${data} cannot be the data file (${codeOf(error) ?? '?'})`] };
+    return { kind: 'unreadable', messages: [`${data} cannot be the data file (${codeOf(error)})`] };
   }
   const failure = listenFailure('the Core emulator', { host, port }, error);
   return { ...failure, hints: ['choose another place with --host and --port; --port 0 takes a free one'] };
@@ -103,8 +102,4 @@ function startFailure({ host, port, data }: CoreOptions, error: unknown): StartF
 /** `EACCES` is said of files and of low ports. */
 function isOfFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && error.syscall !== 'listen' && error.syscall !== 'getaddrinfo';
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }

@@ -1,3 +1,4 @@
+import { openToOthers } from '../../lib/secret-file-access.js';
 import { stat } from 'node:fs/promises';
 import { readText } from '../../adapters/files/read-file.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -65,8 +66,6 @@ function signerKeyOf(key: string): Result<Buffer, string> {
 async function readOwn(path: string): Promise<Result<string, string>> {
   const text = await readText(path, { maxBytes });
   if (!text.ok) return text;
-  const mode = (await stat(path)).mode & 0o777;
-  return (mode & 0o077) === 0
-    ? text
-    : refuse(`is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it`);
+  const problem = openToOthers((await stat(path)).mode);
+  return problem === null ? text : refuse(problem);
 }

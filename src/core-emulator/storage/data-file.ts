@@ -1,3 +1,5 @@
+import { openToOthers } from '../../lib/secret-file-access.js';
+import { syncFolder } from '../../lib/files.js';
 import { createReadStream } from 'node:fs';
 import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -73,13 +75,8 @@ async function exists(path: string): Promise<boolean> {
   });
   if (found === null) return false;
   if (!found.isFile()) throw new DataFileError('unusable', `${path} is no regular file`);
-  const mode = found.mode & 0o777;
-  if ((mode & 0o077) !== 0) {
-    throw new DataFileError(
-      'unusable',
-      `${path} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it`,
-    );
-  }
+  const problem = openToOthers(found.mode);
+  if (problem !== null) throw new DataFileError('unusable', `${path} ${problem}`);
   return true;
 }
 
@@ -129,13 +126,3 @@ async function compact(path: string, records: Records): Promise<FileHandle> {
 
 /** Some MiB at a time. */
 const maxLinesAtOnce = 4096;
-
-/** A rename is on disk when its folder is. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}

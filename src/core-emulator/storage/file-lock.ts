@@ -1,3 +1,4 @@
+import { codeOf } from '../../lib/errors.js';
 import { randomUUID } from 'node:crypto';
 import { link, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
@@ -120,8 +121,4 @@ async function contentOf(path: string): Promise<string | null> {
     if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -49,3 +49,12 @@ export function isHost(text: string): boolean {
   const [, address, port] = match;
   return (address === undefined || isIPv6(address)) && (port === undefined || Number(port) <= largestPort);
 }
+
+/** Returns the values of a header, `name` in lower case, names and values in turn, in their order. */
+export function valuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  const values: string[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if ((rawHeaders[index] ?? '').toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+  }
+  return values;
+}

@@ -1,4 +1,5 @@
 /** A revocation as the store keeps it. What is read back may be damaged, or written by somebody else. */
+import { maxSubjectLength } from '../token/principal.js';
 import { isKeyId } from '../token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
@@ -47,8 +48,6 @@ export const maxRevocationMs = 31 * 24 * 3_600_000;
 export const maxReasonLength = 500;
 export const maxAuthorLength = 256;
 
-/** Longest subject that a verified credential can have. */
-const maxSubjectLength = 1_024;
 const maxIssuerLength = 2_048;
 
 const recordForm = /^1 (\d{1,15}) (\d{1,15}) (\{.*\})$/s;

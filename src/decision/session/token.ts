@@ -1,3 +1,6 @@
+import { type KeyIdRules } from '../route/policy.js';
+import { isNumericDate } from '../token/service-token.js';
+import { maxSubjectLength } from '../token/principal.js';
 import { parseCompactJws, type SignedToken } from '../token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../denial.js';
 import { isKeyId } from '../token/kid-filter.js';
@@ -8,6 +11,9 @@ import { isVisibleAscii } from '../../lib/text.js';
 
 /** The name of sessions among issuers, in the config, logs and metrics. */
 export const sessionIssuerName = 'sessions';
+
+/** The SDK takes dynamic keys alone, unless the service that makes the sessions is told otherwise. */
+export const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
 
 /** What a session's access token says, once its signature held. */
 export interface SessionClaims {
@@ -30,8 +36,6 @@ export const sessionVersions: ReadonlySet<JsonValue | undefined> = new Set(['3',
 
 /** What marks a service token. A session that bears such a mark was made by somebody else than the session recipe. */
 export const serviceClaims = ['source', 'token_type'] as const;
-
-const maxSubjectLength = 1024;
 
 /**
  * Takes an access token of a session apart: a compact JWS with a header of `alg` RS256, `typ` JWT, `kid` and `version`
@@ -71,7 +75,7 @@ export function verifySessionClaims(payload: JsonObject, issuer: string, nowMs: 
   if (!isText(sessionHandle) || !isText(refreshTokenHash1) || (stt !== undefined && stt !== 0)) {
     return refuse(denial('claim_malformed'));
   }
-  if (!isVisibleAscii(sub, maxSubjectLength) || !isSeconds(exp) || !isSeconds(iat)) {
+  if (!isVisibleAscii(sub, maxSubjectLength) || !isNumericDate(exp) || !isNumericDate(iat)) {
     return refuse(denial('claim_malformed'));
   }
   if (!isAbsentOrText(antiCsrfToken) || !isAbsentOrText(parentRefreshTokenHash1)) {
@@ -95,8 +99,4 @@ function isText(value: JsonValue | undefined): value is string {
 /** The Core writes `null` where there is none. */
 function isAbsentOrText(value: JsonValue | undefined): value is string | null | undefined {
   return value === undefined || value === null || isText(value);
-}
-
-function isSeconds(value: JsonValue | undefined): value is number {
-  return Number.isSafeInteger(value);
 }

@@ -1,5 +1,8 @@
 import type { JsonObject } from '../../lib/strict-json.js';
 
+/** Longest subject, in visible ASCII characters: it goes to a header and to every log line. */
+export const maxSubjectLength = 1_024;
+
 /** Who a verified credential speaks for. */
 export interface Principal {
   /** What kind of credential it was. */

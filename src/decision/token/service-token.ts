@@ -1,3 +1,4 @@
+import { maxSubjectLength } from './principal.js';
 import { parseCompactJws, type SignedToken } from './compact-jws.js';
 import { type Denial, type Reason, denial } from '../denial.js';
 import { isKeyId } from './kid-filter.js';
@@ -52,11 +53,8 @@ export interface ServiceClaims {
   readonly issuedAtS: number | null;
 }
 
-/** A subject goes to a header field and to every log line. */
-const maxSubjectLength = 1024;
-
 /** Each is compared with what a route asks for. The token's 8 KiB bound their text, and so the header field. */
-const maxPermissions = 1000;
+export const maxPermissions = 1_000;
 
 /** A token id goes to a header field and into the name of a stored record. */
 const maxTokenIdLength = 256;
@@ -131,7 +129,7 @@ function findTimeProblem({ exp, nbf, iat }: Times, rules: IssuerRules, nowMs: nu
  * RFC 7519 §2 NumericDate without a fraction, within the range where a double is exact. A number is its value, however
  * it is spelled (RFC 8259 §6): the Core's Java writes integers of the payload as `1.7E9`.
  */
-function isNumericDate(value: JsonValue | undefined): value is number {
+export function isNumericDate(value: JsonValue | undefined): value is number {
   return Number.isSafeInteger(value);
 }
 

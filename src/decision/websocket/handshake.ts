@@ -1,8 +1,8 @@
 /** The two heads by which a caller and the receiver agree on a WebSocket connection (RFC 6455 §4). */
+import { valuesOf, combine, listElements } from '../http/header-values.js';
 import { createHash } from 'node:crypto';
 import { denial, type Denial } from '../denial.js';
 import { trimBlanks } from '../../lib/text.js';
-import { combine, listElements } from '../http/header-values.js';
 import type { RequestFields } from '../http/request-headers.js';
 import type { RequestHead } from '../http/request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -44,8 +44,8 @@ export function refusedUpgrade(
     return denial('websocket_handshake');
   }
   const [versions, keys] = [
-    valuesOf(fields.passed, 'sec-websocket-version'),
-    valuesOf(fields.passed, 'sec-websocket-key'),
+    trimmedValues(fields.passed, 'sec-websocket-version'),
+    trimmedValues(fields.passed, 'sec-websocket-key'),
   ];
   if (versions.length !== 1 || versions[0] !== version) {
     return denial(versions.length === 1 ? 'websocket_version' : 'websocket_handshake');
@@ -61,14 +61,14 @@ export function refusedUpgrade(
 export function readAgreement(asked: readonly string[], answered: readonly string[]): Result<Agreement, Denial> {
   const failed = refuse(denial('upstream_failed'));
   const one = (name: string): string | null => {
-    const values = valuesOf(answered, name);
+    const values = trimmedValues(answered, name);
     return values.length === 1 ? (values[0] ?? null) : null;
   };
   if (one('upgrade')?.toLowerCase() !== webSocketProtocol) return failed;
-  if (!listElements(valuesOf(answered, 'connection').join(',')).includes('upgrade')) return failed;
-  if (one('sec-websocket-accept') !== acceptOf(valuesOf(asked, 'sec-websocket-key')[0] ?? '')) return failed;
-  const protocols = valuesOf(answered, 'sec-websocket-protocol');
-  const named = valuesOf(asked, 'sec-websocket-protocol')
+  if (!listElements(trimmedValues(answered, 'connection').join(',')).includes('upgrade')) return failed;
+  if (one('sec-websocket-accept') !== acceptOf(trimmedValues(asked, 'sec-websocket-key')[0] ?? '')) return failed;
+  const protocols = trimmedValues(answered, 'sec-websocket-protocol');
+  const named = trimmedValues(asked, 'sec-websocket-protocol')
     .flatMap((value) => value.split(','))
     .map(trimBlanks);
   if (protocols.length > 1 || !protocols.every((protocol) => protocol !== '' && named.includes(protocol))) {
@@ -86,13 +86,13 @@ export function acceptOf(key: string): string {
 
 /** Names of the extensions, without their parameters; no quoted string of a parameter holds a comma (RFC 6455 §9.1). */
 function extensionsOf(fields: readonly string[]): readonly string[] {
-  return listElements(valuesOf(fields, 'sec-websocket-extensions').reduce(combine, '')).map((text) =>
+  return listElements(trimmedValues(fields, 'sec-websocket-extensions').reduce(combine, '')).map((text) =>
     trimBlanks(text.split(';')[0] ?? ''),
   );
 }
 
-function valuesOf(fields: readonly string[], name: string): readonly string[] {
-  return fields.filter((_text, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === name).map(trimBlanks);
+function trimmedValues(fields: readonly string[], name: string): readonly string[] {
+  return valuesOf(fields, name).map(trimBlanks);
 }
 
 /**

@@ -2,6 +2,7 @@
  * Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its
  * signature.
  */
+import { timestamp } from '../../lib/timestamp.js';
 import {
   claimForms,
   isGrant,
@@ -349,6 +350,5 @@ function patterns({ keyIds: { accept, reject } }: IssuerRules): string {
 }
 
 function time(seconds: number): string {
-  const date = new Date(Math.floor(seconds) * 1_000);
-  return Number.isNaN(date.getTime()) ? 'no time' : date.toISOString().replace('.000Z', 'Z');
+  return timestamp(Math.floor(seconds) * 1_000, 'no time').replace('.000Z', 'Z');
 }

@@ -9,7 +9,7 @@ import { readSessionFields } from '../../decision/session/headers.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { InForce } from './active-config.js';
-import { sessionKeyIds } from './verify-session.js';
+import { sessionKeyIds } from '../../decision/session/token.js';
 
 /** Keys, and for which key ids they are asked. */
 interface Keys {

@@ -1,18 +1,18 @@
+import {
+  sessionKeyIds,
+  parseSessionToken,
+  verifySessionClaims,
+  type SessionClaims,
+  sessionIssuerName,
+} from '../../decision/session/token.js';
+import { maxSubjectLength, type Principal } from '../../decision/token/principal.js';
 import { timingSafeEqual } from 'node:crypto';
 import type { SessionSettings } from '../../config/types.js';
 import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import type { Credential } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import type { KeyIdRules } from '../../decision/route/policy.js';
-import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import {
-  parseSessionToken,
-  verifySessionClaims,
-  type SessionClaims,
-  sessionIssuerName,
-} from '../../decision/session/token.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/auth.js';
@@ -28,12 +28,6 @@ export interface SessionsInForce {
 
 type SessionCredential = Extract<Credential, { kind: 'session' }>;
 type Verdict = Result<Principal, Denial>;
-
-/** The SDK takes dynamic keys alone, unless the service that makes the sessions is told otherwise. */
-export const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
-
-/** A user id goes to a header field and to every log line. */
-const maxSubjectLength = 1024;
 
 /**
  * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then

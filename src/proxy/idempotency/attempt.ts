@@ -8,7 +8,7 @@ import type { ReservationMetrics, ReservationStore, StoreShare } from '../../por
 import { newAttempt } from '../exchange/ids.js';
 import type { InForce } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
-import { valuesOf } from './buffered-response.js';
+import { valuesOf } from '../../decision/http/header-values.js';
 import { isBefore, type Preparation } from './plan-reservation.js';
 import type { Settlements } from './settlement-queue.js';
 import type { SettleCommand } from './settling.js';

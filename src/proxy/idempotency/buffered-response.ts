@@ -1,3 +1,4 @@
+import { valuesOf } from '../../decision/http/header-values.js';
 import type { ByteBuffer } from '../inbound/byte-buffer.js';
 
 /** The receiver's answer as it comes in, kept while it is small enough to be shown again. */
@@ -20,13 +21,4 @@ export function outcomeField(rawHeaders: readonly string[]): string | null {
 /** The length that the receiver announced, 0 where it did not. */
 export function announcedLength(rawHeaders: readonly string[]): number {
   return Number(valuesOf(rawHeaders, 'content-length')[0] ?? 0);
-}
-
-/** The values of a field, `name` in lower case, in their order. */
-export function valuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
-  const values: string[] = [];
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    if ((rawHeaders[index] ?? '').toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
-  }
-  return values;
 }

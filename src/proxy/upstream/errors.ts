@@ -1,3 +1,4 @@
+import { codeOf } from '../../lib/errors.js';
 import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
 /** Said of a request that could not be written: a mistake of ours, for the caller's part was checked. */
@@ -22,14 +23,14 @@ const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MIS
 
 /** Why the receiver was certainly not reached: nothing was written. */
 export function connectFailure(error: unknown): Denial {
-  const code = codeOf(error);
+  const code = codeOf(error, '');
   if (code === ownMistake) return denial('internal');
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 
 /** Why there is no whole answer although something may have been written: the receiver may have acted. */
 export function answerFailure(error: unknown): Denial {
-  return denial(codeOf(error) === ownMistake ? 'internal' : 'upstream_failed');
+  return denial(codeOf(error, '') === ownMistake ? 'internal' : 'upstream_failed');
 }
 
 function connectError(code: string): ProxyError {
@@ -43,7 +44,3 @@ function connectError(code: string): ProxyError {
 /**
  * Only the code of an error is looked at: its text may hold addresses and bytes that nobody but an operator may see.
  */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error)) return '';
-  return typeof error.code === 'string' ? error.code : '';
-}

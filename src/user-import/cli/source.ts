@@ -1,3 +1,4 @@
+import { openToOthers } from '../../lib/secret-file-access.js';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openInput, type InputFile } from '../io/input-file.js';
@@ -120,12 +121,8 @@ async function readParameters(file: string, cwd: string): Promise<Result<HostedH
   const path = resolve(cwd, file);
   const text = await readText(path, { maxBytes: maxParameterBytes });
   if (!text.ok) return refuse(`${file} ${text.error}`);
-  const mode = (await stat(path)).mode & 0o777;
-  if ((mode & 0o077) !== 0) {
-    return refuse(
-      `${file} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it: it holds the signer key`,
-    );
-  }
+  const open = openToOthers((await stat(path)).mode);
+  if (open !== null) return refuse(`${file} ${open}: it holds the signer key`);
   const parameters = parseHashParameters(text.value);
   return parameters.ok ? parameters : refuse(`${file} ${parameters.error}`);
 }

@@ -1,3 +1,4 @@
+import { fileFailure } from '../../lib/errors.js';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -32,7 +33,7 @@ export async function openInput(path: string): Promise<Result<InputFile, string>
   try {
     file = await open(path, flags);
   } catch (error) {
-    return refuse(openFailure(error));
+    return refuse(fileFailure(error, 'is a symbolic link'));
   }
   const stats = await file.stat();
   if (!stats.isFile()) {
@@ -58,14 +59,4 @@ function passOf(file: FileHandle): Pass {
     digest = hash.digest('hex');
   }
   return { chunks: chunks(), digest: () => digest, bytesRead: () => position };
-}
-
-/** Why a file cannot be opened, in words that follow its path. */
-export function openFailure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
-  if (code === 'ELOOP') return 'is a symbolic link';
-  if (code === 'ENXIO') return 'is no regular file';
-  return `cannot be opened (${code})`;
 }

@@ -1,8 +1,10 @@
+import { openToOthers } from '../../lib/secret-file-access.js';
+import { syncFolder } from '../../lib/files.js';
+import { fileFailure, codeOf } from '../../lib/errors.js';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { openFailure } from './input-file.js';
 import { readLines } from './lines.js';
 
 /** A file to which lines are added and kept, whatever ends the process. */
@@ -57,7 +59,7 @@ export async function openJournalFile(
   try {
     handle = await open(path, constants.O_RDWR | common);
   } catch (error) {
-    return refuse(openFailure(error));
+    return refuse(fileFailure(error, 'is a symbolic link'));
   }
   const read = await readJournal(handle, onLine).catch((error: unknown) => refuse(`cannot be read (${codeOf(error)})`));
   if (read.ok) return accept({ file: journalFile(handle, read.value.bytes), lines: read.value.lines });
@@ -87,9 +89,8 @@ async function readJournal(
 ): Promise<Result<{ lines: number; bytes: number }, string>> {
   const stats = await handle.stat();
   if (!stats.isFile()) return refuse('is no regular file');
-  if ((stats.mode & 0o077) !== 0) {
-    return refuse(`is open to others (mode ${(stats.mode & 0o777).toString(8).padStart(4, '0')}); chmod 600 it`);
-  }
+  const problem = openToOthers(stats.mode);
+  if (problem !== null) return refuse(problem);
   let lines = 0;
   let bytes = 0;
   let scanned = 0;
@@ -184,22 +185,9 @@ function journalFile(handle: FileHandle, bytes: number): JournalFile {
   };
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
 function writeFailure(code: string): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return 'the disk is full: the journal cannot be written; make room and go on with --resume';
   }
   return `the journal cannot be written (${code}); go on with --resume`;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

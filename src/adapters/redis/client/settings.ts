@@ -1,3 +1,5 @@
+import type { RedisTopology } from '../../../config/types.js';
+
 /** How to reach Redis, and what to ask of it. Durations in milliseconds. */
 export interface RedisSettings {
   readonly topology: RedisTopology;
@@ -15,11 +17,6 @@ export interface RedisSettings {
   readonly keptPerCaller: number | null;
   readonly durability: Durability;
 }
-
-export type RedisTopology =
-  | { readonly kind: 'single'; readonly host: string; readonly port: number; readonly database: number }
-  | { readonly kind: 'sentinel'; readonly name: string; readonly nodes: readonly RedisAddress[] }
-  | { readonly kind: 'cluster'; readonly nodes: readonly RedisAddress[] };
 
 export interface RedisAddress {
   readonly host: string;

@@ -1,3 +1,4 @@
+import type { RedisTopology } from '../../../config/types.js';
 import { randomUUID } from 'node:crypto';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
@@ -9,7 +10,7 @@ import {
   type Replication,
   type WatchedServer,
 } from './replication-info.js';
-import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
+import type { RedisAddress, RedisSettings } from '../client/settings.js';
 
 export type SentinelTopology = Extract<RedisTopology, { kind: 'sentinel' }>;
 

@@ -1,6 +1,7 @@
+import type { RedisTopology } from '../../../config/types.js';
 import type { Redis } from 'ioredis';
 import { authenticate, createQuestioner, withDeadline } from '../client/connection.js';
-import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
+import type { RedisAddress, RedisSettings } from '../client/settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** A server that is primary now, and the slots it serves. */

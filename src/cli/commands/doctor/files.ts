@@ -1,3 +1,5 @@
+import { timestamp } from '../../../lib/timestamp.js';
+import { formatMode } from '../../../lib/secret-file-access.js';
 import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -37,8 +39,8 @@ async function checkCertificate(tls: ListenerTls, host: string, nowMs: number): 
 function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
   const subject = 'certificate';
   const validity = validityOf(leaf);
-  const from = timestamp(validity.notBeforeMs);
-  const until = timestamp(validity.notAfterMs);
+  const from = wholeSeconds(validity.notBeforeMs);
+  const until = wholeSeconds(validity.notAfterMs);
   const fix = 'renew it; the new files are taken up without a restart';
   switch (certificateState(validity, nowMs)) {
     case 'not_yet_valid':
@@ -52,9 +54,9 @@ function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
   }
 }
 
-/** As everything else writes times: certificates have theirs in words. */
-function timestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z');
+/** As everything else writes times, without milliseconds: certificates have theirs in words. */
+function wholeSeconds(epochMs: number): string {
+  return timestamp(epochMs).replace(/\.\d{3}Z$/, 'Z');
 }
 
 /** Only where the listener is bound to one address or name is it known what callers connect to. */
@@ -89,7 +91,7 @@ async function checkConfigMode(path: string): Promise<Finding> {
   if (mode !== null && (mode & 0o002) !== 0) {
     return problem(
       'config file',
-      `every user of this machine may change the policy (mode ${octal(mode)})`,
+      `every user of this machine may change the policy (mode ${formatMode(mode)})`,
       `chmod o-w ${path}`,
     );
   }
@@ -102,8 +104,4 @@ async function modeOf(path: string): Promise<number | null> {
   } catch {
     return null;
   }
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }

@@ -1,3 +1,4 @@
+import { silentLog } from '../../../ports/system.js';
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
@@ -7,11 +8,8 @@ import type { KeySourceSettings } from '../../../config/types.js';
 import { readCaBundle } from '../../../lib/pem.js';
 import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
 import type { IssuerRules, KeyIdRules } from '../../../decision/route/policy.js';
-import type { Log } from '../../../ports/system.js';
 import { maxPemBytes } from '../../../app/certificates.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
-
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** The ids of the Core's static keys begin so. */
 const staticKeyIds = 's-';
@@ -36,7 +34,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
     clock: systemClock,
     timers: systemTimers,
     files: localFiles,
-    log: silent,
+    log: silentLog,
     metrics: { jwksRefresh: () => undefined, jwksWait: () => undefined },
   });
   await source.start();

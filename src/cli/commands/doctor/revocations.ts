@@ -1,3 +1,4 @@
+import { waitUntil } from '../../../lib/wait-until.js';
 import type { RevocationStore } from '../../../ports/revocations.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
@@ -5,7 +6,6 @@ const subject = 'revocations';
 
 /** How long news may take to be listened for, milliseconds. */
 const withinMs = 1_000;
-const lookEveryMs = 10;
 
 const fix = 'give its user the rights and the channel that docs/storage.md names';
 
@@ -41,11 +41,7 @@ export async function checkRevocations(store: RevocationStore): Promise<Finding>
 
 async function hearsNews(store: RevocationStore): Promise<boolean> {
   const news = store.follow(() => undefined);
-  const deadline = performance.now() + withinMs;
-  while (!news.isOpen() && performance.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
-  }
-  const isOpen = news.isOpen();
+  const isOpen = await waitUntil(news.isOpen, withinMs);
   news.close();
   return isOpen;
 }

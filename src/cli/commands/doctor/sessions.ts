@@ -1,11 +1,9 @@
+import { sessionIssuerName, sessionKeyIds } from '../../../decision/session/token.js';
 import { loadSessions } from '../../../app/sessions.js';
 import type { SessionSettings } from '../../../config/types.js';
-import type { KeyIdRules } from '../../../decision/route/policy.js';
 import { largestClockSkewS } from '../../../decision/idempotency/dispatch-check.js';
 import { ok, problem, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
-
-const keyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
 
 /** Looks at what routes that accept sessions need: the SDK, the Core's keys and its clock. */
 export async function checkSessions(settings: SessionSettings | null): Promise<readonly Finding[]> {
@@ -16,6 +14,9 @@ export async function checkSessions(settings: SessionSettings | null): Promise<r
     : problem('sessions', sdk.error.messages.join('; '), 'npm install supertokens-node@24');
   return [
     loaded,
-    ...(await checkIssuer({ rules: { name: 'sessions', keyIds, clockSkewS: largestClockSkewS }, keys: settings.keys })),
+    ...(await checkIssuer({
+      rules: { name: sessionIssuerName, keyIds: sessionKeyIds, clockSkewS: largestClockSkewS },
+      keys: settings.keys,
+    })),
   ];
 }

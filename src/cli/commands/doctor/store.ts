@@ -1,3 +1,5 @@
+import { waitUntil } from '../../../lib/wait-until.js';
+import { silentLog } from '../../../ports/system.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/discovery.js';
 import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
@@ -7,7 +9,6 @@ import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store.j
 import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
 import { scopeOf } from '../../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import type { Log } from '../../../ports/system.js';
 import { checkSecretMode } from './files.js';
 import { checkRevocations } from './revocations.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
@@ -19,8 +20,6 @@ const withinMs = 3_000;
 
 /** Questions whose quickest answer says what the way to Redis takes. */
 const samples = 5;
-
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /**
  * Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time, and is told
@@ -110,7 +109,7 @@ function unconfirmed(
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
 async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
   const { store, revocations } = openStore(settings, () => ca, {
-    log: silent,
+    log: silentLog,
     maxTokenLifetimeMs: () => 0,
     looksOn: true,
   });
@@ -122,8 +121,7 @@ async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Pr
     tokenId: null,
   });
   try {
-    const deadline = performance.now() + withinMs;
-    while (!store.state().up && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+    await waitUntil(() => store.state().up, withinMs);
     let quickestMs = Infinity;
     for (let sample = 0; sample < samples; sample += 1) {
       const startedMs = performance.now();

@@ -1,3 +1,4 @@
+import { timestamp } from '../../../lib/timestamp.js';
 import { escapeControls } from '../../../lib/text.js';
 import { inDoubtAfterLease, type RecordState } from '../../../decision/idempotency/record.js';
 import type { ShownRecord, UnsettledList, UnsettledRecord } from '../../../ports/idempotency.js';
@@ -105,10 +106,4 @@ function distance(ms: number): string {
   const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? ['s', 1_000];
   const text = `${String(Math.floor(Math.abs(ms) / length))} ${unit}`;
   return ms < 0 ? `${text} ago` : `in ${text}`;
-}
-
-/** A damaged record may hold a number that is no time. */
-function timestamp(epochMs: number): string {
-  const date = new Date(epochMs);
-  return Number.isNaN(date.getTime()) ? 'not known' : date.toISOString();
 }

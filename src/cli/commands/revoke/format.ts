@@ -1,3 +1,4 @@
+import { timestamp } from '../../../lib/timestamp.js';
 import { escapeControls } from '../../../lib/text.js';
 import type { StoredRevocations } from '../../../decision/revocation/local-list.js';
 import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../../../decision/revocation/record.js';
@@ -127,8 +128,4 @@ function inForce({ nowMs, revocations, undone }: StoredRevocations): Pick<Stored
 
 function what({ kind, value, issuer }: Revocation): string {
   return `${kinds[kind]} ${value}${issuer === null ? '' : ` of ${issuer}`}`;
-}
-
-function timestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

@@ -1,3 +1,4 @@
+import { timestamp } from '../../../lib/timestamp.js';
 import { sessionIssuerName } from '../../../decision/session/token.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
@@ -141,7 +142,7 @@ async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result
     expiresAtS === null
       ? endsEarly(circumstances)
       : (expiresAtS + longestSkewS) * 1_000 > nowMs + holdsMs
-        ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS)}`]
+        ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS * 1_000)}`]
         : [];
   return accept({ kind: 'token', value: tokenDigest(token.value), notes });
 }
@@ -160,10 +161,6 @@ function claimsOf(token: string): JsonObject | null {
 /** When the token says that it ends. Nothing has verified that: it is good for a note only. */
 function claimedExpiryS({ exp }: JsonObject): number | null {
   return typeof exp === 'number' && exp > 0 && exp < 1e11 ? exp : null;
-}
-
-function timestamp(epochS: number): string {
-  return new Date(epochS * 1_000).toISOString();
 }
 
 /** Says so where a token that was issued just now would outlive the revocation. */

@@ -1,3 +1,4 @@
+import { codeOf } from '../../../lib/errors.js';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { escapeControls } from '../../../lib/text.js';
@@ -39,7 +40,7 @@ export async function junitFile(run: SuiteRun, { junit }: PrintOptions, io: Io):
   try {
     await writeFile(resolve(io.cwd, junit), junitReport(run.results));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = codeOf(error);
     io.stderr(`error: ${junit}: cannot be written (${code})\n`);
     io.exit(2);
   }
