@@ -40,7 +40,3 @@ function connectError(code: string): ProxyError {
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) return 'tls_protocol_error';
   return 'connection_refused';
 }
-
-/**
- * Only the code of an error is looked at: its text may hold addresses and bytes that nobody but an operator may see.
- */
