@@ -8,9 +8,9 @@ import type { Upstream } from '../upstream/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
 
 /**
- * Everything that a decision needs. A reload replaces it whole, and a request takes it once, when it is decided, so that
- * no request is judged by two policies. What it refers to goes on changing: revocations, keys, remembered tokens and
- * connections.
+ * Everything that a decision needs. A reload replaces it whole, and a request takes it once, when it is decided, so
+ * that no request is judged by two policies. What it refers to goes on changing: revocations, keys, remembered tokens
+ * and connections.
  */
 export interface InForce {
   readonly config: CompiledConfig;
