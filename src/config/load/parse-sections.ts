@@ -14,7 +14,7 @@ import { type IssuerFile, issuerName, issuerSchema } from '../sections/issuers.j
 import { type RouteFile, routeSchema } from '../sections/routes.js';
 
 /** A section that was read; `null` where it has errors. */
-export type Parsed<T> = { readonly value: T } | null;
+type Parsed<T> = { readonly value: T } | null;
 
 /** One issuer or route of the file. */
 export interface Entry<T> {

@@ -8,7 +8,7 @@ export interface PlaceholderSources {
 }
 
 /** A text with its placeholders replaced. */
-export interface Substitution {
+interface Substitution {
   readonly text: string;
   /** Whether there was any placeholder. */
   readonly substituted: boolean;
@@ -17,7 +17,7 @@ export interface Substitution {
 }
 
 /** What is wrong with one placeholder; never holds what it stands for. */
-export interface PlaceholderFault {
+interface PlaceholderFault {
   readonly message: string;
   readonly allowed: string;
 }

@@ -12,7 +12,7 @@ export type Path = readonly (string | number)[];
 /** One value of the file. */
 export type SourceNode = SourceMap | SourceList | SourceScalar;
 
-export interface SourceMap {
+interface SourceMap {
   readonly kind: 'map';
   readonly position: Position;
   readonly entries: ReadonlyMap<string, SourceEntry>;
@@ -24,7 +24,7 @@ export interface SourceEntry {
   readonly node: SourceNode;
 }
 
-export interface SourceList {
+interface SourceList {
   readonly kind: 'list';
   readonly position: Position;
   readonly items: readonly SourceNode[];

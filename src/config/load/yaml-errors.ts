@@ -2,7 +2,7 @@
 import type { CST, ErrorCode } from 'yaml';
 
 /** The first cause; what follows from it is not told. */
-export interface YamlFault {
+interface YamlFault {
   readonly offset: number;
   /** Never a piece of the file: it may be of a secret. */
   readonly message: string;

@@ -7,7 +7,7 @@ import { nearestName } from '../../lib/did-you-mean.js';
 type Issue = z.core.$ZodIssue;
 
 /** Where issues came from. */
-export interface IssueContext {
+interface IssueContext {
   readonly schema: z.core.$ZodType;
   /** What the schema read, and where that is in the file. */
   readonly path: Path;
@@ -99,7 +99,7 @@ function stepsOf(path: readonly PropertyKey[]): Path {
 }
 
 /** The keys that the schema knows at a place of the file; none where that is no map of fixed keys. */
-export function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   const inner = unwrap(schema);
   const [step, ...rest] = path;
   if (inner instanceof z.ZodObject) {

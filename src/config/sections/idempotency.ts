@@ -96,10 +96,10 @@ export const idempotencySchema = z
   .transform((value) => (typeof value === 'string' ? settingsSchema.parse({ mode: value }) : value))
   .meta({ allowed: '`required`, `optional`, `none`, or a map with `mode`' });
 
-export type IdempotencyFile = z.output<typeof idempotencySchema>;
+type IdempotencyFile = z.output<typeof idempotencySchema>;
 
 /** What holds on routes where only the token is reserved. */
-export const noKeyReserved: IdempotencyFile = settingsSchema.parse({ mode: 'none' });
+const noKeyReserved: IdempotencyFile = settingsSchema.parse({ mode: 'none' });
 
 function whyNotCompared(name: string): string | null {
   const lower = name.toLowerCase();

@@ -26,7 +26,7 @@ export const limitsSchema = map({
     ),
 });
 
-export type LimitsFile = z.output<typeof limitsSchema>;
+type LimitsFile = z.output<typeof limitsSchema>;
 
 export const limits = section({
   schema: limitsSchema

@@ -11,7 +11,7 @@ export interface RedisPlace {
 }
 
 /** One server, by URL. */
-export interface RedisServerPlace extends RedisPlace {
+interface RedisServerPlace extends RedisPlace {
   readonly tls: boolean;
   readonly database: number;
 }

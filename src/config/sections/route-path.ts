@@ -3,7 +3,7 @@ import { readTarget } from '../../decision/http/request-target.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** What is wrong with a path. */
-export interface PathFault {
+interface PathFault {
   readonly message: string;
   readonly allowed: string;
   /** The same with a piece of the path in it, which is not to be shown where the path came from a placeholder. */
