@@ -17,7 +17,7 @@ import { createKeyMemory } from './key-carry-over.js';
 import { putInForce } from './policy-in-force.js';
 import type { OpenRevocations } from './revocations.js';
 
-export interface AssemblyDeps {
+interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
   readonly sessions: SessionsInForce | null;
   /** Signs assertions; it outlives every reload. */

@@ -6,7 +6,7 @@ import { createPageServer, type Page, type PageServer } from '../admin/server.js
 import type { Status } from '../admin/status.js';
 
 /** What the pages show, read anew for each request. */
-export interface PageSources {
+interface PageSources {
   readonly readiness: () => Readiness;
   readonly status: () => Status;
   readonly metrics: () => Promise<string>;

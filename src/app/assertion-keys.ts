@@ -25,7 +25,7 @@ export interface Assertions {
   readonly close: () => void;
 }
 
-export interface AssertionsDeps {
+interface AssertionsDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;

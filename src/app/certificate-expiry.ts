@@ -18,7 +18,7 @@ const checkIntervalMs = 60 * 60 * 1000;
 /** Often enough to be seen, and not so often that it fills the log. */
 const repeatMs = 24 * 60 * 60 * 1000;
 
-export interface CertificateExpiryDeps {
+interface CertificateExpiryDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;

@@ -7,7 +7,7 @@ import { coalesce } from './coalesce.js';
 import { warnOfExposure } from './secret-files.js';
 import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './certificates.js';
 
-export interface CertificateWatchDeps {
+interface CertificateWatchDeps {
   readonly setTls: (material: TlsMaterial) => void;
   /** Is told what is in use from now on. */
   readonly expiry: Pick<CertificateExpiry, 'useListener'>;

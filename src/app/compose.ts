@@ -37,7 +37,7 @@ export interface PartsOptions {
 }
 
 /** What the process is at the moment; the pages show it. */
-export interface Progress {
+interface Progress {
   phase: Phase;
   readonly listeners: { proxy: HostPort | null; admin: HostPort | null; probes: HostPort | null };
 }
@@ -64,7 +64,7 @@ export interface Parts {
 }
 
 /** What was read and loaded that counts at start only. */
-export interface StartFiles {
+interface StartFiles {
   readonly tls: TlsMaterial | null;
   /** PEM text of the store's authorities, or `null` for the system's. */
   readonly storeCa: string | null;

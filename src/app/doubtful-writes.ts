@@ -6,7 +6,7 @@ import type { ReservationStore } from '../ports/idempotency.js';
 /**
  * The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from.
  */
-export interface UnknownOutcomes {
+interface UnknownOutcomes {
   /** A write is in doubt from now on. */
   readonly add: (recordId: string) => void;
   /** Milliseconds since the oldest one came into doubt; `null` where there is none. */
@@ -14,7 +14,7 @@ export interface UnknownOutcomes {
   readonly close: () => void;
 }
 
-export interface UnknownOutcomesDeps {
+interface UnknownOutcomesDeps {
   readonly store: Pick<ReservationStore, 'show'>;
   readonly clock: Clock;
   readonly timers: Timers;

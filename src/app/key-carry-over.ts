@@ -7,7 +7,7 @@ import type { Clock } from '../ports/system.js';
  * is undone, makes a new source: while the place that it asks is out of reach, these serve on as if nothing had
  * changed.
  */
-export interface KeyMemory {
+interface KeyMemory {
   readonly remember: (settings: KeySourceSettings, held: HeldKeys | null) => void;
   readonly recall: (settings: KeySourceSettings) => HeldKeys | null;
 }

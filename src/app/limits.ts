@@ -6,7 +6,7 @@ import type { Log } from '../ports/system.js';
 import { createCallerLimits, type CallerLimits } from '../proxy/exchange/rate-limiter.js';
 
 /** Limits by caller while the proxy runs. */
-export interface OpenLimits {
+interface OpenLimits {
   readonly callers: CallerLimits;
   /** `null` where no route in force has limits. */
   readonly state: () => LimitsState | null;

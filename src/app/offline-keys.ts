@@ -12,7 +12,7 @@ import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 const uncounted = { jwksRefresh: () => undefined, jwksWait: () => undefined };
 
 /** What verifies credentials, as `serve` would have it after its first fetch. */
-export interface OpenedKeys {
+interface OpenedKeys {
   readonly of: (issuer: IssuerSettings) => KeySource;
   /** `null` where no route accepts sessions. */
   readonly sessions: SessionsInForce | null;

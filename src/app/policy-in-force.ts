@@ -8,7 +8,7 @@ import type { Upstream } from '../proxy/upstream/pool.js';
 import { upstreamHost } from '../proxy/upstream/address.js';
 
 /** What runs beside a config. */
-export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
+interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
   /** What is revoked through the store. */
   readonly listed: () => readonly Revocations[];
 }

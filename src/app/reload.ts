@@ -13,7 +13,7 @@ import { droppedOperations, movedScopes, reserves } from './operations.js';
 import { maxPemBytes } from './certificates.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
-export interface ReloaderDeps {
+interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;
   readonly source: ConfigSource;
   readonly env: Environment;
@@ -41,7 +41,7 @@ export interface Reloader {
   readonly close: () => void;
 }
 
-export interface ReloadState {
+interface ReloadState {
   readonly loadedAtMs: number;
   readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
   readonly restartNeeded: readonly string[];

@@ -78,7 +78,7 @@ const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> 
 };
 
 /** What was opened at start and stays as it is until the end. */
-export interface Opened {
+interface Opened {
   readonly listen: ListenSettings;
   readonly admin: HostPort;
   readonly probes: ProbesSettings | null;

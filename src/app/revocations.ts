@@ -23,7 +23,7 @@ export interface OpenRevocations {
  */
 const firstWithinMs = 1_500;
 
-export interface RevocationsDeps {
+interface RevocationsDeps {
   readonly log: Log;
   readonly areRequired: boolean;
   /** More is revoked than before. */

@@ -19,7 +19,7 @@ import type { Readiness } from '../admin/readiness.js';
 import type { Status } from '../admin/status.js';
 import { node, revision, version } from '../version.js';
 
-export interface AppOptions extends PartsOptions {
+interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
   /** Called once, when all is built and nobody is listened to yet. */

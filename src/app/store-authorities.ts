@@ -11,7 +11,7 @@ export interface StoreAuthorities {
   readonly close: () => void;
 }
 
-export interface StoreAuthoritiesDeps {
+interface StoreAuthoritiesDeps {
   /** Is told what is in use from now on. */
   readonly expiry: Pick<CertificateExpiry, 'useAuthorities'>;
   readonly files: Files;

@@ -24,7 +24,7 @@ const verdictWithinMs = 1_500;
 /** Time of the memory store for a settlement: it takes none. */
 const memorySettleTimeoutMs = 1_000;
 
-export interface StoreDeps {
+interface StoreDeps {
   readonly log: Log;
   /** Longest time from a token's issue to its last valid moment, milliseconds. */
   readonly maxTokenLifetimeMs: () => number;

@@ -13,7 +13,7 @@ export interface AttemptFailure {
 
 export type Attempt = () => Promise<Result<MintedToken, AttemptFailure>>;
 
-export interface CacheDeps {
+interface CacheDeps {
   /** Has one token minted. Never rejects. */
   readonly attempt: Attempt;
   readonly clock: Clock;
@@ -162,7 +162,7 @@ const maxBackOffMs = 30_000;
 /** The longest wait that a Core may ask for. */
 const maxRetryAfterMs = 5 * 60_000;
 
-export interface RenewalPlan {
+interface RenewalPlan {
   /** From then on the token is renewed while it is handed out. */
   readonly renewAfterMs: number;
   /** From then on it is not handed out any more. */

@@ -5,7 +5,7 @@ import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from
 import { accept, refuse, type Result } from '../lib/result.js';
 
 /** Where the Core is, and how to call it. */
-export interface CoreOptions {
+interface CoreOptions {
   /** http or https, perhaps with a base path. */
   readonly url: string;
   /**

@@ -221,7 +221,7 @@ function failureOf(error: unknown, { isCalledOff, isLate, timeoutMs, hidden }: C
 }
 
 /** A signal that ends one call, and what made it end. */
-export interface CallLimits {
+interface CallLimits {
   readonly signal: AbortSignal;
   readonly isLate: () => boolean;
   readonly isCalledOff: () => boolean;
@@ -230,7 +230,7 @@ export interface CallLimits {
 }
 
 /** Bounds a call by a time in milliseconds and by the signals of those who may call it off. */
-export function limitCall(timeoutMs: number, callers: readonly AbortSignal[]): CallLimits {
+function limitCall(timeoutMs: number, callers: readonly AbortSignal[]): CallLimits {
   const controller = new AbortController();
   let isLate = false;
   const abort = (): void => controller.abort();

@@ -18,7 +18,7 @@ export interface MintedToken {
 }
 
 /** When the call was made, milliseconds since the epoch. */
-export interface MintTimes {
+interface MintTimes {
   readonly startedMs: number;
   readonly endedMs: number;
 }

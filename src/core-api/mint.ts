@@ -27,7 +27,7 @@ export interface MintFailure {
   readonly retryAfterMs: number | null;
 }
 
-export interface MintDeps {
+interface MintDeps {
   readonly client: CoreClient;
   readonly clock: Clock;
   /** Besides those of the client. */

@@ -13,7 +13,7 @@ export class NotConnected extends Error {}
 export type Lookup = (hostname: string, options: LookupOptions & { all: true }, callback: LookupCallback) => void;
 type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   readonly rules: CoreAddressRules;
   readonly ca: readonly string[] | null;
   readonly connectTimeoutMs: number;

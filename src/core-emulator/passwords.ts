@@ -127,7 +127,7 @@ function createLimit(atOnce: number): <T>(task: () => Promise<T>) => Promise<T> 
 export type HashingAlgorithm = 'bcrypt' | 'argon2' | 'hosted_scrypt';
 
 /** A hash of the scrypt that a hosted provider (Firebase) uses, with its parameters. */
-export interface HostedScrypt {
+interface HostedScrypt {
   readonly hash: Buffer;
   readonly salt: Buffer;
   readonly saltSeparator: Buffer;

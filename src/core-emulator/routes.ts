@@ -26,9 +26,9 @@ import { isFrom, supportedVersions, type Version } from './cdi-version.js';
 import { json, text } from './http/messages.js';
 
 /** End points of one path, by method. */
-export type Methods = Readonly<Partial<Record<string, Endpoint>>>;
+type Methods = Readonly<Partial<Record<string, Endpoint>>>;
 
-export interface Route {
+interface Route {
   readonly methods: Methods;
   /** Whether a call needs an API key where there are any; yes unless this says so. */
   readonly open?: true;

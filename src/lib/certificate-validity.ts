@@ -10,7 +10,7 @@ export interface Validity {
 export type CertificateState = 'valid' | 'expiring' | 'expired' | 'not_yet_valid';
 
 /** Long enough for whoever renews certificates to notice that the renewal fails. */
-export const renewalDays = 14;
+const renewalDays = 14;
 
 const dayMs = 24 * 60 * 60 * 1000;
 

@@ -1,5 +1,5 @@
 /** What the system says of a file: its permission bits, and the id of the user that it belongs to. */
-export interface FileAccess {
+interface FileAccess {
   readonly mode: number;
   readonly owner: number;
 }

@@ -19,7 +19,7 @@ export type JsonProblem =
   /** A string with a lone surrogate, which no UTF-8 can carry on, or a number beyond the range of a double. */
   | 'not_representable';
 
-export interface JsonLimits {
+interface JsonLimits {
   /** Objects and arrays inside one another; 1 is the object itself. */
   readonly maxDepth: number;
 }

@@ -23,7 +23,7 @@ export interface FlowRules extends CoreSpeech {
   readonly overwrite: boolean;
 }
 
-export type Stage = 'look_up' | 'import_hash' | 'sign_in_up' | 'code' | 'consume' | 'add_contact';
+type Stage = 'look_up' | 'import_hash' | 'sign_in_up' | 'code' | 'consume' | 'add_contact';
 
 export interface Flow {
   readonly user: ImportedUser;

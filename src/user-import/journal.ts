@@ -40,7 +40,7 @@ export interface DoneRecord {
   readonly lost?: readonly string[];
 }
 
-export const journalVersion = 1;
+const journalVersion = 1;
 
 /** One line, with its end. */
 export function encodeRecord(record: JournalRecord): string {

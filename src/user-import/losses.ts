@@ -28,7 +28,7 @@ export interface Loss {
   readonly line: number;
 }
 
-export interface Losses {
+interface Losses {
   /** Counts a user of this line. */
   readonly add: (fields: readonly string[], line: number) => void;
   /** By field, in the order in which they were met. */

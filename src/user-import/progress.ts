@@ -1,6 +1,6 @@
 /** How far an import is, as one line. */
 
-export interface Progress {
+interface Progress {
   readonly done: number;
   readonly total: number;
   readonly rejected: number;

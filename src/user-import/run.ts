@@ -38,7 +38,7 @@ export interface Journal {
   readonly commit: () => Promise<Result<null, string>>;
 }
 
-export interface RunParts {
+interface RunParts {
   readonly units: AsyncIterable<Unit>;
   readonly ledger: Ledger;
   readonly journal: Journal;

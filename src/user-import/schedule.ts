@@ -19,7 +19,7 @@ export interface Schedule {
   readonly clear: () => void;
 }
 
-export interface ScheduleLimits {
+interface ScheduleLimits {
   readonly concurrency: number;
   /** Distance between the oldest user under way and the newest: what bounds the memory of a run and of its journal. */
   readonly window: number;

@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Sta
 import { open, stat } from 'node:fs/promises';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
-export interface ReadLimits {
+interface ReadLimits {
   readonly maxBytes: number;
 }
 

@@ -76,7 +76,7 @@ export interface HeldKeys extends KeepingRules {
   readonly loadedAtMs: number;
 }
 
-export interface HeldKey {
+interface HeldKey {
   /** Made once, since most requests ask for the same. */
   readonly found: Extract<KeyLookup, { kind: 'found' }>;
   /** When the key was seen first. */
@@ -84,7 +84,7 @@ export interface HeldKey {
 }
 
 /** The settings that say for how long keys serve. */
-export interface AgeLimits {
+interface AgeLimits {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
   /** `null` where the operator leaves it to what the source says. */

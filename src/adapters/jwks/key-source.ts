@@ -21,7 +21,7 @@ import { type KeyOrigin, createUrlOrigin, type LoadLimits } from './fetch-url.js
 import { createWaitingRoom, type Waiter } from './waiting-room.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
-export interface KeySourceDeps {
+interface KeySourceDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly files: Files;
@@ -369,14 +369,14 @@ function createOrigin({ source, caFile }: KeySourceSettings, files: Files, onCha
 export interface LoadedKeys extends KeySet, KeepingRules {}
 
 /** An attempt under way. */
-export interface KeyLoad {
+interface KeyLoad {
   /** Settles within the time limit, whatever the origin does; never rejects. */
   readonly result: Promise<Result<LoadedKeys, string>>;
   readonly callOff: () => void;
 }
 
 /** Gets and checks a key set. What is none is refused; one without a key that can be used is not. */
-export function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
+function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
   const controller = new AbortController();
   let stop = (why: string): void => {
     controller.abort(why);
@@ -428,7 +428,7 @@ const lastRetryMs = 30_000;
  * Milliseconds from a fetch that succeeded to the next. `random` is from 0 up to 1: proxies that started together
  * spread.
  */
-export function refreshDelayMs(lifetimeMs: number, random: number): number {
+function refreshDelayMs(lifetimeMs: number, random: number): number {
   return lifetimeMs * (earliestShare + (latestShare - earliestShare) * random);
 }
 
@@ -436,7 +436,7 @@ export function refreshDelayMs(lifetimeMs: number, random: number): number {
  * Milliseconds from the n-th failed attempt in a row (1 and up, `Infinity` for the longest) to the next: 1 s to 30 s,
  * doubling, spread by `random`.
  */
-export function retryDelayMs(failures: number, random: number): number {
+function retryDelayMs(failures: number, random: number): number {
   const longestMs = Math.min(firstRetryMs * 2 ** failures, lastRetryMs);
   return Math.max(firstRetryMs, longestMs * (0.5 + 0.5 * random));
 }

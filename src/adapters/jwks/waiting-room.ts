@@ -18,7 +18,7 @@ export interface Waiter {
 }
 
 /** Look-ups that wait for a fetch. */
-export interface WaitingRoom {
+interface WaitingRoom {
   /** `false` where there is no place for it. It may take the place of another, which is answered `busy`. */
   readonly enter: (waiter: Waiter) => boolean;
   /** Asks for the answer to each, in the order in which they came, and lets those go that have one. */

@@ -5,7 +5,7 @@ import type { RequestRecord } from '../../ports/observability.js';
  * Decides which refusals get a line of their own in the log: a flood of them must neither fill a disk nor bury what
  * matters.
  */
-export interface RefusalLines {
+interface RefusalLines {
   /** Whether this request is to have its line; else it was counted, and is told of at the end of the second. */
   readonly admits: (record: RequestRecord) => boolean;
   /** Lines in a second for refusals of one reason and caller, or `null` for all of them. */
@@ -14,7 +14,7 @@ export interface RefusalLines {
   readonly flush: () => void;
 }
 
-export interface RefusalLinesDeps {
+interface RefusalLinesDeps {
   readonly perSecond: number | null;
   readonly log: Pick<Log, 'warn'>;
   readonly timers: Timers;

@@ -6,7 +6,7 @@ import type { RateCounter } from '../../ports/limits.js';
  * Callers whose buckets are remembered at once, some 200 bytes each; the one that asked least recently is forgotten
  * first.
  */
-export const maxRateCallers = 100_000;
+const maxRateCallers = 100_000;
 
 /** Counts in this process. A bucket that is full again needs no memory: each call looks at the oldest two. */
 export function createRateCounter(

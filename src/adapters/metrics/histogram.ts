@@ -66,10 +66,10 @@ function escapeLabel(value: string): string {
 }
 
 /** Every way a request can end. */
-export const outcomes = ['forwarded', 'replayed', 'denied', 'failed', 'shadow'] as const satisfies readonly Outcome[];
+const outcomes = ['forwarded', 'replayed', 'denied', 'failed', 'shadow'] as const satisfies readonly Outcome[];
 
 /** What a caller was answered, by the first digit of the status; `none` where it was answered nothing. */
-export const statusClasses = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+const statusClasses = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
 /**
  * Outcomes and classes that are there from the start, at zero: what has just begun has no rate yet, and alerts ask for
@@ -86,7 +86,7 @@ const expected: readonly (readonly [Outcome, (typeof statusClasses)[number]])[] 
 ];
 
 /** Requests that ended in one way and were answered with one class. */
-export interface RequestCount {
+interface RequestCount {
   readonly outcome: Outcome;
   readonly code: (typeof statusClasses)[number];
   readonly count: number;

@@ -3,7 +3,7 @@ import type { JwksRefreshResult } from '../../ports/observability.js';
 import type { KeyLookup, KeySourceState } from '../../ports/auth.js';
 
 /** Counts what becomes of the keys of issuers. */
-export interface KeySeries {
+interface KeySeries {
   readonly refresh: (issuer: string, result: JwksRefreshResult) => void;
   readonly wait: (issuer: string, result: KeyLookup['kind']) => void;
   /** Fixes the issuers: series of those that are gone are dropped, and new ones start at zero. */

@@ -13,7 +13,7 @@ import { createReservationSeries, type ReservationSeries } from './reservations.
 import { showRevocations } from './revocations.js';
 
 /** Names that label values may come from: those of the config in force. */
-export interface MetricLabels {
+interface MetricLabels {
   readonly routes: readonly string[];
   readonly issuers: readonly string[];
   /** SHA-256 of the config, hex. */
@@ -21,7 +21,7 @@ export interface MetricLabels {
 }
 
 /** What is read from the running proxy at each scrape. */
-export interface MetricReadings {
+interface MetricReadings {
   readonly keys: () => readonly KeySourceState[];
   readonly inFlight: () => number;
   readonly connections: () => number;
@@ -37,7 +37,7 @@ export interface MetricReadings {
 }
 
 /** What runs. */
-export interface Build {
+interface Build {
   readonly version: string;
   /** The commit that it was built from. */
   readonly revision: string;

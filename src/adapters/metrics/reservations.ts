@@ -3,7 +3,7 @@ import type { ReservationMetrics, ReservationResult, StoreOperation, StoreState 
 import { createHistogram, histogramText, type Histogram } from './histogram.js';
 
 /** What is read from the running proxy at each scrape. */
-export interface ReservationReadings {
+interface ReservationReadings {
   /** `null` where no store is configured. */
   readonly store: () => StoreState | null;
   /** Milliseconds since the oldest write of this process that is still in doubt; `null` where there is none. */

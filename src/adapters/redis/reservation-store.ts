@@ -159,7 +159,7 @@ function flag(value: boolean): string {
 }
 
 /** Tells of records that are not as Sallyport writes them: damaged, another program's, or of another version. */
-export interface OddRecords {
+interface OddRecords {
   readonly tell: (key: string, reason: string) => void;
 }
 

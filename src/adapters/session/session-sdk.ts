@@ -10,7 +10,7 @@ export interface SessionSdk {
 }
 
 /** Imports the SDK; `import` itself unless a test says otherwise. */
-export type ImportSdk = () => Promise<SessionSdk>;
+type ImportSdk = () => Promise<SessionSdk>;
 
 /** What to do where it is missing; the version is that of the peer dependency in package.json. */
 const install = 'npm install supertokens-node@24';

@@ -8,7 +8,7 @@ import type { SessionRefusal, SessionVerifier, VouchedSession } from '../../port
 import { useForFetch } from '../../proxy/node-internals/global-dispatcher.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
-export interface SessionVerifierDeps {
+interface SessionVerifierDeps {
   readonly log: Log;
   readonly timers: Timers;
 }

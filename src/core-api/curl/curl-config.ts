@@ -17,7 +17,7 @@ export interface CurlConfig {
 }
 
 /** Why a file cannot be used. Nothing of it is quoted but names of options and headers. */
-export type CurlConfigProblem = LineProblem;
+type CurlConfigProblem = LineProblem;
 
 /** What the lines so far said. */
 interface Draft {
@@ -174,7 +174,7 @@ function applyProtocols(value: string, line: number, draft: Draft): string | nul
 }
 
 /** A header of every call. */
-export interface CurlHeader {
+interface CurlHeader {
   readonly name: string;
   /** Secret: it is never shown. */
   readonly value: string;
@@ -213,7 +213,7 @@ const jsonType = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;
  * Reads what follows `header`: `NAME: VALUE`. `null` is one that says what holds here anyway. Refuses, without showing
  * the value, what curl would read in another way: `@FILE`, `NAME:` and `NAME;`.
  */
-export function readCurlHeader(text: string): Result<CurlHeader | null, string> {
+function readCurlHeader(text: string): Result<CurlHeader | null, string> {
   if (text.startsWith('@')) return refuse('`header` names another file; every header has to stand in this one');
   const colon = text.indexOf(':');
   const name = colon < 0 ? text.replace(/;$/, '') : text.slice(0, colon);
@@ -240,7 +240,7 @@ export function readCurlHeader(text: string): Result<CurlHeader | null, string> 
 }
 
 /** One line that is no comment. */
-export interface CurlLine {
+interface CurlLine {
   /** From 1. */
   readonly line: number;
   /** As it stands, with its dashes. It may be anything, a misplaced secret too. */
@@ -250,7 +250,7 @@ export interface CurlLine {
 }
 
 /** What is wrong with a line, without a word of it. */
-export interface LineProblem {
+interface LineProblem {
   readonly line: number;
   readonly message: string;
 }
@@ -267,7 +267,7 @@ const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', v
  * quotes, with backslash escapes. Refuses what curl silently drops: more words behind an unquoted value, a quote that
  * does not end.
  */
-export function readCurlLines(text: string): Result<readonly CurlLine[], LineProblem> {
+function readCurlLines(text: string): Result<readonly CurlLine[], LineProblem> {
   const lines: CurlLine[] = [];
   for (const [index, content] of text.split('\n').entries()) {
     const line = index + 1;

@@ -14,7 +14,7 @@ export type Reader<T> = (value: unknown) => T | typeof invalid;
 type Shape = Readonly<Record<string, Reader<unknown>>>;
 
 /** What a shape reads. */
-export type Read<S extends Shape> = { readonly [Name in keyof S]: Exclude<ReturnType<S[Name]>, typeof invalid> };
+type Read<S extends Shape> = { readonly [Name in keyof S]: Exclude<ReturnType<S[Name]>, typeof invalid> };
 
 /** Text. */
 export const string: Reader<string> = (value) => (typeof value === 'string' ? value : invalid);

@@ -7,7 +7,7 @@ import type { SessionRecord } from '../storage/sessions.js';
 import { signToken } from './signing-keys.js';
 
 /** A token as answers show it. */
-export interface IssuedToken {
+interface IssuedToken {
   readonly token: string;
   /** Milliseconds since the epoch. */
   readonly expiry: number;
@@ -15,7 +15,7 @@ export interface IssuedToken {
 }
 
 /** What an access token says of its session. */
-export interface AccessClaims {
+interface AccessClaims {
   readonly sessionHandle: string;
   readonly refreshTokenHash1: string;
   readonly parentRefreshTokenHash1: string | null;

@@ -6,7 +6,7 @@ import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type KeySchedule, ty
 import type { KeyRecord, Records } from '../storage/records.js';
 
 /** A public key as the key set shows it: `kty kid n e alg use` and nothing else. */
-export interface PublishedKey {
+interface PublishedKey {
   readonly kty: 'RSA';
   readonly kid: string;
   readonly n: string;
@@ -16,7 +16,7 @@ export interface PublishedKey {
 }
 
 /** A key that signs. */
-export interface SigningKey extends ScheduledKey {
+interface SigningKey extends ScheduledKey {
   readonly keyId: string;
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;

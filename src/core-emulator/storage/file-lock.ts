@@ -4,7 +4,7 @@ import { link, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 
 /** Gives a file back that this process had to itself. */
-export type Release = () => Promise<void>;
+type Release = () => Promise<void>;
 
 /** Tries before giving up on a lock that others keep taking over at the same moments. */
 const maxTries = 50;

@@ -1,7 +1,7 @@
 /** How a user signs in; a user has one way here, since nothing links accounts. */
 export type Recipe = 'emailpassword' | 'passwordless' | 'thirdparty';
 
-export interface ThirdParty {
+interface ThirdParty {
   /** Id of the provider. */
   readonly id: string;
   /** Id of the user at the provider. */
@@ -23,7 +23,7 @@ export interface UserRecord {
 }
 
 /** Contacts that may have users. */
-export interface AccountInfo {
+interface AccountInfo {
   readonly email?: string | undefined;
   readonly phoneNumber?: string | undefined;
   readonly thirdParty?: ThirdParty | undefined;

@@ -5,7 +5,7 @@ import { listElements } from './header-values.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** What a caller's Connection fields ask for. */
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly closes: boolean;
   readonly keepsAlive: boolean;
   readonly upgrades: boolean;

@@ -37,7 +37,7 @@ export type RequestFieldKind =
   | 'malformed';
 
 /** What becomes of a receiver's field by its name. */
-export type ResponseFieldKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
+type ResponseFieldKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
 
 /** What the names of fields mean under one config. */
 export interface FieldRules {

@@ -7,7 +7,7 @@ export interface CacheFields {
 }
 
 /** What the operator allows, whatever an answer says. Milliseconds. */
-export interface LifetimeBounds {
+interface LifetimeBounds {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
 }

@@ -104,7 +104,7 @@ function byteKinds(): Uint8Array {
 }
 
 /** A path segment that holds escapes or parameters, read. */
-export interface PathSegment {
+interface PathSegment {
   /** Decoded once, but for encoded slashes, which stay as they came. */
   readonly text: string;
   /** Whether it holds `%2F`. */

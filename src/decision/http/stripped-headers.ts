@@ -74,7 +74,7 @@ const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
 const forwardedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes];
 
 /** What decides as what a field is dropped. */
-export interface StrippedFieldRules {
+interface StrippedFieldRules {
   /** Of the identity headers and of what the operator lists. */
   readonly identityKeys: ReadonlySet<string>;
   readonly listedKeys: ReadonlySet<string>;

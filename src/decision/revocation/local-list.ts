@@ -14,7 +14,7 @@ export interface StoredRevocations {
   readonly unreadable: readonly string[];
 }
 
-export interface HeldRevocation extends Revocation {
+interface HeldRevocation extends Revocation {
   /** When it ends here, in milliseconds that never go back. */
   readonly untilMs: number;
 }

@@ -13,7 +13,7 @@ export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
 ]);
 
 /** What a credential can be withdrawn by. */
-export type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
+type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
 
 /**
  * Names the rule by which a verified credential was withdrawn, or `null`. While an issued-before rule is in force a

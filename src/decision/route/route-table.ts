@@ -34,7 +34,7 @@ export interface RouteNode {
 }
 
 /** The routes of one path. */
-export interface RoutesByMethod {
+interface RoutesByMethod {
   readonly named: ReadonlyMap<string, PlacedRoute>;
   /** The route for every method that none names. */
   readonly any: PlacedRoute | null;

@@ -6,7 +6,7 @@ import { trimBlanks } from '../../lib/text.js';
 import type { RenewedSession } from '../token/principal.js';
 
 /** The cookie that holds a session's access token. */
-export const accessTokenCookie = 'sAccessToken';
+const accessTokenCookie = 'sAccessToken';
 
 /** Cookies that the SDKs set, in lower case: whoever has them is the user, or looks like the user. */
 const sessionCookies: ReadonlySet<string> = new Set([

@@ -4,7 +4,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 
 /** What a key set says of a key that may verify service tokens. */
-export interface KeyDescription {
+interface KeyDescription {
   readonly keyId: string;
   readonly modulusBits: number;
 }

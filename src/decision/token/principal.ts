@@ -28,7 +28,7 @@ export interface Principal {
 }
 
 /** What else is known of a verified session. */
-export interface SessionFacts {
+interface SessionFacts {
   /** The access token's payload. */
   readonly claims: JsonObject;
   /** What the caller is to use from now on, where the Core made a new access token. Secret. */

@@ -37,7 +37,7 @@ function readHeader(header: JsonObject): Result<string, Reason> {
 }
 
 /** What a service token says, once its signature and every rule of its issuer held. */
-export interface ServiceClaims {
+interface ServiceClaims {
   /** Visible ASCII, 1 to 1,024 characters. */
   readonly subject: string;
   /**
@@ -159,7 +159,7 @@ function isTokenId(value: JsonValue | undefined): value is string {
 }
 
 /** What form a claim of a service token has to have, for words about one that has another. */
-export interface ClaimForm {
+interface ClaimForm {
   readonly name: string;
   readonly isRequired: boolean;
   readonly holds: (value: JsonValue | undefined) => boolean;

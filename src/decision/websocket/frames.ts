@@ -18,7 +18,7 @@ export interface FrameScan {
   readonly isMalformed: boolean;
 }
 
-export interface ClosePayload {
+interface ClosePayload {
   /** `null` where the frame has none. */
   readonly code: number | null;
 }

@@ -24,7 +24,7 @@ const keyForm = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 const version = '13';
 
 /** What both ends agreed on, as far as frames tell. */
-export interface Agreement {
+interface Agreement {
   /** Whether there is an extension, which may give the reserved bits a meaning. */
   readonly extended: boolean;
 }

@@ -13,20 +13,20 @@ import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headOf, type PolicyRequest, rule } from '../simulate/decide.js';
 
 /** Callers in words, such as `checkout with orders:read`. */
-export interface TrialResult {
+interface TrialResult {
   readonly gains: readonly string[];
   readonly loses: readonly string[];
 }
 
 /** Where a request goes, and the routes that take it. */
-export interface Operation {
+interface Operation {
   readonly method: string;
   readonly target: string;
   readonly from: Route | null;
   readonly to: Route | null;
 }
 
-export type CallerTrial = (operation: Operation) => Promise<TrialResult>;
+type CallerTrial = (operation: Operation) => Promise<TrialResult>;
 
 /** The two policies, and what their callers are made of. */
 export interface TrialDeps {

@@ -14,7 +14,7 @@ export interface Spelling {
 }
 
 /** What the representative paths of some policies are. */
-export interface Spellings {
+interface Spellings {
   readonly all: readonly Spelling[];
   /** False where there are too many to be listed. */
   readonly complete: boolean;

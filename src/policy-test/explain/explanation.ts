@@ -20,7 +20,7 @@ export interface ExplainedStep {
   readonly says: readonly string[];
 }
 
-export interface Explanation {
+interface Explanation {
   readonly steps: readonly ExplainedStep[];
   /** What the receiving service would see, as names and values; `null` where it is not asked. */
   readonly headers: readonly (readonly [string, string])[] | null;

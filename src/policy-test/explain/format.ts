@@ -24,7 +24,7 @@ export function explanationLines(explained: Explained): readonly string[] {
 }
 
 /** The decision in one line. */
-export function conclusion({ ruling: { decision, status, reason, route } }: Pick<Explained, 'ruling'>): string {
+function conclusion({ ruling: { decision, status, reason, route } }: Pick<Explained, 'ruling'>): string {
   const where = route === null ? 'no route' : `route ${route.name}`;
   if (reason === null) return `allowed: ${where}`;
   if (decision === 'shadow') {

@@ -38,7 +38,7 @@ export function explainRoute(
 }
 
 /** Methods of a route, as the config writes them. */
-export function methodsOf({ methods }: Route): string {
+function methodsOf({ methods }: Route): string {
   return methods === null ? '*' : [...methods].join(' ');
 }
 

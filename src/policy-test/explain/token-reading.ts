@@ -19,7 +19,7 @@ export interface TokenReading {
 }
 
 /** Header or claims: what they hold, or in words why that is not known. */
-export type PartReading = { readonly object: JsonObject } | { readonly object: null; readonly fault: string };
+type PartReading = { readonly object: JsonObject } | { readonly object: null; readonly fault: string };
 
 /** Texts of whoever wrote the token; longer ones are cut. */
 const maxShown = 120;

@@ -27,7 +27,7 @@ import type { Explained } from './explanation.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';
 
 /** What may be wrong with a token as such, whatever the route asks for. */
-export type TokenReason = Extract<
+type TokenReason = Extract<
   Reason,
   | 'token_malformed'
   | 'algorithm_refused'

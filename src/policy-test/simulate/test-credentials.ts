@@ -92,7 +92,7 @@ function withClaim(held: JsonObject, [first = '', ...rest]: readonly string[], v
 }
 
 /** Claims of a token that nobody issued. */
-export interface AssumedClaims {
+interface AssumedClaims {
   readonly claims: JsonObject;
   /** Names of the claims that were filled in. */
   readonly filledIn: readonly string[];
@@ -105,7 +105,7 @@ const lifetimeS = 300;
  * The issuer whose rules fill in what is not said: the one that the claims name, else the first that the route accepts.
  * `null` where the config has none.
  */
-export function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
+function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
   const rules = config.issuers.map((issuer) => issuer.rules);
   const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
   const named = rules.filter(({ issuer, audience }) => says('iss', issuer) && says('aud', audience));
@@ -115,7 +115,7 @@ export function issuerMeant(config: CompiledConfig, given: JsonObject, route: Ro
 }
 
 /** Fills in what a token of this issuer would say at that time. `null` stands for a claim that is absent. */
-export function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): AssumedClaims {
+function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): AssumedClaims {
   const nowS = Math.floor(nowMs / 1_000);
   const issuedAtS = typeof given['iat'] === 'number' ? given['iat'] : nowS;
   const usual: Readonly<Record<string, JsonValue | undefined>> = {
@@ -131,7 +131,7 @@ export function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: num
 }
 
 /** Fills in what the access token of a session would say at that time. */
-export function completeSessionClaims(given: JsonObject, issuer: string, nowMs: number): AssumedClaims {
+function completeSessionClaims(given: JsonObject, issuer: string, nowMs: number): AssumedClaims {
   const nowS = Math.floor(nowMs / 1_000);
   const issuedAtS = typeof given['iat'] === 'number' ? given['iat'] : nowS;
   return fillIn(given, {

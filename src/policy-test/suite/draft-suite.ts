@@ -11,7 +11,7 @@ import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.j
 import type { PolicyCase } from './suite.js';
 
 /** Cases as a file, and the routes that no request reaches. */
-export interface Drafts {
+interface Drafts {
   readonly text: string;
   readonly unreached: readonly string[];
 }

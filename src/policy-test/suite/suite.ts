@@ -30,13 +30,13 @@ export interface PolicyCase {
 }
 
 /** Claims of an assumed token, or of the session of a user. */
-export interface CaseClaims {
+interface CaseClaims {
   readonly kind: 'claims' | 'session';
   readonly claims: JsonObject;
 }
 
 /** A suite, or what is wrong with its file. */
-export interface SuiteReading {
+interface SuiteReading {
   readonly suite: Suite | null;
   readonly problems: readonly Problem[];
 }
@@ -150,7 +150,7 @@ const expectSchema = map({
 
 const credentialAllowed = 'one of claims, session and credential';
 
-export const caseSchema = map({
+const caseSchema = map({
   name,
   request: requestSchema,
   claims: z.record(z.string(), z.unknown(), 'a map of claims').optional(),
@@ -163,11 +163,11 @@ export const caseSchema = map({
   credentialAllowed,
 );
 
-export const suiteSchema = map({
+const suiteSchema = map({
   config: z
     .string('the path of a config, from the folder of this file')
     .min(1, 'the path of a config, from the folder of this file'),
   cases: list(caseSchema, 1, 'cases'),
 });
 
-export type CaseFile = z.output<typeof caseSchema>;
+type CaseFile = z.output<typeof caseSchema>;

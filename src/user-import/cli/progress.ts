@@ -3,7 +3,7 @@ import { progressBar, progressText, sampled, type Sample } from '../progress.js'
 import type { Io } from '../../cli/io.js';
 
 /** What a running import tells those who watch it. */
-export interface ProgressDisplay {
+interface ProgressDisplay {
   /** A line of its own; the same one not twice within a while. */
   readonly say: (line: string) => void;
   readonly close: () => void;

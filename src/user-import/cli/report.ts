@@ -10,7 +10,7 @@ import type { ImportSource } from './source.js';
 import { journalRecords } from './journal.js';
 
 /** What became of an import, as its JSON report has it. */
-export interface ImportReport {
+interface ImportReport {
   readonly file: string;
   readonly core: string;
   /** Why the run ended before the file did; `null` where it did not. */
@@ -49,7 +49,7 @@ const maxShownRows = 20;
 /** Whoever writes to the input meanwhile takes the ground from under all numbers of the journal. */
 export const inputChanged = 'the input changed while it was read; make sure that nobody writes to it and begin again';
 
-export interface Finished {
+interface Finished {
   readonly file: string;
   readonly core: string;
   readonly stopped: string | null;

@@ -25,7 +25,7 @@ export interface ImportSource {
   readonly close: () => Promise<void>;
 }
 
-export interface SourcePass {
+interface SourcePass {
   readonly units: AsyncIterable<Unit>;
   /** SHA-256 of the file, hex, once it was read to its end. */
   readonly digest: () => string | null;

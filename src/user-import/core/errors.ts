@@ -3,7 +3,7 @@ import type { Result } from '../../lib/result.js';
 import type { CoreReply, CoreTrouble } from './requests.js';
 import type { Flow } from '../import-user.js';
 
-export type Verdict =
+type Verdict =
   /** The Core has spoken of this row. */
   | { readonly kind: 'reply'; readonly reply: CoreReply }
   /** Try again later. `isRowAnswered` tells that the Core was reached, so that the row may be what it fails on. */
@@ -17,7 +17,7 @@ export type Verdict =
   /** No row will fare better. */
   | { readonly kind: 'stop'; readonly why: string };
 
-export interface Circumstances {
+interface Circumstances {
   readonly flow: Flow;
   /** Whether the Core took a hosted scrypt hash before: then it has its signer key. */
   readonly hostedScryptWorks: boolean;

@@ -3,7 +3,7 @@ import { versionsRequest, type Core, type CoreReply, type CoreTrouble, type Spok
 import { firstVersionOfIsVerified } from '../losses.js';
 
 /** The version that the calls are qualified for (docs/specification.md 9). */
-export const qualifiedVersion = '2.16';
+const qualifiedVersion = '2.16';
 
 /** Tries before a Core counts as out of reach: a single answer may be lost. */
 const tries = 4;

@@ -5,7 +5,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** One reading of the input from its start. */
-export interface Pass {
+interface Pass {
   readonly chunks: AsyncIterable<Buffer>;
   /** SHA-256 of the whole file, hex; `null` until it was read to its end. */
   readonly digest: () => string | null;

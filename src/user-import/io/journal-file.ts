@@ -17,7 +17,7 @@ export interface JournalFile {
 }
 
 /** What a journal file is opened to. */
-export interface OpenJournal {
+interface OpenJournal {
   readonly file: JournalFile;
   /** Whole lines that were there. */
   readonly lines: number;

@@ -38,7 +38,7 @@ export function jsonOf(bytes: Uint8Array): Result<JsonValue, RowProblem> {
   return parsed.ok ? parsed : refuse({ field: 'row', what: jsonProblems[parsed.error], allowed: 'one JSON object' });
 }
 
-export interface CsvRules {
+interface CsvRules {
   /** Says what is wrong with the names of the columns. */
   readonly headerProblem: (columns: readonly string[]) => string | null;
   readonly rowOfCells: (cells: ReadonlyMap<string, string>) => JsonValue;

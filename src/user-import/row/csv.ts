@@ -24,7 +24,7 @@ export const originColumns = ['line', 'record', 'method', 'reason'] as const;
 const nestedAdded = ['passwordless.add.email', 'passwordless.add.phoneNumber'];
 
 /** Finds the name that was probably meant. */
-export type NearestName = (name: string, names: readonly string[]) => string | null;
+type NearestName = (name: string, names: readonly string[]) => string | null;
 
 /** Says what is wrong with a header line; `null` where nothing is. */
 export function headerProblem(columns: readonly string[], nearest: NearestName): string | null {

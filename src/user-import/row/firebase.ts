@@ -47,7 +47,7 @@ export function parseHashParameters(text: string): Result<HostedHashParameters, 
 }
 
 /** What a user of the export becomes. */
-export interface FirebaseRow {
+interface FirebaseRow {
   readonly row: JsonValue;
   /** Names of what the export says and no call of the Core carries, for each user of the row in order. */
   readonly lost: readonly (readonly string[])[];

@@ -14,7 +14,7 @@ export interface HashRules {
   readonly stripPrefix: boolean;
 }
 
-export interface CheckedHash {
+interface CheckedHash {
   readonly passwordHash: string;
   readonly algorithm: HashAlgorithm;
 }

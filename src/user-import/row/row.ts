@@ -7,7 +7,7 @@ import { readPasswordHash, type HashRules } from './password-hash.js';
 import type { Contact, ImportedUser, RowProblem } from './user.js';
 
 /** One user of a row, or why it is none, with what the row says of it. */
-export interface RowUser {
+interface RowUser {
   /** Place within `methods`, from 1; 0 in a row for one user. */
   readonly method: number;
   readonly read: Result<ImportedUser, RowProblem>;

@@ -42,7 +42,7 @@ export interface Unit {
   readonly lost: readonly string[];
 }
 
-export interface UnitRules {
+interface UnitRules {
   readonly hashes: HashRules;
   /** How places in the file are named: a file that is one JSON text may have a single line. */
   readonly place: 'line' | 'user';

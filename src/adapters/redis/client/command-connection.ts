@@ -77,7 +77,7 @@ export function createAskedServer(
 }
 
 /** `isRefused`: the server said no; else nobody knows whether it did what it was asked for. */
-export type Answer = { readonly answer: unknown } | { readonly failure: string; readonly isRefused: boolean };
+type Answer = { readonly answer: unknown } | { readonly failure: string; readonly isRefused: boolean };
 
 /** Asks, and says in words why there is no answer. Never rejects. */
 export async function answerOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Answer> {

@@ -23,7 +23,7 @@ export interface RedisAddress {
   readonly port: number;
 }
 
-export interface RedisTls {
+interface RedisTls {
   /** PEM, asked for at each connect, so that another CA needs no restart; `null` trusts the system's authorities. */
   readonly ca: () => string | null;
   readonly serverName: string | null;

@@ -27,7 +27,7 @@ export interface FailoverPlan {
   readonly warnings: readonly string[];
 }
 
-export interface PlannedReplica {
+interface PlannedReplica {
   readonly address: RedisAddress;
   readonly lagS: number;
   /** Bytes that it had not confirmed yet. */
@@ -35,7 +35,7 @@ export interface PlannedReplica {
 }
 
 /** Why nothing is done. */
-export interface FailoverRefusal {
+interface FailoverRefusal {
   /** Whether something is out of reach that would have to tell. */
   readonly isUnreachable: boolean;
   readonly reasons: readonly string[];

@@ -21,7 +21,7 @@ export interface FailoverOutcome {
   readonly problems: readonly string[];
 }
 
-export interface FailoverOptions {
+interface FailoverOptions {
   /** Name by which the Sentinels know the primary. */
   readonly name: string;
   /** From the hold's first moment, milliseconds. */

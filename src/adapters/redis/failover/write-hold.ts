@@ -23,13 +23,13 @@ export interface WriteHold {
   readonly release: () => Promise<string | null>;
 }
 
-export interface HoldFailure {
+interface HoldFailure {
   readonly reason: string;
   readonly mayHold: boolean;
 }
 
 /** For how long writes are held with each command, and when it is sent again, milliseconds. */
-export const holdForMs = 10_000;
+const holdForMs = 10_000;
 const renewEveryMs = 3_000;
 /** How often letting go is tried, and the pause between: a server that is made a replica closes its connections. */
 const releaseTries = 5;

@@ -63,7 +63,7 @@ function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResp
 }
 
 /** Reads a kept response back from its three fields. */
-export function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
+function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
   const pairs: unknown = JSON.parse(textOf(fields));
   if (
     !Array.isArray(pairs) ||

@@ -12,13 +12,13 @@ export interface FoundPrimary {
 }
 
 /** Finds out who is primary, again and again. */
-export interface Discovery {
+interface Discovery {
   /** Asks at once, and somebody else than last time: what was said no longer seems true. */
   readonly doubt: () => void;
   readonly close: () => void;
 }
 
-export interface DiscoveryEvents {
+interface DiscoveryEvents {
   readonly found: (primaries: readonly FoundPrimary[]) => void;
   /** Nobody could tell. What was found before stays. */
   readonly failed: (reason: string) => void;
@@ -219,7 +219,7 @@ export function tagOf(ranges: readonly (readonly [number, number])[]): string {
 }
 
 /** Where a node of a Cluster says that keys are served. */
-export interface Redirection {
+interface Redirection {
   /** `moved`: from now on. `ask`: this once, while they are handed over. */
   readonly kind: 'moved' | 'ask';
   readonly address: RedisAddress;

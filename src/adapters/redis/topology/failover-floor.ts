@@ -15,7 +15,7 @@ export type FailoverCause =
 export type Untold = 'past' | 'present';
 
 /** What a server's clock said. `fromMs` and `toMs`, monotonic, are when it was asked and when it had answered. */
-export interface ClockReading {
+interface ClockReading {
   readonly serverMs: number;
   readonly fromMs: number;
   readonly toMs: number;

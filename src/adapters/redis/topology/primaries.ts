@@ -40,7 +40,7 @@ export interface Servers {
   readonly close: () => void;
 }
 
-export interface StoreVerdict {
+interface StoreVerdict {
   readonly fit: boolean;
   /** What is wrong and how to mend it; `null` where it is fit. */
   readonly problem: string | null;

@@ -28,7 +28,7 @@ export interface Primary {
 /** How a call went; `cause` is what the server or the connection said, where they did. */
 export type Ran = Result<ScriptReply, StoreFailure & { readonly cause?: unknown }>;
 
-export interface PrimaryView {
+interface PrimaryView {
   /** At the last look; `null` while there is no connection. */
   readonly facts: ServerFacts | null;
   readonly unfitness: readonly Unfitness[];
@@ -39,7 +39,7 @@ export interface PrimaryView {
 /** The problem before anything was learned. */
 export const notConnectedYet = 'not connected yet';
 
-export interface PrimaryDeps {
+interface PrimaryDeps {
   readonly clock: Clock;
   /** Asks a primary that is looked at what it remembers. */
   readonly examine: NonNullable<LaneEvents['examine']>;

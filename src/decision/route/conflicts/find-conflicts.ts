@@ -39,7 +39,7 @@ export function foldingOf({ caseSensitive, strictSlash, formatSuffix, trailingDo
  * What is wrong with a fold: the route that is reached lets through more than the one whose operation the receiver
  * would run, or it keeps keys for itself, so that one key, spelt two ways, runs twice.
  */
-export type FoldHarm = 'less_restrictive' | 'keys_apart';
+type FoldHarm = 'less_restrictive' | 'keys_apart';
 
 /** A spelling that reaches another route than the one whose operation the receiver would run. */
 export interface RouteFold {
@@ -56,7 +56,7 @@ export interface RouteFold {
 }
 
 /** What the check found. */
-export interface FoldReport {
+interface FoldReport {
   /** At most one for each pair of routes. */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
