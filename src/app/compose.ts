@@ -20,10 +20,9 @@ import type { ConfigSource } from './config-file.js';
 import type { Environment } from './config-source.js';
 import type { CompleteConfig } from './load-config.js';
 import { createAssertions, type Assertions } from './assertion-keys.js';
-import { openLimits } from './limits.js';
+import { openLimits, openReservations, type Reservations } from './store.js';
 import { createReloader, type Reloader } from './reload.js';
 import { watchStoreAuthorities, type StoreAuthorities } from './store-authorities.js';
-import { openReservations, type Reservations } from './reservations.js';
 import { openRevocations, type OpenRevocations } from './revocations.js';
 import { openSessions, type Sessions } from './sessions.js';
 

@@ -9,9 +9,8 @@ import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './load-config.js';
 import type { ConfigSource, ConfigWatch } from './config-file.js';
 import type { Environment } from './config-source.js';
-import { droppedOperations, movedScopes, reserves } from './operations.js';
+import { droppedOperations, movedScopes, reserves, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from './certificates.js';
-import { restartNeeded, withOpened } from './restart-needed.js';
 
 interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;

@@ -116,3 +116,55 @@ function changedKeys<T>(keys: Readonly<Record<string, (from: T) => Value>>, open
 export function withOpened(wanted: CompiledConfig, { listen, admin, probes, store, sessions }: Opened): CompiledConfig {
   return { ...wanted, listen, admin, probes, store, sessions };
 }
+
+type Routes = Pick<CompiledConfig, 'routes'>;
+
+/** Whether any route needs a store. */
+export function reserves({ routes }: Routes): boolean {
+  return routes.some(({ reservation }) => reservation !== null);
+}
+
+/**
+ * Operations that keys were reserved under and no longer are: a retry of what was sent under one of them is a new
+ * request.
+ */
+export function droppedOperations(before: Routes, after: Routes): readonly string[] {
+  const kept = operationsOf(after);
+  return [...operationsOf(before)].filter((operation) => !kept.has(operation));
+}
+
+function operationsOf({ routes }: Routes): ReadonlySet<string> {
+  return new Set(
+    routes.flatMap(({ reservation }) =>
+      reservation === null || reservation.key === null ? [] : [reservation.operation],
+    ),
+  );
+}
+
+type Scoped = Pick<CompiledConfig, 'routes' | 'issuers'>;
+
+/**
+ * Whose keys count no more, since what they are counted by has changed: an issuer's `iss` or `audience`, or, for users,
+ * the audience of the first issuer. A retry of what they sent before is a new request.
+ */
+export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
+  const moved = before.issuers.filter(
+    ({ rules: { name, issuer, audience } }) =>
+      keepsKeys(before, (route) => countsAt(route, name)) &&
+      !after.issuers.some(({ rules }) => rules.issuer === issuer && rules.audience === audience),
+  );
+  const users =
+    keepsKeys(before, ({ session }) => session !== null) &&
+    before.issuers[0]?.rules.audience !== after.issuers[0]?.rules.audience;
+  return [...moved.map(({ rules: { name } }) => `callers of issuers.${name}`), ...(users ? ['users'] : [])];
+}
+
+type RouteInForce = CompiledConfig['routes'][number];
+
+function keepsKeys({ routes }: Routes, counts: (route: RouteInForce) => boolean): boolean {
+  return routes.some((route) => route.reservation !== null && route.reservation.key !== null && counts(route));
+}
+
+function countsAt({ acceptsService, issuers }: RouteInForce, issuerName: string): boolean {
+  return acceptsService && (issuers === null || issuers.has(issuerName));
+}

@@ -1,16 +1,26 @@
 import { waitUntil } from '../lib/wait-until.js';
-import { systemClock } from '../adapters/system/clock.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { createMemoryStore } from '../adapters/memory/reservation-store.js';
 import { createRedisStore } from '../adapters/redis/reservation-store.js';
 import type { RedisSettings } from '../adapters/redis/client/settings.js';
-import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
+import type { RedisStoreSettings, StoreSettings, CompiledConfig } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { Files, Log } from '../ports/system.js';
-import type { ReservationStore, StoreShare, UnsettledRecords } from '../ports/idempotency.js';
-import type { SharedRateCounter } from '../ports/limits.js';
-import type { RevocationStore } from '../ports/revocations.js';
+import type {
+  ReservationStore,
+  StoreShare,
+  UnsettledRecords,
+  ReservationParts,
+  StoreState,
+} from '../ports/idempotency.js';
+import type { SharedRateCounter, LimitsState } from '../ports/limits.js';
+import type { RevocationStore, RevocationSource } from '../ports/revocations.js';
 import { readAuthorities } from './certificates.js';
 import { startFailure, type StartFailure } from './start-failure.js';
+import { createRateCounter } from '../adapters/memory/rate-counter.js';
+import { createCallerLimits, type CallerLimits } from '../proxy/exchange/rate-limiter.js';
+import type { ReservationSeries } from '../adapters/metrics/reservations.js';
+import { createUnknownOutcomes } from './doubtful-writes.js';
 
 /** A password of an access list; the adapter reads it for each connection. */
 const maxPasswordBytes = 4_096;
@@ -128,4 +138,90 @@ export function redisSettingsOf(
   ca: () => string | null,
 ): RedisSettings {
   return { ...settings, tls: tls === null ? null : { ca, serverName: tls.serverName } };
+}
+
+/** Limits by caller while the proxy runs. */
+interface OpenLimits {
+  readonly callers: CallerLimits;
+  /** `null` where no route in force has limits. */
+  readonly state: () => LimitsState | null;
+}
+
+/** @param routesInForce asked again and again: a reload may bring limits. */
+export function openLimits(
+  rates: SharedRateCounter | null,
+  routesInForce: () => CompiledConfig['routes'],
+  log: Log,
+): OpenLimits {
+  const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, clock: systemClock, log });
+  return {
+    callers,
+    state: () => {
+      const limits = routesInForce().flatMap((route) => route.limits ?? []);
+      if (limits.length === 0) return null;
+      const shared = limits.some(({ rate }) => rate?.shared === true);
+      return shared ? { shared, ...callers.state() } : { shared, isShared: false, problem: null };
+    },
+  };
+}
+
+/** The store while the proxy runs, and what is counted of it. */
+export interface Reservations {
+  readonly parts: ReservationParts;
+  /** Counts requests together with other proxies; `null` where nobody else sees the store. */
+  readonly rates: SharedRateCounter | null;
+  /** What is revoked through the store; `null` where nobody else sees it. */
+  readonly revocations: RevocationSource | null;
+  /** Whether protected routes wait until that was read once. */
+  readonly requiresRevocations: boolean;
+  readonly state: () => StoreState;
+  /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
+  readonly lastingProblem: () => Promise<string | null>;
+  /** After the last settlement. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens the store that a config names; `null` where it names none.
+ *
+ * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
+ */
+export function openReservations(
+  settings: CompiledConfig['store'],
+  storeCa: () => string | null,
+  issuersInForce: () => CompiledConfig['issuers'],
+  series: ReservationSeries,
+  log: Log,
+): Reservations | null {
+  if (settings === null) {
+    series.setReadings({ store: () => null, oldestUnknownMs: () => null });
+    return null;
+  }
+  const maxTokenLifetimeMs = (): number =>
+    Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+  const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, {
+    log,
+    maxTokenLifetimeMs,
+  });
+  const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
+  series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
+  const metrics: ReservationParts['metrics'] = {
+    ...series,
+    unknownOutcome: (recordId) => {
+      series.unknownOutcome(recordId);
+      unknowns.add(recordId);
+    },
+  };
+  return {
+    parts: { store, metrics, share, replicas, settleTimeoutMs },
+    rates,
+    revocations,
+    requiresRevocations: settings.kind === 'redis' && !settings.startsWithoutRevocations,
+    state: store.state,
+    lastingProblem,
+    close: async () => {
+      unknowns.close();
+      await store.close();
+    },
+  };
 }

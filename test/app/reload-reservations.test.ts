@@ -1,6 +1,6 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { droppedOperations, movedScopes, reserves } from '../../src/app/operations.js';
+import { droppedOperations, movedScopes, reserves } from '../../src/app/restart-needed.js';
 import { inspectConfig } from '../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { refuse } from '../../src/lib/result.js';
