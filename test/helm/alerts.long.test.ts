@@ -57,8 +57,9 @@ t.test(
       async () => {
         await world.request({ path: '/orders' });
         await world.request({ path: '/orders' }, { permissions: [] });
-        for (const { title, expr } of expressions)
+        for (const { title, expr } of expressions) {
           if ((await prometheus.query(expr)).length === 0 && !quiet.has(title)) return false;
+        }
         return true;
       },
       60_000,

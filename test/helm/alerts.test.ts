@@ -87,14 +87,16 @@ t.test('expressions name metrics and labels of a real scrape, and reasons that t
         `${at}: labels of ${name}`,
       );
     }
-    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g))
+    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
       t.match(expr, new RegExp(`by \\([^)]*\\b${label}\\b`), `${at}: ${legend}`);
+    }
     for (const [, pattern = ''] of expr.matchAll(/reason=~?"([^"]+)"/g)) {
-      for (const word of pattern.split('|'))
+      for (const word of pattern.split('|')) {
         t.ok(
           reasons.some((reason) => new RegExp(`^(?:${word})$`).test(reason)),
           word,
         );
+      }
     }
     t.equal(expr.split('(').length, expr.split(')').length, `${at}: brackets`);
   }
@@ -116,10 +118,12 @@ t.test('each alert is by service, says what is wrong and how urgent it is, and l
       `${alert}: docs/operations.md says how urgent it is`,
     );
     t.ok(section.length > 150, `${alert}: and what to do`);
-    for (const [, names = ''] of expr.matchAll(/by \(([^)]*)\)/g))
+    for (const [, names = ''] of expr.matchAll(/by \(([^)]*)\)/g)) {
       t.match(names, /^namespace, job(, (?:certificate|issuer|sha256))?$/, `${alert}: by service`);
-    for (const [, matchers = ''] of expr.matchAll(/sallyport_\w+(\{[^}]*\})?/g))
+    }
+    for (const [, matchers = ''] of expr.matchAll(/sallyport_\w+(\{[^}]*\})?/g)) {
       t.match(matchers, /^\{job=~"\.\+"[,}]/, `${alert}: the chart narrows it to a release`);
+    }
   }
   const described = [...operations.matchAll(/^### (Sallyport\w+)$/gm)].map(([, name]) => name);
   t.same(
@@ -383,8 +387,9 @@ t.test('the rules of three releases tell of a fault of one of them once', async 
   const some = rows.filter(({ name }) => /breaks off|away from one|disagree|all is well/.test(name));
   t.equal(some.length, 4);
   for (const row of some) t.equal(testRules(t, texts, [ruleTest(row)]), '', row.name);
-  for (const row of some)
+  for (const row of some) {
     t.equal(testRules(t, texts.slice(1), [ruleTest({ ...row, fires: {} })]), '', `${row.name}, without its rules`);
+  }
 });
 
 t.test('the chart finds a release as its values say, and the runbook where they say', async (t) => {

@@ -198,8 +198,9 @@ t.test('beside the service: starts before it, ends after it, and kubelet asks th
 t.test('there is time to end, and ports are open for callers and probes only', async (t) => {
   for (const { name, manifests } of rendered) {
     const deployment = manifests.find(({ kind }) => kind === 'Deployment');
-    if (deployment !== undefined)
+    if (deployment !== undefined) {
       t.ok((templateOf(deployment).spec.terminationGracePeriodSeconds ?? 0) > 5 + 25 + 10, name);
+    }
     const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy');
     if (policy === undefined) continue;
     const ingress = openingsOf(policy);
@@ -322,8 +323,9 @@ t.test("the table of the chart's README is that of values.yaml", async (t) => {
   const [row] = chartValues('# A title.\n\n# -- What it\n# is.\na: { b: "1" }\n');
   t.same(row, { path: 'a', standard: '{ b: "1" }', meaning: 'What it is.' });
   t.throws(() => chartReadme('# Without marks', values), /marks of the table/);
-  for (const { path } of chartValues(values))
+  for (const { path } of chartValues(values)) {
     t.ok(path.split('.').reduce<unknown>(valueAt, parse(values)) !== undefined, path);
+  }
 });
 
 function valueAt(tree: unknown, key: string): unknown {

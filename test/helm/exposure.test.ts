@@ -46,8 +46,9 @@ t.test('the Service of callers offers their port and no other: neither /metrics 
       serviceSpecOf(service).ports.some(({ targetPort }) => targetPort === ports.probes),
     );
     t.ok(metrics.length <= 1, name);
-    for (const service of metrics)
+    for (const service of metrics) {
       t.equal(serviceSpecOf(service).type, 'ClusterIP', `${name}: inside of the cluster only`);
+    }
     const offered = services.flatMap((service) => serviceSpecOf(service).ports.map(({ targetPort }) => targetPort));
     t.notOk(offered.includes(ports.admin), `${name}: nobody is offered /status`);
   }

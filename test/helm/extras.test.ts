@@ -234,8 +234,9 @@ const taken: readonly { readonly name: string; readonly values: Values; readonly
 ];
 
 t.test("a name that would take the place of Sallyport's own is refused, in words", async (t) => {
-  for (const { name, values, says } of taken)
+  for (const { name, values, says } of taken) {
     for (const { name: pod, way } of pods) t.match(sayOf({ ...way, ...values }), says, `${name}, ${pod}`);
+  }
   const receiver = {
     container: { name: 'orders', image: 'orders:1' },
     volumes: [{ name: 'sallyport-tls', emptyDir: {} }],
