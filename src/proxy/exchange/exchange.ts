@@ -264,12 +264,12 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
 
   /** The upstream is asked. */
   upstreamAsked(): void {
-    this.course.asked();
+    this.attempt(() => this.course.asked());
   }
 
   /** The upstream's response is complete or given up. */
   upstreamAnswered(): void {
-    this.course.answered();
+    this.attempt(() => this.course.answered());
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -295,10 +295,10 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   }
 
   onEnd(): void {
-    this.course.answered();
-    this.earlyPlace?.();
-    if (this.phase !== 'responding') return;
     try {
+      this.earlyPlace?.();
+      this.course.answered();
+      if (this.phase !== 'responding') return;
       this.phase = 'responded';
       this.answer.end();
     } catch (error) {
@@ -307,7 +307,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   }
 
   onError(reason: Denial): void {
-    this.course.answered();
+    this.attempt(() => this.course.answered());
     this.attempt(() => this.refuse(reason));
   }
 
