@@ -46,16 +46,14 @@ export class ReservationQueue {
   private readonly line: WaitingLine<Waiting>;
   /** Requests with a connection and writes that are reserved and wait for one, together. */
   private readonly most: number;
-  /** What one holder may have of these. */
-  private readonly shares: Holdings;
-  /** Writes that are reserved, or about to be, and have no connection yet: each holder's. */
-  private readonly placesOf = new Map<string, number>();
+  /** Writes that are reserved, or about to be, and have no connection yet: each holder's, and all. */
+  private readonly holdings: Holdings;
   private places = 0;
 
   constructor(options: ReservationQueueOptions) {
     this.options = options;
     this.most = options.maxConnections + Math.max(leastWaiting, Math.ceil(options.maxConnections * aheadPerConnection));
-    this.shares = new Holdings(this.most);
+    this.holdings = new Holdings(this.most);
     this.line = new WaitingLine(options.maxConnections, (waiting) => {
       end(waiting, denial('overloaded'));
     });
@@ -71,8 +69,10 @@ export class ReservationQueue {
    * any more.
    */
   enter(write: UnreservedWrite): () => void {
-    if ((this.line.length === 0 || !this.options.startsSoon()) && this.mayStart(write.holder)) {
-      write.onTurn(this.takePlace(write.holder));
+    const mayStart = this.line.length === 0 || !this.options.startsSoon();
+    const place = mayStart ? this.takePlace(write.holder) : null;
+    if (place !== null) {
+      write.onTurn(place);
       return () => undefined;
     }
     const waiting: Waiting = {
@@ -94,10 +94,11 @@ export class ReservationQueue {
     if (this.line.length === 0) return;
     this.line.startInTurn(
       (waiting) => {
-        if (!this.mayStart(waiting.holder)) return false;
+        const place = this.takePlace(waiting.holder);
+        if (place === null) return false;
         this.line.leave(waiting);
         clearTimeout(waiting.timer);
-        waiting.onTurn(this.takePlace(waiting.holder));
+        waiting.onTurn(place);
         return true;
       },
       () => this.isFull(),
@@ -112,21 +113,17 @@ export class ReservationQueue {
     return this.places + this.options.active() >= this.most;
   }
 
-  /** Nobody is to shut the others out, of whom a turn may be all that they need. */
-  private mayStart(holder: string): boolean {
-    const own = (this.placesOf.get(holder) ?? 0) + this.options.activeOf(holder);
-    return !this.isFull() && own < this.shares.mostOf(holder);
-  }
-
-  private takePlace(holder: string): Slot {
+  /** `null` where there is none: nobody is to shut the others out, of whom a turn may be all that they need. */
+  private takePlace(holder: string): Slot | null {
+    const { holdings, options } = this;
+    if (this.isFull() || holdings.countOf(holder) + options.activeOf(holder) >= holdings.mostOf(holder)) return null;
+    const holding = holdings.take(holder);
+    if (holding === null) return null;
     this.places += 1;
-    this.placesOf.set(holder, (this.placesOf.get(holder) ?? 0) + 1);
     return slotOf(() => {
       this.places -= 1;
-      const left = (this.placesOf.get(holder) ?? 1) - 1;
-      if (left === 0) this.placesOf.delete(holder);
-      else this.placesOf.set(holder, left);
-      if (this.line.length > 0) this.options.onFreed();
+      holdings.giveBack(holding);
+      if (this.line.length > 0) options.onFreed();
     });
   }
 }
