@@ -21,7 +21,7 @@ import { readSessionFields } from '../../decision/session/headers.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeySourceState } from '../../ports/auth.js';
-import type { IssuerInForce } from '../../proxy/auth/active-issuer.js';
+import type { IssuerInForce } from '../../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import type { Explained } from './explanation.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';

@@ -1,11 +1,17 @@
 import type { CompiledConfig } from '../../config/types.js';
 import type { AssertedRequest } from '../../decision/token/assertion.js';
 import type { FieldRules } from '../../decision/http/header-rules.js';
-import type { Revocations } from '../../decision/route/policy.js';
-import type { IssuerInForce } from './active-issuer.js';
+import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
+import type { KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from './verify-session.js';
 import type { Upstream } from '../upstream/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
+
+/** An issuer of the config with the source of its keys. */
+export interface IssuerInForce {
+  readonly rules: IssuerRules;
+  readonly keys: KeySource;
+}
 
 /**
  * Everything that a decision needs. A reload replaces it whole, and a request takes it once, when it is decided, so

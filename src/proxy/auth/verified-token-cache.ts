@@ -3,7 +3,7 @@ import { usualScheme, type RememberedTokens } from '../../decision/token/credent
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { TokenLookups } from '../../ports/auth.js';
-import type { IssuerInForce } from './active-issuer.js';
+import type { IssuerInForce } from './active-config.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens extends RememberedTokens {

@@ -6,7 +6,7 @@ import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
-import type { IssuerInForce } from './active-issuer.js';
+import type { IssuerInForce } from './active-config.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 
 type Verdict = Result<Principal, Denial>;

@@ -8,7 +8,7 @@ import type { Principal } from '../../../src/decision/token/principal.js';
 import { readFields } from '../../../src/decision/http/request-headers.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
+import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';

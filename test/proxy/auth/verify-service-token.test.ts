@@ -7,7 +7,7 @@ import type { Principal } from '../../../src/decision/token/principal.js';
 import type { Result } from '../../../src/lib/result.js';
 import type { KeyAsker, KeyLookup, KeySource } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
+import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
 import { issuerRules, nowMs, nowS, principal } from '../../decision/samples.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { base64url, mintToken, signToken, type Claims } from '../../support/tokens.js';
