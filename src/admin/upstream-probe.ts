@@ -1,7 +1,7 @@
 import type { UpstreamSettings } from '../config/types.js';
 import type { Denial } from '../decision/denial.js';
 import type { Log } from '../ports/system.js';
-import { createUpstream } from '../proxy/upstream/pool.js';
+import { createUpstream } from '../proxy/upstream/pool/pool.js';
 import type { Page } from './server.js';
 
 /** Whom a probe asks: the upstream that is in force. */

@@ -11,7 +11,7 @@ import type { ProbedReceiver } from '../admin/upstream-probe.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 import { createVerifiedTokens } from '../proxy/auth/verified-token-cache.js';
-import { createUpstream, type Upstream } from '../proxy/upstream/pool.js';
+import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
 import type { Assertions } from './assertion-keys.js';
 import { createKeyMemory } from './key-carry-over.js';
 import { putInForce } from './policy-in-force.js';

@@ -4,7 +4,7 @@ import type { Revocations } from '../decision/route/policy.js';
 import type { KeySource } from '../ports/auth.js';
 import type { InForce } from '../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
-import type { Upstream } from '../proxy/upstream/pool.js';
+import type { Upstream } from '../proxy/upstream/pool/pool.js';
 import { upstreamHost } from '../proxy/upstream/address.js';
 
 /** What runs beside a config. */

@@ -9,7 +9,7 @@ import type { SessionVerifier } from '../../src/ports/auth.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
 import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
-import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool.js';
+import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { compiled } from '../proxy/harness.js';
 import type { Scope } from '../support/scope.js';

@@ -22,7 +22,7 @@ import type { InForce } from '../../src/proxy/auth/active-config.js';
 import type { TlsMaterial } from '../../src/proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
 import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
-import { createUpstream } from '../../src/proxy/upstream/pool.js';
+import { createUpstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';

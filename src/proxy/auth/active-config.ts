@@ -4,7 +4,7 @@ import type { FieldRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from './verify-session.js';
-import type { Upstream } from '../upstream/pool.js';
+import type { Upstream } from '../upstream/pool/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
 
 /** An issuer of the config with the source of its keys. */

@@ -12,7 +12,7 @@ import type { Turn } from '../inbound/client-connection.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
 import { CallerAnswer, type Pace } from '../inbound/response-writer.js';
 import type { ResponseSink } from '../upstream/call.js';
-import type { UpstreamOperation } from '../upstream/pool.js';
+import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { clientOf, recordRequest } from './access-log-record.js';
 import type { Lease } from './admission-control.js';
 import { assertionFields } from './assertion-headers.js';

@@ -1,7 +1,7 @@
 import { denial } from '../../decision/denial.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationParts } from '../../ports/idempotency.js';
-import type { UpstreamOperation } from '../upstream/pool.js';
+import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { Order, type OrderDeps, type ReservedOrder } from './order.js';
 import { createPending } from './pending-limit.js';
 import { createSettlements } from './settlement-queue.js';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { denial } from '../../decision/denial.js';
-import type { UpstreamOperation } from '../upstream/pool.js';
+import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import type { AttemptDeps, ReservedWrite } from './attempt.js';
 import { ReservedRun, type WriteClient } from './reserved-write.js';
 import { readWhole, type BufferBudget } from './body-buffer.js';

@@ -10,7 +10,7 @@ import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
-import type { UpstreamCall } from '../upstream/pool.js';
+import type { UpstreamCall } from '../upstream/pool/pool.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
 import { announcedLength, outcomeField, type CollectedAnswer } from './buffered-response.js';
 import { refusalOf } from './refusals.js';

@@ -3,7 +3,7 @@ import type { Denial } from '../../decision/denial.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { CallerConnection } from './client-connection.js';
 import type { Arrival } from '../exchange/exchange-deps.js';
-import { bodyless } from '../upstream/response-head.js';
+import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites } from './gathered-writes.js';
 import type { Switchable, SwitchedSocket, Upgrade } from '../websocket/upgrade-request.js';
 

@@ -13,7 +13,7 @@ import type { Course } from '../exchange/request-timing.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
-import type { UpstreamCall, UpstreamOperation } from '../upstream/pool.js';
+import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
 import { handBack } from '../exchange/session-renewal.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import { Tunnel } from './relay.js';

@@ -4,7 +4,7 @@ import type { RequestHead } from '../../../src/decision/http/request-head.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
-import { createUpstream } from '../../../src/proxy/upstream/pool.js';
+import { createUpstream } from '../../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';

@@ -5,7 +5,7 @@ import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
 import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/proxy/idempotency/coordinator.js';
 import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
-import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
+import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
 import { until } from '../../support/until.js';

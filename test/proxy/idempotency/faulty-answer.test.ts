@@ -3,7 +3,7 @@ import { createMemoryStore } from '../../../src/adapters/memory/reservation-stor
 import { createReserving } from '../../../src/proxy/idempotency/coordinator.js';
 import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
 import type { ResponseSink } from '../../../src/proxy/upstream/call.js';
-import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
+import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { until } from '../../support/until.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
 

@@ -8,7 +8,7 @@ import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/
 import { ReservedRun, type WriteClient } from '../../../src/proxy/idempotency/reserved-write.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
-import type { UnreservedWrite } from '../../../src/proxy/upstream/reservation-queue.js';
+import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { slotOf } from '../../../src/proxy/exchange/concurrency.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 

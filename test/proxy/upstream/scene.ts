@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { UpstreamSettings } from '../../../src/config/types.js';
 import type { Denial } from '../../../src/decision/denial.js';
 import type { UpstreamRequest } from '../../../src/proxy/upstream/call.js';
-import { createUpstream, type Upstream, type UpstreamCall } from '../../../src/proxy/upstream/pool.js';
+import { createUpstream, type Upstream, type UpstreamCall } from '../../../src/proxy/upstream/pool/pool.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
-import type { Connect } from './connector.js';
+import type { Connect } from '../connector.js';
 import type { AnswerHead } from './response-head.js';
 import { AnswerParser, type AnswerEvents } from './response-parser.js';
 import { BodyWriter } from './body-writer.js';
 import { Deadline } from './deadline.js';
 import { requestText, statedLength } from './serialize-request.js';
-import { createTurnEnd } from '../exchange/event-loop-batch.js';
-import { BrokenAnswer, MalformedRequest } from './connection-errors.js';
-import type { Link } from './socket.js';
-import type { ConnectionHost, ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
+import { createTurnEnd } from '../../exchange/event-loop-batch.js';
+import { BrokenAnswer, MalformedRequest } from '../connection-errors.js';
+import type { Link } from '../socket.js';
+import type { ConnectionHost, ConnectionRequest, RequestEvents, UpstreamConnection } from '../upstream-connection.js';
 
 /** Below the 5 s after which Node, gunicorn and kin close an idle connection, so that no request meets that close. */
 const keepAliveMs = 4_000;

@@ -1,6 +1,6 @@
-import { listElements } from '../../decision/http/header-values.js';
-import { trimBlanks } from '../../lib/text.js';
-import { contentLengthOf } from '../../decision/http/framing.js';
+import { listElements } from '../../../decision/http/header-values.js';
+import { trimBlanks } from '../../../lib/text.js';
+import { contentLengthOf } from '../../../decision/http/framing.js';
 
 /** The head of a receiver's answer, and what it says of the connection. */
 export interface AnswerHead {

@@ -1,4 +1,4 @@
-import type { Link } from './socket.js';
+import type { Link } from '../socket.js';
 
 /** How long a receiver that was told that no request follows may take to end the connection. */
 const patienceMs = 1_000;

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { HttpConnection } from './http-connection.js';
-import { arrivalsReadUntilMs } from '../exchange/event-loop-batch.js';
+import type { HttpConnection } from '../http1/http-connection.js';
+import { arrivalsReadUntilMs } from '../../exchange/event-loop-batch.js';
 import { IdleQueue } from './idle-queue.js';
 
 export interface IdleConnectionsOptions {

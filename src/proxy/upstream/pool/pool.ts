@@ -1,16 +1,16 @@
-import type { UpstreamSettings } from '../../config/types.js';
-import { denial } from '../../decision/denial.js';
-import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
-import { Call, type ResponseSink, type CallHost, type CallInLine, type UpstreamRequest } from './call.js';
-import { createConnector } from './connector.js';
+import type { UpstreamSettings } from '../../../config/types.js';
+import { denial } from '../../../decision/denial.js';
+import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
+import { Call, type ResponseSink, type CallHost, type CallInLine, type UpstreamRequest } from '../call.js';
+import { createConnector } from '../connector.js';
 import { Farewells } from './farewells.js';
-import { HttpConnection } from './http-connection.js';
+import { HttpConnection } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { goesAlone, restOf } from './reuse.js';
-import { upstreamHost } from './address.js';
+import { upstreamHost } from '../address.js';
 import { WaitingLine } from './connection-queue.js';
-import type { ConnectionHost, UpstreamConnection } from './upstream-connection.js';
+import type { ConnectionHost, UpstreamConnection } from '../upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {

@@ -1,5 +1,5 @@
-import { denial, type Denial } from '../../decision/denial.js';
-import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
+import { denial, type Denial } from '../../../decision/denial.js';
+import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
 import { leastWaiting, WaitingLine } from './connection-queue.js';
 
 /**

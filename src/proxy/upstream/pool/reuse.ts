@@ -1,5 +1,5 @@
 /** When a connection to the receiver may carry another request. */
-import type { UpstreamSettings } from '../../config/types.js';
+import type { UpstreamSettings } from '../../../config/types.js';
 import type { Rest } from './idle-connections.js';
 
 /** What the config says of it. */

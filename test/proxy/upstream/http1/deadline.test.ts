@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Deadline } from '../../../src/proxy/upstream/deadline.js';
-import { until } from '../../support/until.js';
+import { Deadline } from '../../../../src/proxy/upstream/http1/deadline.js';
+import { until } from '../../../support/until.js';
 
 t.test('a limit passes once, and never early', async (t) => {
   let due = 0;

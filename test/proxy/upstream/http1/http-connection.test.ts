@@ -3,12 +3,12 @@ import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer } from 'node:tls';
 import t from 'tap';
-import { certificates } from '../../support/certificates.js';
-import { listen } from '../../support/listening.js';
-import { until } from '../../support/until.js';
-import type { UpstreamRequest } from '../../../src/proxy/upstream/call.js';
-import { okResponse, startRawUpstream } from './raw-upstream.js';
-import { rest, startUpstream } from './scene.js';
+import { certificates } from '../../../support/certificates.js';
+import { listen } from '../../../support/listening.js';
+import { until } from '../../../support/until.js';
+import type { UpstreamRequest } from '../../../../src/proxy/upstream/call.js';
+import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import { rest, startUpstream } from '../scene.js';
 
 const ok = okResponse('ok');
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isInterim, readAnswerHead, type AnswerHead } from '../../../src/proxy/upstream/response-head.js';
+import { isInterim, readAnswerHead, type AnswerHead } from '../../../../src/proxy/upstream/http1/response-head.js';
 
 /** A 200 with these fields, each a whole line without its end. */
 function withFields(lines: readonly string[], startLine = 'HTTP/1.1 200 OK', answersHead = false): AnswerHead | null {

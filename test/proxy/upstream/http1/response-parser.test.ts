@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { AnswerParser } from '../../../src/proxy/upstream/response-parser.js';
+import { AnswerParser } from '../../../../src/proxy/upstream/http1/response-parser.js';
 
 /** How a list of reads went. Nobody can tell from it how they were cut. */
 interface Heard {

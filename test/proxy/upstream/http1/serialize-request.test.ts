@@ -1,5 +1,5 @@
 import t from 'tap';
-import { requestText, statedLength } from '../../../src/proxy/upstream/serialize-request.js';
+import { requestText, statedLength } from '../../../../src/proxy/upstream/http1/serialize-request.js';
 
 const host = ['Host', 'a.example'];
 

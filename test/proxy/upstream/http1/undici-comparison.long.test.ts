@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compare } from './undici-comparison.js';
+import { compare } from '../undici-comparison.js';
 
 t.setTimeout(300_000);
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compare, differences, startComparison } from './undici-comparison.js';
+import { compare, differences, startComparison } from '../undici-comparison.js';
 
 t.test('what we take of a receiver undici takes for the same', async (t) => {
   const count = 400;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { WaitingLine, type InLine } from '../../../src/proxy/upstream/connection-queue.js';
-import type { Scope } from '../../support/scope.js';
-import { until } from '../../support/until.js';
+import { WaitingLine, type InLine } from '../../../../src/proxy/upstream/pool/connection-queue.js';
+import type { Scope } from '../../../support/scope.js';
+import { until } from '../../../support/until.js';
 
 interface Line {
   readonly line: WaitingLine<InLine>;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { poison, poisons } from './poison.js';
+import { poison, poisons } from '../poison.js';
 
 t.setTimeout(600_000);
 

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { connectRaw, request } from '../../support/raw-client.js';
-import { until } from '../../support/until.js';
-import { startProxy } from '../harness.js';
-import { poison, poisons } from './poison.js';
-import { okResponse, startRawUpstream } from './raw-upstream.js';
-import { rest } from './scene.js';
+import { connectRaw, request } from '../../../support/raw-client.js';
+import { until } from '../../../support/until.js';
+import { startProxy } from '../../harness.js';
+import { poison, poisons } from '../poison.js';
+import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import { rest } from '../scene.js';
 
 const routes = [
   {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import { connectRaw, request } from '../../support/raw-client.js';
-import { until } from '../../support/until.js';
-import { startProxy } from '../harness.js';
+import { connectRaw, request } from '../../../support/raw-client.js';
+import { until } from '../../../support/until.js';
+import { startProxy } from '../../harness.js';
 
 const routes = [
   { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },

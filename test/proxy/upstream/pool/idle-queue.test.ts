@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { IdleQueue } from '../../../src/proxy/upstream/idle-queue.js';
+import { IdleQueue } from '../../../../src/proxy/upstream/pool/idle-queue.js';
 
 /** What is done to a queue; `remove` by the place of what is removed among all that ever came. */
 type Step = 'push' | 'shift' | 'takeAll' | { readonly remove: number };

@@ -1,11 +1,11 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import t from 'tap';
-import { certificates } from '../../support/certificates.js';
-import { listen } from '../../support/listening.js';
-import { until } from '../../support/until.js';
-import { okResponse, startRawUpstream } from './raw-upstream.js';
-import { startUpstream, type Heard } from './scene.js';
+import { certificates } from '../../../support/certificates.js';
+import { listen } from '../../../support/listening.js';
+import { until } from '../../../support/until.js';
+import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import { startUpstream, type Heard } from '../scene.js';
 
 const handshake = { upgrade: 'websocket', fields: ['Host', 'a', 'Sec-WebSocket-Version', '13'] };
 const refusal = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno';

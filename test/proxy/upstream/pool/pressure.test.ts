@@ -2,10 +2,10 @@ import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Duplex } from 'node:stream';
 import t from 'tap';
-import { certificates } from '../../support/certificates.js';
-import { listen } from '../../support/listening.js';
-import { until } from '../../support/until.js';
-import { rest, startUpstream } from './scene.js';
+import { certificates } from '../../../support/certificates.js';
+import { listen } from '../../../support/listening.js';
+import { until } from '../../../support/until.js';
+import { rest, startUpstream } from '../scene.js';
 
 const files = certificates(t);
 
