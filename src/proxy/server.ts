@@ -1,5 +1,5 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { ListenSettings } from '../config/types.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
@@ -167,9 +167,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       bodyPace.allowanceMs = Math.min(bodyPace.allowanceMs, drainPace.allowanceMs);
       bodyPace.minRate = Math.max(listen.bodyMinRate, drainPace.minRate);
       const closed = new Promise<void>((resolve) => {
-        afterLastAccept(server, Math.min(longestAcceptMs, graceMs / 2), () => {
-          stopAccepting(server, resolve);
-        });
+        stopAccepting(server, Math.min(longestAcceptMs, graceMs / 2), resolve);
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
       const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
@@ -201,39 +199,4 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
  */
 function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
   return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
-}
-
-/**
- * A turn of the event loop that is over sooner leaves hardly any time for a connection that it did not see;
- * milliseconds.
- */
-const shortTurnMs = 0.25;
-
-/**
- * Calls back at the end of a short turn of the event loop that brought no connection, or after a while of them. The
- * system resets those that it took and nobody accepted, and libuv accepts one in each turn: one that comes in the rest
- * of a long turn would be among them.
- */
-function afterLastAccept(server: NetServer, limitMs: number, callback: () => void): void {
-  let turnBeganMs = performance.now();
-  const deadlineMs = turnBeganMs + limitMs;
-  let hasAccepted = true;
-  const onConnection = (): void => {
-    hasAccepted = true;
-  };
-  const look = (): void => {
-    const nowMs = performance.now();
-    const isSettled = !hasAccepted && nowMs - turnBeganMs < shortTurnMs;
-    if (!isSettled && nowMs < deadlineMs) {
-      hasAccepted = false;
-      turnBeganMs = nowMs;
-      setImmediate(look);
-      return;
-    }
-    server.off('connection', onConnection);
-    callback();
-  };
-  server.on('connection', onConnection);
-  // The turn at hand may have accepted already.
-  setImmediate(look);
 }

@@ -1,14 +1,72 @@
-import { Server as NetServer } from 'node:net';
+import { connect, Server as NetServer, type Socket } from 'node:net';
 import type { Server } from 'node:http';
+
+/** What of the handle of a server or socket is used. */
+interface TcpHandle {
+  /** Calls listen(2), on a socket that listens already too, which takes the new length of the queue. */
+  readonly listen?: (backlog: number) => number;
+  /** Calls getpeername(2); 0 exactly where the connection is established. */
+  readonly getpeername?: (into: object) => number;
+}
+
+/** Loopback addresses that stand for "all addresses", which nothing can be connected to everywhere. */
+const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /**
  * Accepts no more connections, by `net.Server.prototype.close`. The `close` of `http.Server` also ends connections
  * whose last response is still being read, and looks for late heads no more.
  *
+ * The system resets connections that it took and nobody accepted. So its queue is made to hold one connection at most,
+ * and the server is closed at a moment when this one is our own: whoever comes in that moment is not connected, and
+ * sees the closed port. Where that moment does not come within `withinMs`, the server is closed all the same. A caller
+ * on another machine whose last packet of the handshake is still on its way is reset as by every server: that is what
+ * the time between the announcement of a shutdown and its beginning is for.
+ *
  * @param onClosed called when the last connection is closed.
  */
-export function stopAccepting(server: Server, onClosed: () => void): void {
-  NetServer.prototype.close.call(server, () => {
-    onClosed();
-  });
+export function stopAccepting(server: Server, withinMs: number, onClosed: () => void): void {
+  const close = (): void => {
+    NetServer.prototype.close.call(server, () => {
+      onClosed();
+    });
+  };
+  const address = server.address();
+  const handle = handleOf(server);
+  if (typeof address !== 'object' || address === null || handle?.listen === undefined) {
+    close();
+    return;
+  }
+  handle.listen(0);
+  const deadlineMs = performance.now() + withinMs;
+  let hasAccepted = true;
+  const onConnection = (): void => {
+    hasAccepted = true;
+  };
+  server.on('connection', onConnection);
+  const end = (): void => {
+    close();
+    server.off('connection', onConnection);
+  };
+  // libuv accepts one connection in each turn of the event loop: this comes after a turn that brought none.
+  const look = (): void => {
+    const isLate = performance.now() >= deadlineMs;
+    if (hasAccepted && !isLate) {
+      hasAccepted = false;
+      setImmediate(look);
+      return;
+    }
+    const own = connect({ host: loopback[address.address] ?? address.address, port: address.port });
+    own.on('error', () => undefined);
+    // Node calls connect(2) in the next tick, which is still before the event loop accepts anything.
+    process.nextTick(() => {
+      if (isLate || handleOf(own)?.getpeername?.({}) === 0) end();
+      else setImmediate(look);
+      own.destroy();
+    });
+  };
+  setImmediate(look);
+}
+
+function handleOf(holder: NetServer | Socket): TcpHandle | null {
+  return '_handle' in holder ? (holder._handle as TcpHandle | null) : null;
 }

@@ -2,8 +2,10 @@
  * Holds Node to what of its servers is used beside their documented interface: the title begins with the symbol that is
  * gone where the test fails.
  */
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { stopAccepting } from '../../../src/proxy/node-internals/server.js';
 import { listen } from '../../support/listening.js';
@@ -22,14 +24,17 @@ t.test(
     raw.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     t.equal((await raw.readResponse())?.text, 'served');
     let isClosed = false;
-    stopAccepting(server, () => {
+    stopAccepting(server, 250, () => {
       isClosed = true;
     });
-    const late = connect(port, '127.0.0.1');
     await until(
       'a new connection is refused',
       () =>
         new Promise((resolve) => {
+          const late = connect(port, '127.0.0.1', () => {
+            late.destroy();
+            resolve(false);
+          });
           late.once('error', () => resolve(true));
         }),
     );
@@ -39,5 +44,41 @@ t.test(
     raw.write('GET / HTTP/1.1\r\n');
     await raw.closed;
     await until('it is told of the last connection', () => isClosed);
+  },
+);
+
+/** Opens connections, one after another in so many loops, until one is refused; posts how many were reset. */
+const flood = `
+  const { connect } = require('node:net');
+  const { parentPort, workerData } = require('node:worker_threads');
+  let [reset, isRefused, served] = [0, false, 0];
+  const call = () => new Promise((resolve) => {
+    const socket = connect(workerData.port, '127.0.0.1');
+    socket.on('connect', () => socket.write('GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'));
+    socket.on('data', () => { served += 1; if (served === 100) parentPort.postMessage('busy'); });
+    socket.on('error', ({ code }) => { if (code === 'ECONNRESET') reset += 1; else isRefused = true; });
+    socket.on('close', resolve);
+  });
+  const loop = async () => {
+    while (!isRefused) {
+      await call();
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
+    }
+  };
+  Promise.all(Array.from({ length: workerData.callers }, loop)).then(() => parentPort.postMessage(reset));
+`;
+
+t.test(
+  '_handle.listen and _handle.getpeername: of connections that come in the moment of the close none is reset',
+  async (t) => {
+    for (let round = 0; round < 12; round += 1) {
+      const server = createServer((_req, res) => res.end('served'));
+      const { port } = await listen(t, server);
+      const worker = new Worker(flood, { eval: true, workerData: { port, callers: 20 } });
+      await once(worker, 'message');
+      const reset = once(worker, 'message');
+      stopAccepting(server, 1_000, () => undefined);
+      t.same(await reset, [0], `round ${String(round)}`);
+    }
   },
 );
