@@ -14,16 +14,16 @@ import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
-import { assemble, type Assembly } from './activate-config.js';
-import { createCertificateExpiry, type CertificateExpiry } from './certificate-expiry.js';
-import type { ConfigSource } from './config-file.js';
-import type { Environment } from './config-source.js';
-import type { CompleteConfig } from './load-config.js';
-import { createAssertions, type Assertions } from './assertion-keys.js';
-import { openLimits, openReservations, type Reservations } from './store.js';
-import { createReloader, type Reloader } from './reload.js';
-import { watchStoreAuthorities, type StoreAuthorities } from './store-authorities.js';
-import { openRevocations, type OpenRevocations } from './revocations.js';
+import { assemble, type Assembly } from './reload/activate-config.js';
+import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
+import type { ConfigSource } from './config/config-source.js';
+import type { Environment } from './config/read-config.js';
+import type { CompleteConfig } from './config/load-config.js';
+import { createAssertions, type Assertions } from './keys/assertion-keys.js';
+import { openLimits, openReservations, type Reservations } from './store/store.js';
+import { createReloader, type Reloader } from './reload/reload.js';
+import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
+import { openRevocations, type OpenRevocations } from './store/revocations.js';
 import { openSessions, type Sessions } from './sessions.js';
 
 export interface PartsOptions {

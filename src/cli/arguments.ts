@@ -1,7 +1,7 @@
 /** Values of arguments, in the forms that the config has. Without the schema's library: help is to come at once. */
 import { InvalidArgumentError } from 'commander';
-import { isOrigin, originForm } from '../config/sections/addresses.js';
-import { durationMeasure, readTime, timeForm } from '../config/sections/measures.js';
+import { isOrigin, originForm } from '../config/schema/addresses.js';
+import { durationMeasure, readTime, timeForm } from '../config/schema/measures.js';
 
 /** A port from 0 to 65535. */
 export function portArgument(value: string): number {

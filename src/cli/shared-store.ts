@@ -2,7 +2,7 @@ import { waitUntil } from '../lib/wait-until.js';
 import { silentLog } from '../ports/system.js';
 import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
+import { openStore, readStoreFiles, type OpenStore } from '../app/store/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { escapeControls } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';

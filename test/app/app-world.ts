@@ -4,7 +4,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type App } from '../../src/app/start.js';
-import { fileSource } from '../../src/app/config-file.js';
+import { fileSource } from '../../src/app/config/config-source.js';
 import type { StartFailure } from '../../src/app/start-failure.js';
 import type { Result } from '../../src/lib/result.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';

@@ -47,9 +47,9 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/assertion.md', {
     'identity:': { config: 'keys' },
     'openssl genpkey': { test: 'test/docs/snippets.test.ts' },
-    'import { createHash }': { test: 'test/app/assertion-snippets.test.ts' },
-    'import base64': { test: 'test/app/assertion-snippets-python.test.ts' },
-    'import java': { test: 'test/app/assertion-snippets-java.test.ts' },
+    'import { createHash }': { test: 'test/app/keys/assertion-snippets.test.ts' },
+    'import base64': { test: 'test/app/keys/assertion-snippets-python.test.ts' },
+    'import java': { test: 'test/app/keys/assertion-snippets-java.test.ts' },
   }),
   ...page('docs/behind-a-proxy.md', {
     'listen:': { test: fronts },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startAppWorld } from '../app/app-world.js';
-import { redisStore } from '../app/store-world.js';
+import { redisStore } from '../app/store/store-world.js';
 import { chartDir } from '../support/helm.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';

@@ -1,7 +1,7 @@
 /** Twenty services as their Prometheus sees them, made of what a real one exposes. */
 import { request } from '../support/raw-client.js';
 import { startAppWorld } from '../app/app-world.js';
-import { redisStore } from '../app/store-world.js';
+import { redisStore } from '../app/store/store-world.js';
 import { certificates } from '../support/certificates.js';
 import type { RuleTest } from '../support/prometheus.js';
 import { startRedis } from '../support/redis-server.js';

@@ -48,7 +48,7 @@ const exceptions: readonly Exception[] = [
     begins: '/,? with args',
     reason: 'words of ioredis; from the first match on all is taken',
   },
-  { file: 'src/app/reload.ts', begins: '/:\\d{1,7}:', reason: operators },
+  { file: 'src/app/reload/reload.ts', begins: '/:\\d{1,7}:', reason: operators },
   {
     file: 'src/cli/commands/doctor/upstream-answers.ts',
     begins: '/HTTP\\/1',
@@ -65,10 +65,10 @@ const exceptions: readonly Exception[] = [
   { file: 'src/config/load/redact.ts', begins: '/\\b(?:bearer', reason: operators },
   { file: 'src/config/load/redact.ts', begins: '/-----BEGIN [A-Z ]+', reason: operators },
   { file: 'src/core-api/curl/curl-config.ts', begins: '/^[\\t ]+|', reason: operators },
-  { file: 'src/config/sections/route-path.ts', begins: '/^[<[]', reason: operators },
-  { file: 'src/config/sections/likely-mistakes.ts', begins: '/\\$\\(', reason: operators },
-  { file: 'src/config/sections/redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
-  { file: 'src/config/sections/scalars.ts', begins: '/(^|\\.)(0[xX]', reason: operators },
+  { file: 'src/config/sections/routes/route-path.ts', begins: '/^[<[]', reason: operators },
+  { file: 'src/config/checks/likely-mistakes.ts', begins: '/\\$\\(', reason: operators },
+  { file: 'src/config/schema/redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
+  { file: 'src/config/schema/scalars.ts', begins: '/(^|\\.)(0[xX]', reason: operators },
   { file: 'src/lib/pem.ts', begins: '/-----BEGIN CERT', reason: operators },
   {
     file: 'src/decision/http/http-freshness.ts',

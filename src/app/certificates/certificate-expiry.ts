@@ -1,5 +1,5 @@
-import { timestamp } from '../lib/timestamp.js';
-import { readCaBundle } from '../lib/pem.js';
+import { timestamp } from '../../lib/timestamp.js';
+import { readCaBundle } from '../../lib/pem.js';
 import {
   certificateState,
   daysLeft,
@@ -7,9 +7,9 @@ import {
   validityOfBundle,
   type CertificateState,
   type Validity,
-} from '../lib/certificate-validity.js';
-import type { Clock, Log, Timers } from '../ports/system.js';
-import type { CertificateName, CertificateStatus } from '../ports/observability.js';
+} from '../../lib/certificate-validity.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import type { CertificateName, CertificateStatus } from '../../ports/observability.js';
 import type { ListenerCertificates } from './certificates.js';
 
 /** Between two looks: some certificates live for a day only. */

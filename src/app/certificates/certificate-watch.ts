@@ -1,10 +1,10 @@
-import type { ListenerTls } from '../config/types.js';
-import { accept } from '../lib/result.js';
-import type { Files, FileWatch, Log } from '../ports/system.js';
-import type { TlsMaterial } from '../proxy/inbound/listener.js';
+import type { ListenerTls } from '../../config/types.js';
+import { accept } from '../../lib/result.js';
+import type { Files, FileWatch, Log } from '../../ports/system.js';
+import type { TlsMaterial } from '../../proxy/inbound/listener.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
-import { coalesce } from './coalesce.js';
-import { warnOfExposure } from './secret-files.js';
+import { coalesce } from '../coalesce.js';
+import { warnOfExposure } from '../secret-files.js';
 import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './certificates.js';
 
 interface CertificateWatchDeps {

@@ -1,11 +1,11 @@
-import { codeOf } from '../lib/errors.js';
+import { codeOf } from '../../lib/errors.js';
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { ListenerTls } from '../config/types.js';
-import { readCaBundle } from '../lib/pem.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import type { Files } from '../ports/system.js';
-import { startFailure, type StartFailure } from './start-failure.js';
+import type { ListenerTls } from '../../config/types.js';
+import { readCaBundle } from '../../lib/pem.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Files } from '../../ports/system.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
 
 /** A bundle of every public authority has some 250 KB. */
 export const maxPemBytes = 1024 * 1024;

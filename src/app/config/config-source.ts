@@ -1,9 +1,9 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { maxConfigBytes } from '../config/load/yaml.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import type { AskedWatch, FileWatch } from '../ports/system.js';
-import { watchFile } from '../adapters/files/file-watch.js';
-import { readText, readTextSync, textDigest } from '../adapters/files/read-file.js';
+import { maxConfigBytes } from '../../config/load/yaml.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { AskedWatch, FileWatch } from '../../ports/system.js';
+import { watchFile } from '../../adapters/files/file-watch.js';
+import { readText, readTextSync, textDigest } from '../../adapters/files/read-file.js';
 
 /** Where the config comes from. */
 export interface ConfigSource {

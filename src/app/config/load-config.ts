@@ -1,10 +1,10 @@
-import type { CompiledConfig } from '../config/types.js';
-import { accept, type Result } from '../lib/result.js';
-import type { Files } from '../ports/system.js';
-import { readAssertionFile, type AssertionFile } from './assertion-keys.js';
-import { loadConfig, type ConfigReading, type ReadSource } from './config-source.js';
-import { readAuthorities } from './certificates.js';
-import type { StartFailure } from './start-failure.js';
+import type { CompiledConfig } from '../../config/types.js';
+import { accept, type Result } from '../../lib/result.js';
+import type { Files } from '../../ports/system.js';
+import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
+import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
+import { readAuthorities } from '../certificates/certificates.js';
+import type { StartFailure } from '../start-failure.js';
 
 /** A config with the files it names, all of them good. */
 export interface CompleteConfig {

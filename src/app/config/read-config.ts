@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { fileExposure } from '../adapters/files/files.js';
-import { inspectConfig, type Inspection } from '../config/load/load-config.js';
-import type { CompiledConfig } from '../config/types.js';
-import { countProblems, formatProblem } from '../config/load/report.js';
-import { escapeControls } from '../lib/text.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import { placeholderReader, type ConfigSource } from './config-file.js';
-import { startFailure, type StartFailure } from './start-failure.js';
+import { fileExposure } from '../../adapters/files/files.js';
+import { inspectConfig, type Inspection } from '../../config/load/load-config.js';
+import type { CompiledConfig } from '../../config/types.js';
+import { countProblems, formatProblem } from '../../config/load/report.js';
+import { escapeControls } from '../../lib/text.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { placeholderReader, type ConfigSource } from './config-source.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,6 @@
-import { usableUntilMs, type HeldKeys } from '../adapters/jwks/key-set.js';
-import type { KeySourceSettings } from '../config/types.js';
-import type { Clock } from '../ports/system.js';
+import { usableUntilMs, type HeldKeys } from '../../adapters/jwks/key-set.js';
+import type { KeySourceSettings } from '../../config/types.js';
+import type { Clock } from '../../ports/system.js';
 
 /**
  * The keys in hand by where they came from, for as long as they would have served. A reload that renames an issuer, or

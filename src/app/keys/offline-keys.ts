@@ -1,13 +1,13 @@
-import { silentLog } from '../ports/system.js';
-import { systemClock, systemTimers } from '../adapters/system/clock.js';
-import { localFiles } from '../adapters/files/files.js';
-import { createKeySource } from '../adapters/jwks/key-source.js';
-import { loadSessions, openSessions } from './sessions.js';
-import type { StartFailure } from './start-failure.js';
-import type { CompiledConfig, IssuerSettings } from '../config/types.js';
-import { accept, type Result } from '../lib/result.js';
-import type { KeySource } from '../ports/auth.js';
-import type { SessionsInForce } from '../proxy/auth/verify-session.js';
+import { silentLog } from '../../ports/system.js';
+import { systemClock, systemTimers } from '../../adapters/system/clock.js';
+import { localFiles } from '../../adapters/files/files.js';
+import { createKeySource } from '../../adapters/jwks/key-source.js';
+import { loadSessions, openSessions } from '../sessions.js';
+import type { StartFailure } from '../start-failure.js';
+import type { CompiledConfig, IssuerSettings } from '../../config/types.js';
+import { accept, type Result } from '../../lib/result.js';
+import type { KeySource } from '../../ports/auth.js';
+import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 
 const uncounted = { jwksRefresh: () => undefined, jwksWait: () => undefined };
 

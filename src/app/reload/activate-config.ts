@@ -1,21 +1,21 @@
-import { systemClock, systemTimers } from '../adapters/system/clock.js';
-import { localFiles } from '../adapters/files/files.js';
-import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
-import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
-import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/types.js';
-import { longestKeyWaitMs } from '../decision/http/http-freshness.js';
-import type { KeySourceState, TokenCacheState, TokenLookups } from '../ports/auth.js';
-import type { Log } from '../ports/system.js';
-import type { InForce } from '../proxy/auth/active-config.js';
-import type { ProbedReceiver } from '../admin/upstream-probe.js';
-import { sessionIssuerName } from '../decision/session/token.js';
-import type { SessionsInForce } from '../proxy/auth/verify-session.js';
-import { createVerifiedTokens } from '../proxy/auth/verified-token-cache.js';
-import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
-import type { Assertions } from './assertion-keys.js';
-import { createKeyMemory } from './key-carry-over.js';
-import { putInForce } from './policy-in-force.js';
-import type { OpenRevocations } from './revocations.js';
+import { systemClock, systemTimers } from '../../adapters/system/clock.js';
+import { localFiles } from '../../adapters/files/files.js';
+import { createKeySource, sameSource, type RefreshedKeySource } from '../../adapters/jwks/key-source.js';
+import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
+import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
+import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import type { KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
+import type { Log } from '../../ports/system.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ProbedReceiver } from '../../admin/upstream-probe.js';
+import { sessionIssuerName } from '../../decision/session/token.js';
+import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
+import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
+import type { Assertions } from '../keys/assertion-keys.js';
+import { createKeyMemory } from '../keys/key-carry-over.js';
+import { putInForce } from '../policy-in-force.js';
+import type { OpenRevocations } from '../store/revocations.js';
 
 interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */

@@ -1,16 +1,16 @@
-import type { CompiledConfig } from '../config/types.js';
-import { changedSettings } from '../config/load/setting-names.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock, Files, FileWatch, Log } from '../ports/system.js';
-import type { Metrics } from '../ports/observability.js';
+import type { CompiledConfig } from '../../config/types.js';
+import { changedSettings } from '../../config/load/setting-names.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
+import type { Metrics } from '../../ports/observability.js';
 import type { Assembly } from './activate-config.js';
-import type { Assertions } from './assertion-keys.js';
-import { coalesce } from './coalesce.js';
-import { loadComplete, type CompleteConfig } from './load-config.js';
-import type { ConfigSource, ConfigWatch } from './config-file.js';
-import type { Environment } from './config-source.js';
+import type { Assertions } from '../keys/assertion-keys.js';
+import { coalesce } from '../coalesce.js';
+import { loadComplete, type CompleteConfig } from '../config/load-config.js';
+import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
+import type { Environment } from '../config/read-config.js';
 import { droppedOperations, movedScopes, reserves, restartNeeded, withOpened } from './restart-needed.js';
-import { maxPemBytes } from './certificates.js';
+import { maxPemBytes } from '../certificates/certificates.js';
 
 interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;

@@ -6,7 +6,7 @@ import type {
   RedisStoreSettings,
   SessionSettings,
   StoreSettings,
-} from '../config/types.js';
+} from '../../config/types.js';
 
 type Value = string | number | null;
 

@@ -1,7 +1,7 @@
-import type { RecordState } from '../decision/idempotency/record.js';
-import { parseRecordId } from '../decision/idempotency/scope.js';
-import type { Clock, Timers } from '../ports/system.js';
-import type { ReservationStore } from '../ports/idempotency.js';
+import type { RecordState } from '../../decision/idempotency/record.js';
+import { parseRecordId } from '../../decision/idempotency/scope.js';
+import type { Clock, Timers } from '../../ports/system.js';
+import type { ReservationStore } from '../../ports/idempotency.js';
 
 /**
  * The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from.

@@ -1,9 +1,9 @@
-import { waitUntil } from '../lib/wait-until.js';
-import { systemClock, systemTimers } from '../adapters/system/clock.js';
-import type { Revocations } from '../decision/route/policy.js';
-import type { Log } from '../ports/system.js';
-import type { RevocationSource, RevocationsState } from '../ports/revocations.js';
-import { createRevocationWatch } from '../proxy/auth/revocation-poller.js';
+import { waitUntil } from '../../lib/wait-until.js';
+import { systemClock, systemTimers } from '../../adapters/system/clock.js';
+import type { Revocations } from '../../decision/route/policy.js';
+import type { Log } from '../../ports/system.js';
+import type { RevocationSource, RevocationsState } from '../../ports/revocations.js';
+import { createRevocationWatch } from '../../proxy/auth/revocation-poller.js';
 
 /** Revocations through the store while the proxy runs. */
 export interface OpenRevocations {

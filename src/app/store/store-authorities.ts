@@ -1,8 +1,8 @@
-import type { StoreSettings } from '../config/types.js';
-import { readCaBundle } from '../lib/pem.js';
-import type { Files, FileWatch, Log } from '../ports/system.js';
-import type { CertificateExpiry } from './certificate-expiry.js';
-import { maxPemBytes } from './certificates.js';
+import type { StoreSettings } from '../../config/types.js';
+import { readCaBundle } from '../../lib/pem.js';
+import type { Files, FileWatch, Log } from '../../ports/system.js';
+import type { CertificateExpiry } from '../certificates/certificate-expiry.js';
+import { maxPemBytes } from '../certificates/certificates.js';
 
 /** Who vouches for the store, while the proxy runs. */
 export interface StoreAuthorities {

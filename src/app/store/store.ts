@@ -1,25 +1,25 @@
-import { waitUntil } from '../lib/wait-until.js';
-import { systemClock, systemTimers } from '../adapters/system/clock.js';
-import { createMemoryStore } from '../adapters/memory/reservation-store.js';
-import { createRedisStore } from '../adapters/redis/reservation-store.js';
-import type { RedisSettings } from '../adapters/redis/client/settings.js';
-import type { RedisStoreSettings, StoreSettings, CompiledConfig } from '../config/types.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import type { Files, Log } from '../ports/system.js';
+import { waitUntil } from '../../lib/wait-until.js';
+import { systemClock, systemTimers } from '../../adapters/system/clock.js';
+import { createMemoryStore } from '../../adapters/memory/reservation-store.js';
+import { createRedisStore } from '../../adapters/redis/reservation-store.js';
+import type { RedisSettings } from '../../adapters/redis/client/settings.js';
+import type { RedisStoreSettings, StoreSettings, CompiledConfig } from '../../config/types.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Files, Log } from '../../ports/system.js';
 import type {
   ReservationStore,
   StoreShare,
   UnsettledRecords,
   ReservationParts,
   StoreState,
-} from '../ports/idempotency.js';
-import type { SharedRateCounter, LimitsState } from '../ports/limits.js';
-import type { RevocationStore, RevocationSource } from '../ports/revocations.js';
-import { readAuthorities } from './certificates.js';
-import { startFailure, type StartFailure } from './start-failure.js';
-import { createRateCounter } from '../adapters/memory/rate-counter.js';
-import { createCallerLimits, type CallerLimits } from '../proxy/exchange/rate-limiter.js';
-import type { ReservationSeries } from '../adapters/metrics/reservations.js';
+} from '../../ports/idempotency.js';
+import type { SharedRateCounter, LimitsState } from '../../ports/limits.js';
+import type { RevocationStore, RevocationSource } from '../../ports/revocations.js';
+import { readAuthorities } from '../certificates/certificates.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
+import { createRateCounter } from '../../adapters/memory/rate-counter.js';
+import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
+import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
 import { createUnknownOutcomes } from './doubtful-writes.js';
 
 /** A password of an access list; the adapter reads it for each connection. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { changedSource, fileSource, fixedSource, type ConfigSource } from '../../app/config-file.js';
+import { changedSource, fileSource, fixedSource, type ConfigSource } from '../../app/config/config-source.js';
 import { maxConfigBytes } from '../../config/load/yaml.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
 import { accept, refuse, type Result } from '../../lib/result.js';

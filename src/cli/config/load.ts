@@ -1,4 +1,4 @@
-import { loadConfig, readConfig } from '../../app/config-source.js';
+import { loadConfig, readConfig } from '../../app/config/read-config.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
 import type { CompiledConfig } from '../../config/types.js';
 import type { Inspection } from '../../config/load/load-config.js';

@@ -1,8 +1,8 @@
 import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
-import { receiverRouter } from './receiver.js';
-import type { CompiledRoutes } from './routes.js';
+import { receiverRouter } from '../sections/receiver.js';
+import type { CompiledRoutes } from '../sections/routes/routes.js';
 import { findFolds, type ReceiverRouter, type RouteFold } from '../../decision/route/conflicts/find-conflicts.js';
 import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
 import {

@@ -7,7 +7,7 @@ import {
   type SectionName,
   type SectionValues,
 } from '../sections/index.js';
-import type { AbsolutePath, CompileContext } from '../sections/section.js';
+import type { AbsolutePath, CompileContext } from '../schema/section.js';
 import type { CompiledConfig } from '../types.js';
 import type { ParsedConfig } from './parse-sections.js';
 import { settingsOf } from './setting-names.js';

@@ -9,10 +9,10 @@ import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml.js';
 import { valueKeysOf } from './zod-issues.js';
 import { configSchema, sectionNames, sections } from '../sections/index.js';
-import { checkLikelyMistakes } from '../sections/likely-mistakes.js';
-import { checkTable } from '../sections/route-conflicts.js';
-import { compileRoutes } from '../sections/routes.js';
-import { checkSecretFiles, type FileExposure } from '../sections/secret-files.js';
+import { checkLikelyMistakes } from '../checks/likely-mistakes.js';
+import { checkTable } from '../checks/route-conflicts.js';
+import { compileRoutes } from '../sections/routes/routes.js';
+import { checkSecretFiles, type FileExposure } from '../checks/secret-files.js';
 import type { CompiledConfig } from '../types.js';
 
 /**

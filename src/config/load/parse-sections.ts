@@ -11,7 +11,7 @@ import {
   type WholeSectionName,
 } from '../sections/index.js';
 import { type IssuerFile, issuerName, issuerSchema } from '../sections/issuers.js';
-import { type RouteFile, routeSchema } from '../sections/routes.js';
+import { type RouteFile, routeSchema } from '../sections/routes/routes.js';
 
 /** A section that was read; `null` where it has errors. */
 type Parsed<T> = { readonly value: T } | null;

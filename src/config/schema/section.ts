@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { RouteTable } from '../../decision/route/route-table.js';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import type { SectionValues } from './index.js';
+import type { SectionValues } from '../sections/index.js';
 
 /** What the compilation of a section may use besides its own value. */
 export interface CompileContext {

@@ -2,8 +2,8 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { duration, filePath, flag, line, map, text } from './scalars.js';
-import { type AbsolutePath, section } from './section.js';
+import { duration, filePath, flag, line, map, text } from '../schema/scalars.js';
+import { type AbsolutePath, section } from '../schema/section.js';
 import type { AssertionSettings } from '../types.js';
 import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayNameIdentity } from '../../decision/http/header-rules.js';

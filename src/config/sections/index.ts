@@ -3,19 +3,19 @@
  * and compares configs goes through it; `config.schema.json` and `docs/configuration.md` are generated from it.
  */
 import type { z } from 'zod';
-import { admin } from './admin.js';
+import { admin } from './listeners/admin.js';
 import { identity } from './identity.js';
 import { issuers, type Issuers } from './issuers.js';
 import { limits } from './limits.js';
-import { listen } from './listen.js';
+import { listen } from './listeners/listen.js';
 import { log } from './log.js';
 import { mode } from './mode.js';
-import { probes } from './probes.js';
+import { probes } from './listeners/probes.js';
 import { receiver } from './receiver.js';
 import { reload } from './reload.js';
 import { revoked } from './revoked.js';
-import { routes } from './routes.js';
-import { map } from './scalars.js';
+import { routes } from './routes/routes.js';
+import { map } from '../schema/scalars.js';
 import { sessions } from './sessions.js';
 import { shutdown } from './shutdown.js';
 import { store } from './store.js';

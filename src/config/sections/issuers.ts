@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import { readUrl } from './addresses.js';
+import { readUrl } from '../schema/addresses.js';
 import {
   duration,
   fetchedUrl,
@@ -15,8 +15,8 @@ import {
   size,
   text,
   visibleText,
-} from './scalars.js';
-import { type AbsolutePath, section } from './section.js';
+} from '../schema/scalars.js';
+import { type AbsolutePath, section } from '../schema/section.js';
 import type { IssuerSettings } from '../types.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { IssuerRules } from '../../decision/route/policy.js';

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
-import { decimal, flag, integer, map } from './scalars.js';
-import { section } from './section.js';
+import { decimal, flag, integer, map } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 import type { Limits } from '../../decision/route/policy.js';
 
 export const limitsSchema = map({

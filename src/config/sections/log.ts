@@ -1,6 +1,6 @@
 /** The section that says what is logged. */
-import { flag, integer, map, word } from './scalars.js';
-import { section } from './section.js';
+import { flag, integer, map, word } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 const logSchema = map({
   level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),

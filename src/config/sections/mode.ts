@@ -2,8 +2,8 @@
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import { type ReceiverFile, receiverRouter } from './receiver.js';
-import { word } from './scalars.js';
-import { section } from './section.js';
+import { word } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
 import { createFoldedTable } from '../../decision/route/conflicts/folded-table.js';
 import type { Route } from '../../decision/route/policy.js';

@@ -1,7 +1,7 @@
 /** The section that says what is known of the upstream. */
 import type { z } from 'zod';
-import { flag, map } from './scalars.js';
-import { section } from './section.js';
+import { flag, map } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
 
 const receiverSchema = map({

@@ -1,6 +1,6 @@
 /** The section that says when an edit of the file counts. */
-import { duration, map, word } from './scalars.js';
-import { section } from './section.js';
+import { duration, map, word } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 const reloadSchema = map({
   least_age: duration('0ms', '1m')

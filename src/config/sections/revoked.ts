@@ -1,7 +1,7 @@
 /** The section that names credentials withdrawn before their time. */
 import type { z } from 'zod';
-import { list, map, time, visibleText } from './scalars.js';
-import { section } from './section.js';
+import { list, map, time, visibleText } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 import type { Revocations } from '../../decision/route/policy.js';
 
 const revokedSchema = map({

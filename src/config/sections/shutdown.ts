@@ -1,6 +1,6 @@
 /** The section that says how a stop goes. */
-import { duration, map } from './scalars.js';
-import { section } from './section.js';
+import { duration, map } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 const shutdownSchema = map({
   delay: duration('0ms', '10m')

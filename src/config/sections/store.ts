@@ -2,9 +2,22 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { nodeAddress, readNodeAddress, readRedisUrl, redisUrl } from './redis-addresses.js';
-import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './scalars.js';
-import { type AbsolutePath, section } from './section.js';
+import { nodeAddress, readNodeAddress, readRedisUrl, redisUrl } from '../schema/redis-addresses.js';
+import {
+  duration,
+  filePath,
+  flag,
+  host,
+  integer,
+  line,
+  list,
+  map,
+  size,
+  text,
+  visibleText,
+  word,
+} from '../schema/scalars.js';
+import { type AbsolutePath, section } from '../schema/section.js';
 import type { RedisStoreSettings, RedisTopology, StoreSettings } from '../types.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 

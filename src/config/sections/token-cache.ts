@@ -1,6 +1,6 @@
 /** The section that says what verified tokens may take in memory. */
-import { size } from './scalars.js';
-import { section } from './section.js';
+import { size } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 export const tokenCache = section({
   schema: size('64KiB', '1GiB')

@@ -6,7 +6,7 @@ import { refuse } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import type { PolicyRequest } from '../simulate/decide.js';
 import { z } from 'zod';
-import { integer, list, map, time, word } from '../../config/sections/scalars.js';
+import { integer, list, map, time, word } from '../../config/schema/scalars.js';
 import { reasons } from '../../decision/denial.js';
 
 /** A file of policy tests. */

@@ -1,14 +1,14 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { createCertificateExpiry } from '../../src/app/certificate-expiry.js';
-import { localFiles } from '../../src/adapters/files/files.js';
-import { readListenerCertificates, type ListenerCertificates } from '../../src/app/certificates.js';
-import type { LogFields } from '../../src/ports/system.js';
-import { manualTime } from '../adapters/manual-time.js';
-import { certificates, type Certificate, type Certificates } from '../support/certificates.js';
-import { expiredServer } from '../support/expired-certificate.js';
-import { until } from '../support/until.js';
-import { startAppWorld } from './app-world.js';
+import { createCertificateExpiry } from '../../../src/app/certificates/certificate-expiry.js';
+import { localFiles } from '../../../src/adapters/files/files.js';
+import { readListenerCertificates, type ListenerCertificates } from '../../../src/app/certificates/certificates.js';
+import type { LogFields } from '../../../src/ports/system.js';
+import { manualTime } from '../../adapters/manual-time.js';
+import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
+import { expiredServer } from '../../support/expired-certificate.js';
+import { until } from '../../support/until.js';
+import { startAppWorld } from '../app-world.js';
 
 const dayMs = 86_400_000;
 

@@ -2,11 +2,11 @@ import { X509Certificate } from 'node:crypto';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { connect, type PeerCertificate } from 'node:tls';
 import t from 'tap';
-import { certificates, type Certificates } from '../support/certificates.js';
-import { request } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { until } from '../support/until.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { certificates, type Certificates } from '../../support/certificates.js';
+import { request } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 
 function place(path: string, text: string): void {
   writeFileSync(`${path}.new`, text);

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { localFiles } from '../../src/adapters/files/files.js';
-import { readAuthorities, readListenerCertificates } from '../../src/app/certificates.js';
-import { certificates, type Certificates } from '../support/certificates.js';
-import { openssl } from '../support/openssl.js';
-import { makeFifo } from '../support/sh.js';
+import { localFiles } from '../../../src/adapters/files/files.js';
+import { readAuthorities, readListenerCertificates } from '../../../src/app/certificates/certificates.js';
+import { certificates, type Certificates } from '../../support/certificates.js';
+import { openssl } from '../../support/openssl.js';
+import { makeFifo } from '../../support/sh.js';
 
 interface Row {
   readonly name: string;

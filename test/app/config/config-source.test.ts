@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
-import { fileSource } from '../../src/app/config-file.js';
-import { maxConfigBytes } from '../../src/config/load/yaml.js';
-import { tempDir } from '../support/temp-dir.js';
+import { fileSource } from '../../../src/app/config/config-source.js';
+import { maxConfigBytes } from '../../../src/config/load/yaml.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 t.test('a config is read up to the size that is parsed, and no further', async (t) => {
   t.equal(maxConfigBytes, 1024 * 1024);

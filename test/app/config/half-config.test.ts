@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { textDigest } from '../../src/adapters/files/read-file.js';
-import { startApp } from '../../src/app/start.js';
-import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
-import { accept, type Result } from '../../src/lib/result.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
-import { startAppWorld, startFrom, type AppWorld } from './app-world.js';
+import { textDigest } from '../../../src/adapters/files/read-file.js';
+import { startApp } from '../../../src/app/start.js';
+import { fileSource, type ConfigSource } from '../../../src/app/config/config-source.js';
+import { accept, type Result } from '../../../src/lib/result.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig } from '../../support/world.js';
+import { startAppWorld, startFrom, type AppWorld } from '../app-world.js';
 
 /** The wide route first, the strict one last: half of it lets more through than the whole. */
 const routes = [

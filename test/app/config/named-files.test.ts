@@ -1,14 +1,14 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { certificates } from '../support/certificates.js';
-import { freePort } from '../support/listening.js';
-import { startReceiver } from '../support/receiver.js';
-import { startRedis } from '../support/redis-server.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { startAppWorld } from './app-world.js';
-import { redisStore, reservingRoutes } from './store-world.js';
+import { certificates } from '../../support/certificates.js';
+import { freePort } from '../../support/listening.js';
+import { startReceiver } from '../../support/receiver.js';
+import { startRedis } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { startAppWorld } from '../app-world.js';
+import { redisStore, reservingRoutes } from '../store/store-world.js';
 
 function place(path: string, text: string): void {
   writeFileSync(`${path}.new`, text);

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import t from 'tap';
 import { WebSocket } from 'ws';
-import { localFiles } from '../../src/adapters/files/files.js';
+import { localFiles } from '../../../src/adapters/files/files.js';
 import {
   createAssertions,
   publishedAfterMs,
   readAssertionFile,
   type AssertionFile,
-} from '../../src/app/assertion-keys.js';
-import { collectingLog } from '../adapters/store-world.js';
-import { manualTime } from '../adapters/manual-time.js';
-import { principal } from '../decision/samples.js';
-import { clientOf, startWebSocketReceiver } from '../proxy/websocket/scene.js';
-import { request } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { startServe } from '../support/serve-process.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, startWorld } from '../support/world.js';
+} from '../../../src/app/keys/assertion-keys.js';
+import { collectingLog } from '../../adapters/store-world.js';
+import { manualTime } from '../../adapters/manual-time.js';
+import { principal } from '../../decision/samples.js';
+import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/scene.js';
+import { request } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { startServe } from '../../support/serve-process.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, startWorld } from '../../support/world.js';
 
 const pem = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();

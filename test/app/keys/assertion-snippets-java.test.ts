@@ -1,6 +1,6 @@
 /** The Java of docs/assertion.md. */
 import t from 'tap';
-import { java, javac } from '../support/javac.js';
+import { java, javac } from '../../support/javac.js';
 import { checkSnippet } from './assertion-snippets.js';
 
 t.setTimeout(120_000);

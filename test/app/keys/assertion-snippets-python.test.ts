@@ -1,6 +1,6 @@
 /** The Python of docs/assertion.md. */
 import t from 'tap';
-import { python } from '../support/python3-cryptography.js';
+import { python } from '../../support/python3-cryptography.js';
 import { checkSnippet } from './assertion-snippets.js';
 
 t.setTimeout(120_000);

@@ -4,12 +4,12 @@ import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readAssertionKeys, signAssertion, type AssertionKey } from '../../src/adapters/assertion-signer.js';
-import { assertionClaims, type AssertionRules } from '../../src/decision/token/assertion.js';
-import { principal } from '../decision/samples.js';
-import { projectDir } from '../support/project-dir.js';
-import { tempDir } from '../support/temp-dir.js';
-import { startWorld } from '../support/world.js';
+import { readAssertionKeys, signAssertion, type AssertionKey } from '../../../src/adapters/assertion-signer.js';
+import { assertionClaims, type AssertionRules } from '../../../src/decision/token/assertion.js';
+import { principal } from '../../decision/samples.js';
+import { projectDir } from '../../support/project-dir.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { startWorld } from '../../support/world.js';
 
 export interface Snippet {
   /** As the block of the page calls it. */

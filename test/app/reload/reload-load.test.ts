@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { connectRaw, requestBytes } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
-import type { ConfigTree } from '../support/world.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { connectRaw, requestBytes } from '../../support/raw-client.js';
+import { startReceiver } from '../../support/receiver.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 
 /**
  * Two policies that differ in three places: who may come in by which door, and the name of the header that says who it

@@ -1,11 +1,11 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { droppedOperations, movedScopes, reserves } from '../../src/app/restart-needed.js';
-import { inspectConfig } from '../../src/config/load/load-config.js';
-import type { CompiledConfig } from '../../src/config/types.js';
-import { refuse } from '../../src/lib/result.js';
-import { baseConfig } from '../support/world.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { droppedOperations, movedScopes, reserves } from '../../../src/app/reload/restart-needed.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import type { CompiledConfig } from '../../../src/config/types.js';
+import { refuse } from '../../../src/lib/result.js';
+import { baseConfig } from '../../support/world.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 
 const memory = { store: { memory: {} } };
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { until } from '../support/until.js';
-import { startWorld, type ConfigTree } from '../support/world.js';
+import { until } from '../../support/until.js';
+import { startWorld, type ConfigTree } from '../../support/world.js';
 
 const sessions = { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' };
 const routes = [{ name: 'users', methods: ['GET'], path: '/users', accept: ['session'], session: { claims: {} } }];

@@ -2,19 +2,19 @@ import { copyFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync, readFi
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { startApp } from '../../src/app/start.js';
-import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
-import { certificates } from '../support/certificates.js';
-import { startJwksServer } from '../support/jwks-server.js';
-import { rsaKey } from '../support/keys.js';
-import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
-import type { Scope } from '../support/scope.js';
-import type { LogLine } from '../support/serve-process.js';
-import { mintToken } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import type { ConfigTree } from '../support/world.js';
-import { startAppWorld, startFrom } from './app-world.js';
+import { startApp } from '../../../src/app/start.js';
+import { fileSource, type ConfigSource } from '../../../src/app/config/config-source.js';
+import { certificates } from '../../support/certificates.js';
+import { startJwksServer } from '../../support/jwks-server.js';
+import { rsaKey } from '../../support/keys.js';
+import { request } from '../../support/raw-client.js';
+import { startReceiver } from '../../support/receiver.js';
+import type { Scope } from '../../support/scope.js';
+import type { LogLine } from '../../support/serve-process.js';
+import { mintToken } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startAppWorld, startFrom } from '../app-world.js';
 
 /** The only route, open to one subject. */
 function only(subject: string): { routes: readonly object[] } {

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { restartNeeded, withOpened } from '../../src/app/restart-needed.js';
-import { inspectConfig } from '../../src/config/load/load-config.js';
-import type { CompiledConfig } from '../../src/config/types.js';
-import { refuse } from '../../src/lib/result.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
+import { restartNeeded, withOpened } from '../../../src/app/reload/restart-needed.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import type { CompiledConfig } from '../../../src/config/types.js';
+import { refuse } from '../../../src/lib/result.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
 
 function compile(config: ConfigTree): CompiledConfig {
   const inspection = inspectConfig(baseConfig(config), {

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { createUnknownOutcomes } from '../../src/app/doubtful-writes.js';
-import type { RecordState } from '../../src/decision/idempotency/record.js';
-import type { ReservationStore } from '../../src/ports/idempotency.js';
-import { manualTime } from '../adapters/manual-time.js';
-import { until } from '../support/until.js';
+import { createUnknownOutcomes } from '../../../src/app/store/doubtful-writes.js';
+import type { RecordState } from '../../../src/decision/idempotency/record.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
+import { manualTime } from '../../adapters/manual-time.js';
+import { until } from '../../support/until.js';
 
 const [first, second, third] = ['a', 'b', 'c'].map((letter) => `${letter.repeat(43)}.${letter.repeat(43)}`) as [
   string,

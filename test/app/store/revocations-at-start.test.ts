@@ -1,15 +1,15 @@
 /** What a proxy lets through that starts while the store is away: it does not know what is revoked there. */
 import { dirname } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { captureIo } from '../cli/captured-io.js';
-import { startJwksServer } from '../support/jwks-server.js';
-import { rsaKey } from '../support/keys.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import type { Scope } from '../support/scope.js';
-import { until } from '../support/until.js';
-import type { ConfigTree } from '../support/world.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { run } from '../../../src/cli/program.js';
+import { captureIo } from '../../cli/captured-io.js';
+import { startJwksServer } from '../../support/jwks-server.js';
+import { rsaKey } from '../../support/keys.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 import { redisStore } from './store-world.js';
 
 const routes = [

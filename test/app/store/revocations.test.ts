@@ -2,12 +2,12 @@
 import { dirname } from 'node:path';
 import t from 'tap';
 import { WebSocket } from 'ws';
-import { run } from '../../src/cli/program.js';
-import { captureIo } from '../cli/captured-io.js';
-import { clientOf, startWebSocketReceiver, webSocketRoutes } from '../proxy/websocket/scene.js';
-import { startRedis } from '../support/redis-server.js';
-import { until } from '../support/until.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { run } from '../../../src/cli/program.js';
+import { captureIo } from '../../cli/captured-io.js';
+import { clientOf, startWebSocketReceiver, webSocketRoutes } from '../../proxy/websocket/scene.js';
+import { startRedis } from '../../support/redis-server.js';
+import { until } from '../../support/until.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 import { redisStore } from './store-world.js';
 
 const key = 'sallyport:{revoked}:list';

@@ -1,12 +1,12 @@
 /** One caller whose answers would fill the Redis that all callers share. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { startReceiver } from '../support/receiver.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import type { RawResponse } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import type { ConfigTree } from '../support/world.js';
-import { startAppWorld, type AppWorld } from './app-world.js';
+import { startReceiver } from '../../support/receiver.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import type { RawResponse } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startAppWorld, type AppWorld } from '../app-world.js';
 import { redisStore } from './store-world.js';
 
 t.setTimeout(120_000);

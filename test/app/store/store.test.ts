@@ -1,14 +1,14 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { certificates } from '../support/certificates.js';
-import type { RawResponse } from '../support/raw-client.js';
-import { freePort } from '../support/listening.js';
-import { startRedis } from '../support/redis-server.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { startAppWorld, startFrom, type AppWorld } from './app-world.js';
+import { certificates } from '../../support/certificates.js';
+import type { RawResponse } from '../../support/raw-client.js';
+import { freePort } from '../../support/listening.js';
+import { startRedis } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { startAppWorld, startFrom, type AppWorld } from '../app-world.js';
 import { redisStore, reservingRoutes } from './store-world.js';
 
 let keys = 0;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { textSource, type ConfigSource } from '../../../src/app/config-file.js';
+import { textSource, type ConfigSource } from '../../../src/app/config/config-source.js';
 import type { SuiteRun } from '../../../src/cli/commands/test/run-suites.js';
 import { watchSuites } from '../../../src/cli/commands/test/watch.js';
 import { accept } from '../../../src/lib/result.js';

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import t from 'tap';
-import { registeredMethods } from '../../../src/config/sections/likely-mistakes.js';
+import { registeredMethods } from '../../../src/config/checks/likely-mistakes.js';
 import { configText, errorsOf, problemsOf, withRoutes } from '../inspection.js';
 
 const who = 'subjects: [s], permissions: [p]';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { durationMeasure, readTime, sizeMeasure } from '../../../src/config/sections/measures.js';
-import { duration, size, time } from '../../../src/config/sections/scalars.js';
+import { durationMeasure, readTime, sizeMeasure } from '../../../src/config/schema/measures.js';
+import { duration, size, time } from '../../../src/config/schema/scalars.js';
 
 t.test('durations and sizes are what the schema reads, and what is none is nothing', (t) => {
   const { allowed, read } = durationMeasure('1s', '2h');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readRoutePath } from '../../../src/config/sections/route-path.js';
+import { readRoutePath } from '../../../src/config/sections/routes/route-path.js';
 import { readTarget } from '../../../src/decision/http/request-target.js';
 import { createRouteTable, placeOf, type RouteTable } from '../../../src/decision/route/route-table.js';
 import { methodsOf, spellingsOf } from '../../../src/policy-test/diff/sample-requests.js';

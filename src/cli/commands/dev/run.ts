@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startApp } from '../../../app/start.js';
-import type { ConfigSource } from '../../../app/config-file.js';
-import { configFailure, readConfig } from '../../../app/config-source.js';
+import type { ConfigSource } from '../../../app/config/config-source.js';
+import { configFailure, readConfig } from '../../../app/config/read-config.js';
 import { startFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { startCoreEmulator } from '../../../core-emulator/server.js';

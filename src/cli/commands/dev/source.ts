@@ -1,4 +1,4 @@
-import { changedSource, textSource, type ConfigSource } from '../../../app/config-file.js';
+import { changedSource, textSource, type ConfigSource } from '../../../app/config/config-source.js';
 import { accept } from '../../../lib/result.js';
 import { composeDevConfig, type DevPlaces } from './config.js';
 

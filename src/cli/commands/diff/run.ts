@@ -1,4 +1,4 @@
-import { loadConfig } from '../../../app/config-source.js';
+import { loadConfig } from '../../../app/config/read-config.js';
 import { decideOnly } from '../../../app/policy-in-force.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';

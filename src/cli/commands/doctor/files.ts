@@ -4,7 +4,7 @@ import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { fileExposure, localFiles } from '../../../adapters/files/files.js';
-import { readListenerCertificates } from '../../../app/certificates.js';
+import { readListenerCertificates } from '../../../app/certificates/certificates.js';
 import type { CompiledConfig, ListenerTls } from '../../../config/types.js';
 import { certificateState, daysLeft, validityOf } from '../../../lib/certificate-validity.js';
 import { ok, problem, warning, type Finding } from './finding.js';

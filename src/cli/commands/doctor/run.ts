@@ -1,4 +1,4 @@
-import { configFailure } from '../../../app/config-source.js';
+import { configFailure } from '../../../app/config/read-config.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import type { Problem } from '../../../config/load/report.js';
 import { escapeControls } from '../../../lib/text.js';

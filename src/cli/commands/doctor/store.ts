@@ -5,7 +5,7 @@ import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/disc
 import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
 import { createLane } from '../../../adapters/redis/client/node-connection.js';
 import type { RedisAddress, RedisSettings } from '../../../adapters/redis/client/settings.js';
-import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store.js';
+import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
 import { scopeOf } from '../../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';

@@ -63,7 +63,7 @@ async function explainWith(
   const token = await readToken(io);
   if (!token.ok) return token;
   // What fetches keys takes longer to load than all the rest.
-  const { openKeys } = await import('../../../app/offline-keys.js');
+  const { openKeys } = await import('../../../app/keys/offline-keys.js');
   const opened = await openKeys(config);
   if (!opened.ok) return opened;
   const keys = opened.value;

@@ -1,5 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
-import { placeholderReader } from '../../../app/config-file.js';
+import { placeholderReader } from '../../../app/config/config-source.js';
 import {
   defaultPlaces,
   readListenerPlaces,

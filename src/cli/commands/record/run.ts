@@ -1,5 +1,5 @@
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
-import type { OpenStore } from '../../../app/store.js';
+import type { OpenStore } from '../../../app/store/store.js';
 import type { Resolution, Resolved } from '../../../decision/idempotency/record.js';
 import { parseRecordId, type ReservationScope } from '../../../decision/idempotency/scope.js';
 import type { ReservationStore, UnsettledRecords } from '../../../ports/idempotency.js';

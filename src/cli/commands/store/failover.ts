@@ -4,7 +4,7 @@ import { checkFailover, type FailoverPlan, type SentinelTopology } from '../../.
 import { failOver, type FailoverOutcome } from '../../../adapters/redis/failover/planned-failover.js';
 import type { RedisSettings } from '../../../adapters/redis/client/settings.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
-import { readStoreFiles, redisSettingsOf } from '../../../app/store.js';
+import { readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
 import type { StoreSettings } from '../../../config/types.js';
 import { escapeControls } from '../../../lib/text.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';

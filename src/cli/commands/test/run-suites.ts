@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
-import type { ConfigSource } from '../../../app/config-file.js';
-import { loadConfig } from '../../../app/config-source.js';
+import type { ConfigSource } from '../../../app/config/config-source.js';
+import { loadConfig } from '../../../app/config/read-config.js';
 import { decideOnly } from '../../../app/policy-in-force.js';
 import { formatProblem } from '../../../config/load/report.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';

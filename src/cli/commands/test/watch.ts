@@ -1,4 +1,4 @@
-import type { ConfigSource } from '../../../app/config-file.js';
+import type { ConfigSource } from '../../../app/config/config-source.js';
 import type { Io } from '../../io.js';
 import type { SuiteRun } from './run-suites.js';
 

@@ -1,11 +1,11 @@
 /** The section of the operators’ listener. */
 import type { z } from 'zod';
-import { adminDefault } from '../load/listener-addresses.js';
-import type { ParsedConfig } from '../load/parse-sections.js';
-import type { Report } from '../load/report.js';
-import { host, map, port } from './scalars.js';
-import { section } from './section.js';
-import { isLoopback } from '../../lib/ip-ranges.js';
+import { adminDefault } from '../../load/listener-addresses.js';
+import type { ParsedConfig } from '../../load/parse-sections.js';
+import type { Report } from '../../load/report.js';
+import { host, map, port } from '../../schema/scalars.js';
+import { section } from '../../schema/section.js';
+import { isLoopback } from '../../../lib/ip-ranges.js';
 
 const adminSchema = map({
   host: host().prefault(adminDefault.host).describe('Address of the operators’ listener; its `Host` is checked.'),

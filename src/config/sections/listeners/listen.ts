@@ -1,12 +1,24 @@
 /** The section that says where callers are served. */
-import type { ParsedConfig } from '../load/parse-sections.js';
-import type { Report } from '../load/report.js';
-import type { Path } from '../load/source-tree.js';
-import { isWildcard, readUrl } from './addresses.js';
+import type { ParsedConfig } from '../../load/parse-sections.js';
+import type { Report } from '../../load/report.js';
+import type { Path } from '../../load/source-tree.js';
+import { isWildcard, readUrl } from '../../schema/addresses.js';
 import type { HostPortFile } from './admin.js';
-import { addressBlock, duration, filePath, host, integer, line, list, map, port, size, word } from './scalars.js';
-import { section } from './section.js';
-import { isLoopback } from '../../lib/ip-ranges.js';
+import {
+  addressBlock,
+  duration,
+  filePath,
+  host,
+  integer,
+  line,
+  list,
+  map,
+  port,
+  size,
+  word,
+} from '../../schema/scalars.js';
+import { section } from '../../schema/section.js';
+import { isLoopback } from '../../../lib/ip-ranges.js';
 
 const tlsSchema = map({
   cert_file: filePath().describe('Certificate chain in PEM, the own certificate first. Read again when it changes.'),

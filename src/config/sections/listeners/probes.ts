@@ -1,9 +1,9 @@
 /** The section of the listener for probes. */
 import { z } from 'zod';
-import { probesDefault } from '../load/listener-addresses.js';
-import { host, map, port, text } from './scalars.js';
-import { section } from './section.js';
-import { readTarget } from '../../decision/http/request-target.js';
+import { probesDefault } from '../../load/listener-addresses.js';
+import { host, map, port, text } from '../../schema/scalars.js';
+import { section } from '../../schema/section.js';
+import { readTarget } from '../../../decision/http/request-target.js';
 
 const probeNames = 'a map of names, of 1 to 63 lower-case letters, digits and inner dashes, to paths';
 const probeName = text(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, probeNames, 63);

@@ -1,14 +1,14 @@
 /** What a route says of writes that may come twice. */
 import { z } from 'zod';
-import type { ParsedConfig } from '../load/parse-sections.js';
-import { nameOf, type Report } from '../load/report.js';
-import type { Path } from '../load/source-tree.js';
+import type { ParsedConfig } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import type { Path } from '../../load/source-tree.js';
 import type { RouteFile } from './routes.js';
-import { duration, integer, list, map, size, text, word } from './scalars.js';
-import { createFieldRules } from '../../decision/http/header-rules.js';
-import { volatileFields } from '../../decision/idempotency/fingerprint.js';
-import { whyNeverStored } from '../../decision/idempotency/stored-response.js';
-import type { ReservationRules } from '../../decision/route/policy.js';
+import { duration, integer, list, map, size, text, word } from '../../schema/scalars.js';
+import { createFieldRules } from '../../../decision/http/header-rules.js';
+import { volatileFields } from '../../../decision/idempotency/fingerprint.js';
+import { whyNeverStored } from '../../../decision/idempotency/stored-response.js';
+import type { ReservationRules } from '../../../decision/route/policy.js';
 
 /** Statuses whose meaning is that nothing was done (RFC 9110 §15.5, RFC 6585 §4, RFC 8470 §5.2). */
 const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];

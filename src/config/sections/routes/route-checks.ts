@@ -1,7 +1,7 @@
-import type { ParsedConfig } from '../load/parse-sections.js';
-import { nameOf, type Report } from '../load/report.js';
-import { takesServiceTokens } from './sessions.js';
-import type { Path } from '../load/source-tree.js';
+import type { ParsedConfig } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import { takesServiceTokens } from '../sessions.js';
+import type { Path } from '../../load/source-tree.js';
 
 /** Name of the metric label for requests without a route. */
 const reservedName = 'none';

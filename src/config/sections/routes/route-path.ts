@@ -1,6 +1,6 @@
-import type { RoutePath, Segment } from '../../decision/route/policy.js';
-import { readTarget } from '../../decision/http/request-target.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
+import type { RoutePath, Segment } from '../../../decision/route/policy.js';
+import { readTarget } from '../../../decision/http/request-target.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
 
 /** What is wrong with a path. */
 interface PathFault {

@@ -1,17 +1,17 @@
 /** The section that says who may do what. */
 import { z } from 'zod';
-import type { ParsedConfig, Entry } from '../load/parse-sections.js';
-import type { Path } from '../load/source-tree.js';
+import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
+import type { Path } from '../../load/source-tree.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
-import { checkLimitsOfRoutes, compileLimits, limitsSchema } from './limits.js';
-import { checkModeOfRoutes } from './mode.js';
+import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
+import { checkModeOfRoutes } from '../mode.js';
 import { checkRoutes } from './route-checks.js';
 import { readRoutePath } from './route-path.js';
-import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './scalars.js';
-import { section } from './section.js';
-import { checkSessionsOfRoutes, compileSessionPolicy } from './sessions.js';
-import { readMethod } from '../../decision/http/request-head.js';
-import type { Approval, Limits, Mode, Route, RoutePath } from '../../decision/route/policy.js';
+import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from '../../schema/scalars.js';
+import { section } from '../../schema/section.js';
+import { checkSessionsOfRoutes, compileSessionPolicy } from '../sessions.js';
+import { readMethod } from '../../../decision/http/request-head.js';
+import type { Approval, Limits, Mode, Route, RoutePath } from '../../../decision/route/policy.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
 const routeName = text(

@@ -1,8 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { fileSource } from '../../../../src/app/config-file.js';
-import { loadConfig } from '../../../../src/app/config-source.js';
+import { fileSource } from '../../../../src/app/config/config-source.js';
+import { loadConfig } from '../../../../src/app/config/read-config.js';
 import { checkFiles } from '../../../../src/cli/commands/doctor/files.js';
 import { certificates } from '../../../support/certificates.js';
 import { baseConfig } from '../../../support/world.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf } from '../inspection.js';
+import { compiled, configText, problemsOf } from '../../inspection.js';
 
 const plaintext = (place: string, host: string): string =>
   `c.yaml:${place}: error: tokens would cross the network in plaintext: listen.host is ${JSON.stringify(host)}, without TLS; ` +

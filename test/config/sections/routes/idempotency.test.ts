@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, errorsOf, problemsOf, withRoutes } from '../inspection.js';
+import { compiled, errorsOf, problemsOf, withRoutes } from '../../inspection.js';
 
 const store = { store: '{ redis: { url: "redis://127.0.0.1" } }' };
 const who = 'subjects: [s], permissions: [p]';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, problemsOf, withRoutes } from '../inspection.js';
+import { compiled, problemsOf, withRoutes } from '../../inspection.js';
 
 function route(name: string, path: string, who: string, methods = 'GET'): string {
   const approved = who === 'public' ? 'access: public' : `subjects: [${who}], permissions: [p]`;

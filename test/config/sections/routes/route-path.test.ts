@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readRoutePath } from '../../../src/config/sections/route-path.js';
+import { readRoutePath } from '../../../../src/config/sections/routes/route-path.js';
 
 const literal = (text: string) => ({ kind: 'literal', text });
 const parameter = (name: string) => ({ kind: 'parameter', name });
