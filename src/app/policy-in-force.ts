@@ -5,7 +5,7 @@ import type { KeySource } from '../ports/auth.js';
 import type { InForce } from '../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 import type { Upstream } from '../proxy/upstream/pool/pool.js';
-import { upstreamHost } from '../proxy/upstream/address.js';
+import { upstreamHost } from '../proxy/upstream/connector.js';
 
 /** What runs beside a config. */
 interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {

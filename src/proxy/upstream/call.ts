@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { Holding, Slot } from '../exchange/concurrency.js';
-import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
+import type { ConnectionRequest, HttpConnection, RequestEvents } from './http1/http-connection.js';
 import { answerFailure, connectFailure } from './errors.js';
 
 /** What the receiver is asked. */
@@ -14,6 +14,8 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly place?: Slot;
   /** Milliseconds that it waited for that turn, which count among those that it may wait. */
   readonly waitedMs?: number;
+  /** It has switched protocols, where that was asked for, and the connection is whoever's this is. */
+  readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
   readonly lateRefusal?: () => Denial | null;
 }
@@ -28,15 +30,13 @@ export interface ResponseSink {
   readonly onEnd: () => void;
   /** There is no answer, or the rest of it will not come. */
   readonly onError: (reason: Denial) => void;
-  /** It has switched protocols, and the connection is the sink's. Only where that was asked for. */
-  readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
 }
 
 /** What a call needs of the upstream it belongs to. */
 export interface CallHost {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: UpstreamConnection, holding: Holding, sound: boolean) => void;
+  readonly release: (connection: HttpConnection, holding: Holding, sound: boolean) => void;
   /** The call will not start. */
   readonly leaveLine: (call: CallInLine) => void;
 }
@@ -47,7 +47,7 @@ export interface CallInLine {
   readonly request: ConnectionRequest;
   /** Whether it goes out on a connection of its own. */
   readonly isAlone: boolean;
-  readonly start: (connection: UpstreamConnection, holding: Holding) => void;
+  readonly start: (connection: HttpConnection, holding: Holding) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
 }
@@ -65,7 +65,7 @@ export class Call implements RequestEvents, CallInLine {
   readonly isAlone: boolean;
   private readonly sink: ResponseSink;
   private readonly host: CallHost;
-  private connection: UpstreamConnection | null = null;
+  private connection: HttpConnection | null = null;
   private holding: Holding | null = null;
   /** Whether some of it may have been written. */
   private hasBegun = false;
@@ -90,7 +90,7 @@ export class Call implements RequestEvents, CallInLine {
     }, limitMs);
   }
 
-  start(connection: UpstreamConnection, holding: Holding): void {
+  start(connection: HttpConnection, holding: Holding): void {
     this.stopWaiting();
     this.request.place?.();
     this.connection = connection;
@@ -147,9 +147,9 @@ export class Call implements RequestEvents, CallInLine {
   }
 
   onUpgrade(fields: readonly string[], socket: Duplex): void {
-    const isNews = this.end();
+    const isFirstEnd = this.end();
     this.release(false);
-    if (isNews && this.sink.onUpgrade !== undefined) this.sink.onUpgrade(fields, socket);
+    if (isFirstEnd && this.request.onUpgrade !== undefined) this.request.onUpgrade(fields, socket);
     else socket.destroy();
   }
 

@@ -1,8 +1,18 @@
 import { codeOf } from '../../lib/errors.js';
 import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
-/** Said of a request that could not be written: a mistake of ours, for the caller's part was checked. */
+/** The response is not whole. What the upstream sent is not in it. */
+export class BrokenAnswer extends Error {
+  readonly code = 'SALLYPORT_BROKEN_ANSWER';
+}
+
+/** A request that could not be written: a mistake of ours, for the client's part was checked. */
 const ownMistake = 'SALLYPORT_MALFORMED_REQUEST';
+
+/** A head that we would not send. */
+export class MalformedRequest extends Error {
+  readonly code = ownMistake;
+}
 
 /** Codes that tell more than that there was no connection. */
 const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([

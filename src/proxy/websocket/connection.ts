@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { denial, type Denial } from '../../decision/denial.js';
+import { denial } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
@@ -19,11 +19,8 @@ import { holderOf, type Slot } from '../exchange/concurrency.js';
 import { Tunnel } from './relay.js';
 import type { Switchable, Upgrade } from './upgrade-request.js';
 
-/** The request of a handshake, which hears what comes of it. */
-type HandshakeClient = Pick<
-  Exchange,
-  'onHead' | 'onData' | 'onEnd' | 'onError' | 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamAnswered'
->;
+/** The request of a handshake, which takes the response of an upstream that does not switch. */
+type HandshakeClient = ResponseSink & Pick<Exchange, 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamAnswered'>;
 
 /** An opening handshake that may go on. */
 export interface Handshake {
@@ -59,10 +56,10 @@ export interface WebSocketHost {
 const judgementHoldsMs = 30_000;
 
 /**
- * One WebSocket connection from its opening handshake to its end. A receiver that does not switch has answered a plain
- * request.
+ * One WebSocket connection from its opening handshake to its end. An upstream that does not switch has answered a plain
+ * request: the client's request hears that by itself.
  */
-export class WebSocket implements ResponseSink, UpstreamOperation {
+export class WebSocket implements UpstreamOperation {
   private readonly handshake: Handshake;
   private readonly host: WebSocketHost;
   private call: UpstreamCall | null = null;
@@ -97,8 +94,9 @@ export class WebSocket implements ResponseSink, UpstreamOperation {
         body: null,
         responseTimeoutMs,
         upgrade: webSocketProtocol,
+        onUpgrade: (rawHeaders, socket) => this.onUpgrade(rawHeaders, socket),
       },
-      this,
+      client,
     );
   }
 
@@ -112,28 +110,13 @@ export class WebSocket implements ResponseSink, UpstreamOperation {
     else this.tunnel.destroy();
   }
 
-  onHead(status: number, rawHeaders: readonly string[]): void {
-    this.handshake.client.onHead(status, rawHeaders);
-  }
-
-  onData(chunk: Buffer): boolean {
-    return this.handshake.client.onData(chunk);
-  }
-
-  onEnd(): void {
-    this.handshake.client.onEnd();
-  }
-
-  onError(reason: Denial): void {
-    this.handshake.client.onError(reason);
-  }
-
-  onUpgrade(rawHeaders: readonly string[], receiver: Duplex): void {
-    const { answer, inForce, admission } = this.handshake;
+  /** The upstream has switched: so does the client's side, and from then on frames are relayed. */
+  private onUpgrade(rawHeaders: readonly string[], receiver: Duplex): void {
+    const { answer, client, inForce, admission } = this.handshake;
     const agreement = readAgreement(admission.fields.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
       receiver.on('error', () => undefined).destroy();
-      this.onError(agreement.ok ? denial('shutting_down') : agreement.error);
+      client.onError(agreement.ok ? denial('shutting_down') : agreement.error);
       return;
     }
     const fields = [

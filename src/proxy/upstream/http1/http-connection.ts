@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
 import type { Connect } from '../connector.js';
 import type { AnswerHead } from './response-head.js';
 import { AnswerParser, type AnswerEvents } from './response-parser.js';
@@ -6,12 +7,51 @@ import { BodyWriter } from './body-writer.js';
 import { Deadline } from './deadline.js';
 import { requestText, statedLength } from './serialize-request.js';
 import { createTurnEnd } from '../../exchange/event-loop-batch.js';
-import { BrokenAnswer, MalformedRequest } from '../connection-errors.js';
+import { BrokenAnswer, MalformedRequest } from '../errors.js';
 import type { Link } from '../socket.js';
-import type { ConnectionHost, ConnectionRequest, RequestEvents, UpstreamConnection } from '../upstream-connection.js';
+
+/** A request as it goes out on one connection. */
+export interface ConnectionRequest {
+  readonly method: string;
+  /** The request target, byte for byte as it goes out. */
+  readonly target: string;
+  /** Names and values in turn. A streamed body without `Content-Length` goes out chunked. */
+  readonly fields: string[];
+  readonly body: Readable | Buffer | null;
+  /** Protocol to switch to, where one is asked for. */
+  readonly upgrade?: string;
+}
+
+/** Hears how one request goes. It ends in exactly one `onComplete`, `onError` or `onUpgrade`. */
+export interface RequestEvents {
+  /** It is about to be written: the last moment to `abort` with nothing sent. */
+  readonly onConnect: () => void;
+  /** Some of its body was written. */
+  readonly onBodySent: () => void;
+  /** The last byte of it was written. */
+  readonly onRequestSent: () => void;
+  /** The final response head; names and values in turn. */
+  readonly onHead: (status: number, fields: string[]) => void;
+  /** `false` stops the receiver until `resume`. */
+  readonly onData: (chunk: Buffer) => boolean;
+  /** The answer is whole. `isReusable` tells whether another request may follow on the connection. */
+  readonly onComplete: (isReusable: boolean) => void;
+  /** The limit that was set has passed. */
+  readonly onTimeout: () => void;
+  readonly onError: (error: unknown) => void;
+  readonly onUpgrade: (fields: readonly string[], socket: Duplex) => void;
+}
+
+/** What a connection tells whoever keeps it. */
+export interface ConnectionHost {
+  /** It carries no other request, and the receiver was told or said so: to be left to end it. */
+  readonly onFarewell: (link: Link) => void;
+  /** It ended while it was idle. */
+  readonly onGone: (connection: HttpConnection) => void;
+}
 
 /** Below the 5 s after which Node, gunicorn and kin close an idle connection, so that no request meets that close. */
-const keepAliveMs = 4_000;
+const idleTimeoutMs = 4_000;
 
 /** How far a receiver's own `Keep-Alive: timeout` is followed, and how long before that the connection is given up. */
 const maxKeepAliveMs = 60_000;
@@ -21,7 +61,7 @@ const keepAliveMarginMs = 1_000;
 const maxJoinedBytes = 16 * 1024;
 
 /** What costs more to copy than it gains to be read with others. */
-const maxSetAsideBytes = 8 * 1024;
+const maxPendingBytes = 8 * 1024;
 
 const atTurnEnd = createTurnEnd();
 
@@ -29,7 +69,7 @@ const atTurnEnd = createTurnEnd();
  * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing
  * that was not asked for is taken from it.
  */
-export class HttpConnection implements UpstreamConnection, AnswerEvents {
+export class HttpConnection implements AnswerEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
   private readonly trustsEnds: boolean;
@@ -43,7 +83,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private upload: BodyWriter | null = null;
   private head: AnswerHead | null = null;
   /** What was read in this turn of the event loop, where it waits for the turn's end. */
-  private setAside: Buffer | null = null;
+  private pendingSegment: Buffer | null = null;
   /** Whether the receiver was told that no other request follows. */
   private isLast = false;
   /** Whether it was asked to switch protocols. */
@@ -78,6 +118,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     return this.wholeAtMs;
   }
 
+  /** `isLast` tells the upstream that no other request follows on the connection. */
   send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void {
     this.events = events;
     this.isLast = isLast;
@@ -96,10 +137,11 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
         this.watch(outcome);
         this.write(outcome.socket, request, events);
       },
-      this.maySwitch ? undefined : this.onRead,
+      this.maySwitch ? undefined : this.read,
     );
   }
 
+  /** Sets the time limit of the request under way, milliseconds, in place of the one before. */
   setLimit(limitMs: number): void {
     if (this.isInRead) this.nextLimitMs = limitMs;
     else if (!this.isOver) this.deadline.set(limitMs);
@@ -110,15 +152,18 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.deadline.lift();
   }
 
+  /** Lets the body go on after `onData` said `false`. */
   resume(): void {
     this.isPaused = false;
     this.link?.socket.resume();
   }
 
+  /** Breaks off the request under way, which then ends in `onError`. */
   abort(error: Error): void {
     if (!this.isOver) this.breakOff(error);
   }
 
+  /** Ends it at once. */
   close(): void {
     this.fail(new BrokenAnswer('the connection was given up'));
   }
@@ -131,10 +176,6 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   onHead(head: AnswerHead): void {
     this.head = head;
     this.events?.onHead(head.status, head.fields);
-  }
-
-  onData(bytes: Buffer): void {
-    if (this.events?.onData(bytes) === false) this.isPaused = true;
   }
 
   /** Hands the connection over, with what came of the other protocol before anything else. */
@@ -192,75 +233,68 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     // What a place for all reads is for would be lost on whoever takes the connection over.
     if (this.maySwitch) socket.on('data', this.onStreamRead);
     socket.on('error', (error) => {
-      this.readSetAside();
+      this.readPendingSegment();
       this.fail(error);
     });
     socket.on('end', () => {
-      this.readSetAside();
+      this.readPendingSegment();
       if (this.events !== null && link.endedItself() && this.parser.end()) this.complete('ended');
       else this.fail(new BrokenAnswer('the receiver closed the connection'));
     });
     socket.on('close', () => {
-      this.readSetAside();
+      this.readPendingSegment();
       this.fail(new BrokenAnswer('the connection is closed'));
     });
   }
 
   /**
-   * Sets the beginning of an answer aside for the end of the turn. `false` reads no more until `resume`.
+   * Reads what came, and hands on what is of the body. The beginning of a response waits for the end of this turn of the
+   * event loop, where it may. `false` reads no more until `resume`.
    *
    * @param bytes good until this returns: the next read fills the same place.
    */
-  private readonly onRead = (bytes: Buffer): boolean => {
+  private readonly read = (bytes: Buffer, mayWait = true): boolean => {
+    if (this.pendingSegment !== null) this.readPendingSegment();
+    else if (mayWait && this.events !== null && this.head === null && bytes.length <= maxPendingBytes) {
+      this.pendingSegment = Buffer.from(bytes);
+      atTurnEnd(this.readPendingSegment);
+      return true;
+    }
     if (this.isOver) {
-      // It was left to the receiver to end it.
+      // It was left to the upstream to end it.
       this.link?.socket.destroy();
       return false;
     }
-    if (this.events !== null && this.setAside === null && this.head === null && bytes.length <= maxSetAsideBytes) {
-      this.setAside = Buffer.from(bytes);
-      atTurnEnd(this.readSetAside);
-      return true;
+    const { events, parser } = this;
+    this.isInRead = true;
+    this.nextLimitMs = null;
+    try {
+      const body = events === null ? null : parser.read(bytes);
+      if (body !== null && events?.onData(body) === false) this.isPaused = true;
+    } finally {
+      this.isInRead = false;
     }
-    this.readSetAside();
-    return this.read(bytes);
-  };
-
-  /** Reads a connection that may be handed over. */
-  private readonly onStreamRead = (bytes: Buffer): void => {
-    if (this.isOver) this.link?.socket.destroy();
-    else if (!this.read(bytes)) this.link?.socket.pause();
-  };
-
-  /** Reads what was set aside, before anything that came after it. */
-  private readonly readSetAside = (): void => {
-    const bytes = this.setAside;
-    this.setAside = null;
-    if (bytes !== null && !this.read(bytes)) this.link?.socket.pause();
-  };
-
-  /** `false` where the sink takes no more for now. */
-  private read(bytes: Buffer): boolean {
-    if (this.isOver) return true;
-    const isSound = this.events !== null && this.parse(bytes);
-    if (this.events !== null && this.parser.isDone() && this.head !== null) {
+    const isSound = events !== null && parser.isSound;
+    if (this.events !== null && this.head !== null && parser.isDone()) {
       this.complete(isSound ? 'sound' : 'spoilt');
       return true;
     }
     if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
     if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
     return !this.isPaused;
-  }
+  };
 
-  private parse(bytes: Buffer): boolean {
-    this.isInRead = true;
-    this.nextLimitMs = null;
-    try {
-      return this.parser.read(bytes);
-    } finally {
-      this.isInRead = false;
-    }
-  }
+  /** Reads a connection that may be handed over. */
+  private readonly onStreamRead = (bytes: Buffer): void => {
+    if (!this.read(bytes, false)) this.link?.socket.pause();
+  };
+
+  /** Reads what waits for the end of the turn, before anything that came after it. */
+  private readonly readPendingSegment = (): void => {
+    const bytes = this.pendingSegment;
+    this.pendingSegment = null;
+    if (bytes !== null && !this.read(bytes, false)) this.link?.socket.pause();
+  };
 
   /**
    * The answer is whole.
@@ -294,7 +328,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   private onDue(): void {
-    this.readSetAside();
+    this.readPendingSegment();
     if (this.events === null) this.fail(null);
     else this.events.onTimeout();
   }
@@ -353,5 +387,5 @@ function writeWhole(socket: Socket, head: string, body: Buffer | null): void {
 }
 
 function keptMs(keepAliveS: number | null): number {
-  return keepAliveS === null ? keepAliveMs : Math.min(keepAliveS * 1000, maxKeepAliveMs) - keepAliveMarginMs;
+  return keepAliveS === null ? idleTimeoutMs : Math.min(keepAliveS * 1000, maxKeepAliveMs) - keepAliveMarginMs;
 }

@@ -1,11 +1,9 @@
 import { isInterim, readAnswerHead, type AnswerHead } from './response-head.js';
 
-/** Hears of an answer, once for each part of it that a read brought. */
+/** Hears of the head of a response. */
 export interface AnswerEvents {
   /** The final head; interim ones are dropped. */
   readonly onHead: (head: AnswerHead) => void;
-  /** Some of the body, without its framing; a copy. */
-  readonly onData: (bytes: Buffer) => void;
   /** The head of a 101 that was asked for, and what came behind it, which is of another protocol. */
   readonly onSwitch: (head: AnswerHead, rest: Buffer) => void;
 }
@@ -38,6 +36,11 @@ const lineFeed = 0x0a;
 
 /** Reads the answers of one connection, one after the other, from bytes however they are cut. */
 export class AnswerParser {
+  /**
+   * Whether the last read brought nothing but a response. Where it did not, or went on after its end, nothing can be
+   * read from the connection any more.
+   */
+  isSound = true;
   private readonly events: AnswerEvents;
   private state: State = 'done';
   private answersHead = false;
@@ -64,6 +67,7 @@ export class AnswerParser {
    */
   expect(answersHead: boolean, maySwitch = false): void {
     this.state = 'head';
+    this.isSound = true;
     this.answersHead = answersHead;
     this.maySwitch = maySwitch;
     this.text = '';
@@ -77,10 +81,10 @@ export class AnswerParser {
   }
 
   /**
-   * Takes what was read. `false` where it is no answer, or goes on after its end: nothing can be read from the
-   * connection any more. The parts that came before that are heard of all the same.
+   * Reads what came, and returns what of it is of the body, without its framing; a copy. `isSound` tells afterwards
+   * whether it was a response.
    */
-  read(bytes: Buffer): boolean {
+  read(bytes: Buffer): Buffer | null {
     let at = 0;
     let isSound = true;
     let body: Buffer | null = null;
@@ -103,7 +107,7 @@ export class AnswerParser {
           isSound = at >= 0;
           if (this.switchHead === null || !isSound) break;
           this.events.onSwitch(this.switchHead, bytes.subarray(at));
-          return true;
+          return null;
         case 'size':
         case 'chunk-end':
         case 'trailers':
@@ -115,8 +119,8 @@ export class AnswerParser {
           isSound = false;
       }
     }
-    if (body !== null) this.events.onData(trimmed(body, filled));
-    return isSound;
+    this.isSound = isSound;
+    return body === null ? null : trimmed(body, filled);
   }
 
   /** The connection ended: whether the answer is whole. */

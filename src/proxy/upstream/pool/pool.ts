@@ -2,15 +2,13 @@ import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
 import { Call, type ResponseSink, type CallHost, type CallInLine, type UpstreamRequest } from '../call.js';
-import { createConnector } from '../connector.js';
+import { createConnector, upstreamHost } from '../connector.js';
 import { Farewells } from './farewells.js';
-import { HttpConnection } from '../http1/http-connection.js';
+import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { goesAlone, restOf } from './reuse.js';
-import { upstreamHost } from '../address.js';
 import { WaitingLine } from './connection-queue.js';
-import type { ConnectionHost, UpstreamConnection } from '../upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {
@@ -80,7 +78,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const connector = createConnector(settings, ca);
   const trustsEnds = settings.reuse === 'always';
   const maxResting = Math.floor(settings.maxConnections * restingShare);
-  const all = new Set<UpstreamConnection>();
+  const all = new Set<HttpConnection>();
   /** Those that were left to the receiver to end. */
   const farewells = new Farewells();
   const line = new WaitingLine<CallInLine>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
@@ -93,7 +91,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   let earlyCount = 0;
   const maxEarly = Math.ceil(settings.maxConnections * earlyShare);
 
-  const discard = (connection: UpstreamConnection): void => {
+  const discard = (connection: HttpConnection): void => {
     all.delete(connection);
     connection.close();
   };
@@ -120,7 +118,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const connectionHost: ConnectionHost = {
     onGone: (connection) => {
       all.delete(connection);
-      if (connection instanceof HttpConnection) idle.remove(connection);
+      idle.remove(connection);
     },
     onFarewell: (link) => {
       farewells.add(link);
@@ -134,7 +132,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     all.delete(oldest);
     oldest.giveUp();
   };
-  const open = (isAlone: boolean): UpstreamConnection | null => {
+  const open = (isAlone: boolean): HttpConnection | null => {
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + farewells.count() >= settings.maxConnections) farewells.cutShort();
@@ -142,7 +140,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     all.add(opened);
     return opened;
   };
-  const reuse = (): UpstreamConnection | null => {
+  const reuse = (): HttpConnection | null => {
     for (let connection = idle.take(); connection !== null; connection = idle.take()) {
       if (connection.isIdle()) return connection;
       discard(connection);
@@ -172,7 +170,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     release: (connection, holding, sound) => {
       if (!all.has(connection)) return;
       holdings.giveBack(holding);
-      if (sound && connection instanceof HttpConnection) idle.put(connection);
+      if (sound) idle.put(connection);
       else discard(connection);
       startNext();
       if (isRetired && line.length + unreserved.length === 0) discardIdle();
