@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import type { Complete } from '../../src/decision/idempotency/record.js';
 import type { ReservationScope } from '../../src/decision/idempotency/scope.js';
 import type { ReservationStore } from '../../src/ports/idempotency.js';
-import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-world.js';
+import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-commands.js';
 
 const response = {
   status: 201,

@@ -16,12 +16,12 @@ import type { LogLine } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
+import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/proxy-process.js';
 
 /** Files are looked at this often, so that a test need not wait for half a second. */
 const defaultWatchMs = 20;
 
-export interface AppWorld {
+export interface InProcessProxy {
   readonly app: App;
   readonly port: number;
   readonly adminPort: number;
@@ -31,7 +31,7 @@ export interface AppWorld {
   readonly logs: () => readonly LogLine[];
   readonly token: (claims?: Claims) => string;
   /** One request with a good token, unless the claims say otherwise. */
-  readonly request: (input: WorldRequest, claims?: Claims) => Promise<RawResponse>;
+  readonly request: (input: ProxyRequest, claims?: Claims) => Promise<RawResponse>;
   readonly admin: (path: string) => Promise<RawResponse>;
   readonly metric: (series: string) => Promise<number>;
   /** Writes a new config in the place of the old one, at once; the watch notices. */
@@ -39,11 +39,11 @@ export interface AppWorld {
 }
 
 /** A request without its credential. */
-export interface WorldRequest extends Omit<RequestInput, 'headers'> {
+export interface ProxyRequest extends Omit<RequestInput, 'headers'> {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface AppWorldOptions {
+export interface InProcessProxyOptions {
   readonly config?: ConfigTree;
   readonly jwks?: JwksServer;
   readonly receiver?: Receiver;
@@ -52,7 +52,7 @@ export interface AppWorldOptions {
   readonly watchMs?: number;
 }
 
-/** What of an app runs without a world around it: the result of its start, and its log. */
+/** What of an app runs without a deployment around it: the result of its start, and its log. */
 export interface StartedApp {
   readonly started: Result<App, StartFailure>;
   readonly logs: () => readonly LogLine[];
@@ -80,8 +80,8 @@ export async function startFrom(
   return { started, logs: () => lines.map((line) => JSON.parse(line) as LogLine) };
 }
 
-/** Starts a world that accepts requests; everything ends with the test. */
-export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Promise<AppWorld> {
+/** Starts one that accepts requests; everything ends with the test. */
+export async function startInProcessProxy(t: Scope, options: InProcessProxyOptions = {}): Promise<InProcessProxy> {
   const key = rsaKey();
   const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
   const receiver = options.receiver ?? (await startReceiver(t));

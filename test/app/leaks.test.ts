@@ -3,16 +3,16 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { openDescriptors } from '../support/linux.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { startAppWorld } from './app-world.js';
+import { startInProcessProxy } from './in-process-proxy.js';
 
 t.test('reloads leave no file, socket or connection behind', async (t) => {
-  const world = await startAppWorld(t, { config: { log: { level: 'error' } } });
+  const proxy = await startInProcessProxy(t, { config: { log: { level: 'error' } } });
   const jwks = await startJwksServer(t);
   const receiver = await startReceiver(t);
   const turn = async (count: number): Promise<void> => {
     for (let index = 0; index < count; index += 1) {
       // Every other reload takes new keys and a new receiver.
-      world.rewrite(
+      proxy.rewrite(
         index % 2 === 0
           ? {
               log: { level: 'error' },
@@ -21,15 +21,15 @@ t.test('reloads leave no file, socket or connection behind', async (t) => {
             }
           : { log: { level: 'error' }, issuers: { core: { jwks: { timeout: '2s' } } } },
       );
-      await world.app.reload();
-      t.equal((await world.request({ path: '/orders' })).status, 200);
+      await proxy.app.reload();
+      t.equal((await proxy.request({ path: '/orders' })).status, 200);
     }
   };
   await turn(4);
-  await until('quiet', () => world.receiver.open() + receiver.open() <= 1);
+  await until('quiet', () => proxy.receiver.open() + receiver.open() <= 1);
   const before = openDescriptors(process.pid);
   await turn(40);
-  await until('as few open connections to receivers as before', () => world.receiver.open() + receiver.open() <= 1);
+  await until('as few open connections to receivers as before', () => proxy.receiver.open() + receiver.open() <= 1);
   await until('as few open files as before', () => openDescriptors(process.pid) <= before + 2);
   t.pass('quiet');
 });

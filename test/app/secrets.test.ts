@@ -6,26 +6,26 @@ import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
-import { startAppWorld, startFrom } from './app-world.js';
+import { baseConfig } from '../support/proxy-process.js';
+import { startInProcessProxy, startFrom } from './in-process-proxy.js';
 
 t.test('what a caller sends in secret is in no log line and on no page', async (t) => {
-  const world = await startAppWorld(t, { config: { log: { level: 'debug' } } });
-  const token = world.token();
+  const proxy = await startInProcessProxy(t, { config: { log: { level: 'debug' } } });
+  const token = proxy.token();
   const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
-  await request(world.port, { path: '/orders?token=hush-query', headers });
-  await request(world.port, { path: '/nothing?token=hush-query', headers });
-  await request(world.port, {
+  await request(proxy.port, { path: '/orders?token=hush-query', headers });
+  await request(proxy.port, { path: '/nothing?token=hush-query', headers });
+  await request(proxy.port, {
     path: '/orders?token=hush-query',
     headers: { ...headers, Authorization: `Bearer ${token}x` },
   });
-  await request(world.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
-  await request(world.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
-  await until('every line is written', () => world.logs().filter(({ route }) => route !== undefined).length === 5);
+  await request(proxy.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
+  await request(proxy.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
+  await until('every line is written', () => proxy.logs().filter(({ route }) => route !== undefined).length === 5);
   const pages = await Promise.all(
-    ['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await world.admin(path)).text),
+    ['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await proxy.admin(path)).text),
   );
-  const written = [...world.logs().map((line) => JSON.stringify(line)), ...pages].join('\n');
+  const written = [...proxy.logs().map((line) => JSON.stringify(line)), ...pages].join('\n');
   t.notMatch(written, /hush-/);
   const [, payload = '', signature = ''] = token.split('.');
   t.notOk(written.includes(payload) || written.includes(signature));

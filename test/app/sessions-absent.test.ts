@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 
 const installed = join(tempDir(t), 'sallyport');
 mkdirSync(join(installed, 'node_modules'), { recursive: true });
@@ -21,7 +21,7 @@ const users = { name: 'users', methods: ['GET'], path: '/users', accept: ['sessi
 
 interface Ended {
   readonly code: number;
-  readonly said: string;
+  readonly output: string;
 }
 
 function sallyport(config: string, command: readonly string[]): Promise<Ended> {
@@ -29,26 +29,26 @@ function sallyport(config: string, command: readonly string[]): Promise<Ended> {
   writeFileSync(file, config);
   return new Promise((resolve) => {
     execFile(process.execPath, [join(installed, 'dist/main.js'), ...command, file], (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, said: `${stdout}${stderr}` });
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, output: `${stdout}${stderr}` });
     });
   });
 }
 
 t.test('a config that accepts sessions is refused at start with the line to install the SDK', async (t) => {
-  const { code, said } = await sallyport(baseConfig({ sessions, routes: [users] }), ['serve', '--config']);
+  const { code, output } = await sallyport(baseConfig({ sessions, routes: [users] }), ['serve', '--config']);
   t.equal(code, 1);
   t.match(
-    said,
+    output,
     /^error: sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/m,
   );
 });
 
 t.test('the SDK is not looked for where no route accepts sessions', async (t) => {
   // An address of nobody ends it, later than where the SDK would be loaded.
-  const { code, said } = await sallyport(baseConfig({ sessions, admin: { host: '203.0.113.1', port: 0 } }), [
+  const { code, output } = await sallyport(baseConfig({ sessions, admin: { host: '203.0.113.1', port: 0 } }), [
     'serve',
     '--config',
   ]);
-  t.equal(code, 3, said);
-  t.notMatch(said, /supertokens/);
+  t.equal(code, 3, output);
+  t.notMatch(output, /supertokens/);
 });

@@ -8,34 +8,34 @@ import { listen } from '../support/listening.js';
 import { connectRaw, request } from '../support/raw-client.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
+import { baseConfig, type ConfigTree } from '../support/proxy-process.js';
 import { statusProblems } from '../admin/status-schema.js';
-import { startAppWorld, startFrom } from './app-world.js';
+import { startInProcessProxy, startFrom } from './in-process-proxy.js';
 
 t.test('requests are let through or refused, and every listener says where it is', async (t) => {
-  const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
-  t.equal((await world.request({ path: '/orders' })).status, 200);
-  t.equal((await request(world.port, { path: '/orders' })).status, 401);
-  t.equal((await world.request({ path: '/orders' }, { sub: 'stranger' })).status, 403);
-  const listening = world
+  const proxy = await startInProcessProxy(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
+  t.equal((await proxy.request({ path: '/orders' })).status, 200);
+  t.equal((await request(proxy.port, { path: '/orders' })).status, 401);
+  t.equal((await proxy.request({ path: '/orders' }, { sub: 'stranger' })).status, 403);
+  const listening = proxy
     .logs()
     .filter(({ msg }) => msg === 'listening')
     .map(({ listener, port }) => [listener, port]);
-  const { proxy, admin, probes } = world.app.listeners;
+  const { listeners } = proxy.app;
   t.same(
     listening,
     [
-      ['admin', admin.port],
-      ['probes', probes?.port],
-      ['proxy', proxy.port],
+      ['admin', listeners.admin.port],
+      ['probes', listeners.probes?.port],
+      ['proxy', listeners.proxy.port],
     ],
     'admin and probes are there before the proxy',
   );
 });
 
 t.test('what each listener answers', async (t) => {
-  const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
-  const probesPort = world.app.listeners.probes?.port ?? 0;
+  const proxy = await startInProcessProxy(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
+  const probesPort = proxy.app.listeners.probes?.port ?? 0;
   for (const [path, onProbes, onAdmin] of [
     ['/livez', 200, 200],
     ['/readyz', 200, 200],
@@ -43,60 +43,60 @@ t.test('what each listener answers', async (t) => {
     ['/status', 404, 200],
   ] as const) {
     t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, onProbes, `probes ${path}`);
-    t.equal((await world.admin(path)).status, onAdmin, `admin ${path}`);
-    t.equal((await request(world.port, { path })).status, 401, `never on the caller's port: ${path}`);
+    t.equal((await proxy.admin(path)).status, onAdmin, `admin ${path}`);
+    t.equal((await request(proxy.port, { path })).status, 401, `never on the caller's port: ${path}`);
   }
-  t.equal((await request(world.adminPort, { path: '/status', headers: { Host: 'evil.example' } })).status, 421);
-  t.match(JSON.parse((await world.admin('/readyz')).text), {
+  t.equal((await request(proxy.adminPort, { path: '/status', headers: { Host: 'evil.example' } })).status, 421);
+  t.match(JSON.parse((await proxy.admin('/readyz')).text), {
     status: 'ready',
     checks: [{ name: 'listener', status: 'ok' }],
   });
-  t.match((await world.admin('/metrics')).field('content-type'), /^text\/plain; version=0\.0\.4/);
+  t.match((await proxy.admin('/metrics')).field('content-type'), /^text\/plain; version=0\.0\.4/);
 });
 
 t.test('/status and /metrics show what is in force and what happened', async (t) => {
-  const world = await startAppWorld(t);
-  await world.request({ path: '/orders' });
-  await request(world.port, { path: '/orders' });
+  const proxy = await startInProcessProxy(t);
+  await proxy.request({ path: '/orders' });
+  await request(proxy.port, { path: '/orders' });
   await until(
     'both are counted',
     async () =>
-      (await world.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}')) === 1 &&
-      (await world.metric('sallyport_denials_total{reason="credential_missing"}')) === 1,
+      (await proxy.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}')) === 1 &&
+      (await proxy.metric('sallyport_denials_total{reason="credential_missing"}')) === 1,
   );
-  const status: unknown = JSON.parse((await world.admin('/status')).text);
+  const status: unknown = JSON.parse((await proxy.admin('/status')).text);
   t.same(statusProblems(status), [], 'as docs/status.schema.json says');
   t.match(status, {
     phase: 'serving',
     config: { file: 'sallyport.yaml', sha256: /^[0-9a-f]{64}$/, last_reload_error: null },
     issuers: [{ name: 'core', usable: true, keys: [{ key_id: 'd-1', accepted: true }] }],
     counts: { requests: { forwarded: 1, denied: 1 }, denials: { credential_missing: 1 } },
-    listeners: { proxy: { port: world.port } },
+    listeners: { proxy: { port: proxy.port } },
   });
-  const { sha256 } = world.app.status().config;
-  t.equal(await world.metric(`sallyport_config_info{sha256="${sha256}"}`), 1);
-  t.equal(await world.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
+  const { sha256 } = proxy.app.status().config;
+  t.equal(await proxy.metric(`sallyport_config_info{sha256="${sha256}"}`), 1);
+  t.equal(await proxy.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
 });
 
 t.test('without keys it is alive and not ready, and recovers by itself', async (t) => {
   const parked = await startJwksServer(t);
   await parked.close();
-  const world = await startAppWorld(t, { jwks: parked, ready: false });
-  t.equal((await world.admin('/livez')).status, 200);
-  await until('the first attempt failed', () => world.logs().some(({ msg }) => msg === 'keys could not be loaded'));
-  const notReady = await world.admin('/readyz');
+  const proxy = await startInProcessProxy(t, { jwks: parked, ready: false });
+  t.equal((await proxy.admin('/livez')).status, 200);
+  await until('the first attempt failed', () => proxy.logs().some(({ msg }) => msg === 'keys could not be loaded'));
+  const notReady = await proxy.admin('/readyz');
   t.equal(notReady.status, 503);
   t.match(JSON.parse(notReady.text), {
     status: 'unavailable',
     checks: [{}, {}, { name: 'keys', status: 'failed' }, { name: 'keys:core', status: 'failed' }],
   });
-  const refused = await world.request({ path: '/orders' });
+  const refused = await proxy.request({ path: '/orders' });
   t.equal(refused.status, 503, 'not let through');
   t.match(refused.text, /keys-unavailable/);
-  t.equal(world.receiver.requests.length, 0);
+  t.equal(proxy.receiver.requests.length, 0);
   await startJwksServer(t, { port: parked.port });
-  await until('ready again', async () => (await world.admin('/readyz')).status === 200);
-  t.equal((await world.request({ path: '/orders' })).status, 200);
+  await until('ready again', async () => (await proxy.admin('/readyz')).status === 200);
+  t.equal((await proxy.request({ path: '/orders' })).status, 200);
 });
 
 t.test('one issuer of two without keys is degraded, not unavailable', async (t) => {
@@ -109,9 +109,9 @@ t.test('one issuer of two without keys is degraded, not unavailable', async (t) 
     token_type: 'service',
     jwks_url: dead.url,
   };
-  const world = await startAppWorld(t, { ready: false, config: { issuers: { other: issuer } } });
-  await until('degraded', async () => (await world.admin('/readyz')).text.includes('degraded'));
-  const readiness = await world.admin('/readyz');
+  const proxy = await startInProcessProxy(t, { ready: false, config: { issuers: { other: issuer } } });
+  await until('degraded', async () => (await proxy.admin('/readyz')).text.includes('degraded'));
+  const readiness = await proxy.admin('/readyz');
   t.equal(readiness.status, 200);
   const checks = [{}, {}, {}, { name: 'keys:core', status: 'ok' }, { name: 'keys:other', status: 'failed' }];
   t.match(JSON.parse(readiness.text), { status: 'degraded', checks });
@@ -200,12 +200,12 @@ t.test('what keeps it from starting', async (t) => {
 });
 
 t.test('what is doubtful about the config is in the log', async (t) => {
-  const world = await startAppWorld(t, { config: { issuers: { core: { max_lifetime: '12h' } } } });
-  const warnings = world
+  const proxy = await startInProcessProxy(t, { config: { issuers: { core: { max_lifetime: '12h' } } } });
+  const warnings = proxy
     .logs()
     .filter(({ level, msg }) => level === 'warn' && msg === 'the config has a warning')
     .map(({ warning }) => warning);
   t.equal(warnings.length, 1);
   t.match(warnings[0], /issuers\.core\.max_lifetime is long/);
-  t.same(world.app.status().config.warnings, warnings);
+  t.same(proxy.app.status().config.warnings, warnings);
 });

@@ -2,13 +2,13 @@ import t from 'tap';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { startAppWorld } from './app-world.js';
+import { startInProcessProxy } from './in-process-proxy.js';
 
 t.test('kubelet reaches the receiver through the probes listener, and only the paths of the config', async (t) => {
-  const world = await startAppWorld(t, {
+  const proxy = await startInProcessProxy(t, {
     config: { probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } } },
   });
-  const probes = world.app.listeners.probes?.port ?? 0;
+  const probes = proxy.app.listeners.probes?.port ?? 0;
   const kubelet = {
     Host: '10.1.2.3:9902',
     'User-Agent': 'kube-probe/1.34',
@@ -18,14 +18,14 @@ t.test('kubelet reaches the receiver through the probes listener, and only the p
   t.equal((await request(probes, { path: '/app-probe/live', headers: kubelet })).status, 200);
   t.equal((await request(probes, { method: 'HEAD', path: '/app-probe/ready?/admin', headers: kubelet })).status, 200);
   t.same(
-    world.receiver.requests.map(({ method, target }) => [method, target]),
+    proxy.receiver.requests.map(({ method, target }) => [method, target]),
     [
       ['GET', '/healthz'],
       ['GET', '/ready?deep=1'],
     ],
   );
   for (const name of ['authorization', 'x-auth-subject', 'x-forwarded-for']) {
-    t.same(world.receiver.requests[0]?.field(name), [], name);
+    t.same(proxy.receiver.requests[0]?.field(name), [], name);
   }
 
   const refused: readonly { readonly method?: string; readonly path: string; readonly status: number }[] = [
@@ -39,12 +39,12 @@ t.test('kubelet reaches the receiver through the probes listener, and only the p
   for (const { method = 'GET', path, status } of refused) {
     t.equal((await request(probes, { method, path })).status, status, `${method} ${path}`);
   }
-  t.equal((await world.admin('/app-probe/live')).status, 404, "not on the operators' listener");
-  t.equal((await request(world.port, { path: '/app-probe/live' })).status, 401, "nor on the callers'");
-  t.equal(world.receiver.requests.length, 2);
+  t.equal((await proxy.admin('/app-probe/live')).status, 404, "not on the operators' listener");
+  t.equal((await request(proxy.port, { path: '/app-probe/live' })).status, 401, "nor on the callers'");
+  t.equal(proxy.receiver.requests.length, 2);
 
   const moved = await startReceiver(t);
-  world.rewrite({
+  proxy.rewrite({
     probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } },
     upstream: { url: moved.url },
   });

@@ -10,14 +10,14 @@ t.setTimeout(580_000);
 t.test('a proxy that is full in each way stays near the page’s figure and below the chart’s limit', async (t) => {
   const page = readFileSync(join(projectDir, 'docs/performance.md'), 'utf8');
   for (const [name, mib] of await measureMemory(t)) {
-    const said = Number(
+    const documented = Number(
       page
         .split('\n')
         .find((line) => line.startsWith(`| ${name} |`))
         ?.split('|')[2]
         ?.replace('MiB', ''),
     );
-    t.ok(mib < said * 1.3, `${name}: ${mib.toFixed(0)} MiB, the page says ${String(said)}`);
+    t.ok(mib < documented * 1.3, `${name}: ${mib.toFixed(0)} MiB, the page says ${String(documented)}`);
     t.ok(mib < 640, name);
   }
 });

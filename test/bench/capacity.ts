@@ -4,15 +4,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { acquire, freshScope, reserveOf } from '../adapters/store-world.js';
-import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
+import { acquire, freshScope, reserveOf } from '../adapters/store-commands.js';
+import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
 import { peakBytes, residentBytes } from '../support/linux.js';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 
 const mib = 1024 ** 2;
 
@@ -30,8 +30,8 @@ export async function measureCapacity(t: Scope): Promise<string> {
 }
 
 /** Memory that the process has now, and the most it ever had, MiB. */
-function memoryOf(world: World): { readonly now: number; readonly peak: number } {
-  const { pid } = world.process;
+function memoryOf(proxy: ProxyProcess): { readonly now: number; readonly peak: number } {
+  const { pid } = proxy.process;
   return { now: residentBytes(pid) / 1024 ** 2, peak: peakBytes(pid) / 1024 ** 2 };
 }
 
@@ -77,7 +77,7 @@ export async function measureMemory(t: Scope): Promise<readonly (readonly [strin
 async function peakUnder(t: Scope, { count, method, bodyBytes, answerBytes }: Load): Promise<number> {
   const callers = ['a', 'b', 'c', 'd'];
   const route = { methods: [method], path: '/orders', subjects: callers, permissions: [], max_body: '2MiB' };
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       store: { memory: {} },
       listen: { max_in_flight: 512 },
@@ -92,7 +92,7 @@ async function peakUnder(t: Scope, { count, method, bodyBytes, answerBytes }: Lo
     },
   });
   const held: ServerResponse[] = [];
-  world.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume().on('end', () => {
       held.push(res);
       if (answerBytes > 0) res.writeHead(200, { 'content-length': answerBytes }).write(Buffer.alloc(answerBytes - 1));
@@ -100,26 +100,26 @@ async function peakUnder(t: Scope, { count, method, bodyBytes, answerBytes }: Lo
   });
   const body = randomBytes(bodyBytes).toString('latin1');
   for (let i = 0; i < count; i += 1) {
-    const token = mintToken({ key: world.key, claims: { sub: callers[i % callers.length], permissions: [] } });
+    const token = mintToken({ key: proxy.key, claims: { sub: callers[i % callers.length], permissions: [] } });
     const key = method === 'POST' ? { 'Idempotency-Key': `key-${String(i)}` } : {};
     const headers = { Authorization: `Bearer ${token}`, 'Content-Length': String(bodyBytes), ...key };
-    const connection = await connectRaw(world.port);
+    const connection = await connectRaw(proxy.port);
     t.teardown(connection.end);
     connection.write(
-      Buffer.concat([requestBytes(world.port, { method, path: '/orders', headers }), Buffer.from(body, 'latin1')]),
+      Buffer.concat([requestBytes(proxy.port, { method, path: '/orders', headers }), Buffer.from(body, 'latin1')]),
     );
     if (answerBytes > 0) connection.socket.pause();
   }
   await until('all are in flight', () => held.length >= count, 60_000);
-  if (answerBytes > 0) await until('the proxy holds what it holds', settled(world), 60_000);
-  return memoryOf(world).peak;
+  if (answerBytes > 0) await until('the proxy holds what it holds', settled(proxy), 60_000);
+  return memoryOf(proxy).peak;
 }
 
 /** Whether memory did not grow between two looks. */
-function settled(world: World): () => boolean {
+function settled(proxy: ProxyProcess): () => boolean {
   let [before, looks] = [0, 0];
   return () => {
-    const { now } = memoryOf(world);
+    const { now } = memoryOf(proxy);
     looks = now - before < 0.5 ? looks + 1 : 0;
     before = now;
     return looks > 20;

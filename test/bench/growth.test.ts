@@ -10,7 +10,7 @@ import { growthTable, measureGrowth } from './growth.js';
 t.test(
   'rows are compared with the first of their kind, and say which share of the tokens was remembered',
   async (t) => {
-    const said: string[] = [];
+    const printed: string[] = [];
     const measured = await measureGrowth(t, {
       dir: tempDir(t),
       tokens: [1, 30],
@@ -20,7 +20,7 @@ t.test(
       rounds: 1,
       connections: 2,
       wrk: false,
-      onRun: (text) => said.push(text),
+      onRun: (text) => printed.push(text),
     });
     t.match(
       measured.map(({ entrants }) => entrants.map(({ name, hitShare }) => [name, hitShare])),
@@ -31,7 +31,7 @@ t.test(
         ],
         [['5', 1]],
       ],
-      said.join('\n'),
+      printed.join('\n'),
     );
     t.same(
       measured.map(({ entrants }) => entrants[0]?.ratio),

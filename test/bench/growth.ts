@@ -1,7 +1,7 @@
 /** Whether a request costs more as tokens and routes grow in number, and where memory ends. */
 import { startJwksServer } from '../support/jwks-server.js';
 import type { Scope } from '../support/scope.js';
-import type { ConfigTree } from '../support/world.js';
+import type { ConfigTree } from '../support/proxy-process.js';
 import { startServer } from './child.js';
 import { markdown } from './markdown.js';
 import { measureWorkload, type LoadRounds, type MeasuredWorkload } from './measure-workloads.js';

@@ -11,7 +11,7 @@ import { workloadTable } from './report.js';
 import { writePlan } from './request-plan.js';
 
 t.test('measures what it is asked for, and says how often the CPU of what it is compared with', async (t) => {
-  const said: string[] = [];
+  const printed: string[] = [];
   const names = ['up-1m', 'unknown-key'] as const;
   const measured = await measureWorkloads(t, {
     names,
@@ -20,12 +20,12 @@ t.test('measures what it is asked for, and says how often the CPU of what it is 
     connections: 2,
     wrk: false,
     tokens: 20,
-    onRun: (text) => said.push(text),
+    onRun: (text) => printed.push(text),
   });
   t.same(
     measured.map(({ name }) => name),
     names,
-    said.join('\n'),
+    printed.join('\n'),
   );
   const [upload, unknownKey] = measured;
   t.match(
@@ -46,7 +46,7 @@ t.test('measures what it is asked for, and says how often the CPU of what it is 
 });
 
 t.test('a workload whose answers are others than it says is left out, and told of', async (t) => {
-  const said: string[] = [];
+  const printed: string[] = [];
   // Without a token a good answer is a refusal.
   const measured = await measureWorkloads(t, {
     names: ['new'],
@@ -55,10 +55,10 @@ t.test('a workload whose answers are others than it says is left out, and told o
     connections: 2,
     wrk: false,
     tokens: 0,
-    onRun: (text) => said.push(text),
+    onRun: (text) => printed.push(text),
   });
   t.same(measured, []);
-  t.match(said.at(-1), /^new is left out: Sallyport: of \d+ answers \d+ were wrong; 0 connections failed$/);
+  t.match(printed.at(-1), /^new is left out: Sallyport: of \d+ answers \d+ were wrong; 0 connections failed$/);
 });
 
 t.test('idle connections have each had an answer, and stay open until they are closed', async (t) => {

@@ -79,8 +79,8 @@ t.test('docs/performance.svg says the CPU of docs/performance.md', (t) => {
   t.match(part, '](performance.svg)');
   const tables = part.split('\n\n').filter((block) => /^\| .*\| CPU, µs \|/.test(block));
   t.ok(tables.length > 0);
-  const said = tables.flatMap((table) => table.split('\n').slice(2)).map((row) => row.split('|')[3]?.trim() ?? '');
-  for (const figure of said) t.ok(textsOf(svg).includes(figure), figure);
+  const printed = tables.flatMap((table) => table.split('\n').slice(2)).map((row) => row.split('|')[3]?.trim() ?? '');
+  for (const figure of printed) t.ok(textsOf(svg).includes(figure), figure);
   t.end();
 });
 

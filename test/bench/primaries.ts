@@ -6,7 +6,7 @@ import { startCluster } from '../support/redis-cluster.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
-import type { ConfigTree } from '../support/world.js';
+import type { ConfigTree } from '../support/proxy-process.js';
 import { startServer } from './child.js';
 import { runWrites } from './load.js';
 import { markdown } from './markdown.js';

@@ -8,7 +8,7 @@ import { rsaKey } from '../support/keys.js';
 import { startRedis, startReplica } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
-import type { ConfigTree } from '../support/world.js';
+import type { ConfigTree } from '../support/proxy-process.js';
 import { startServer, type Child } from './child.js';
 import { cpuMicroseconds } from './cpu.js';
 import { runWrites } from './load.js';

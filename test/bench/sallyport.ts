@@ -7,7 +7,7 @@ import { request, type RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
+import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/proxy-process.js';
 import { stopAtEnd, type Child } from './child.js';
 
 /** The proxy, and where its metrics are. */

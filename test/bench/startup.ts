@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { startServer } from './child.js';
 import { residentMib } from './cpu.js';
 import { markdown } from './markdown.js';
@@ -38,10 +38,10 @@ export async function measureStarts(
   const bundled = await bundle(t);
   const programs: readonly { readonly name: string; readonly start: (scope: Scope) => Promise<number> }[] = [
     { name: 'node:http', start: async (scope) => (await startServer(scope, 'bare')).pid },
-    { name: 'Sallyport, from npm', start: async (scope) => (await startWorld(scope)).process.pid },
+    { name: 'Sallyport, from npm', start: async (scope) => (await startProxyProcess(scope)).process.pid },
     {
       name: 'Sallyport, bundled as in the image',
-      start: async (scope) => (await startWorld(scope, bundled)).process.pid,
+      start: async (scope) => (await startProxyProcess(scope, bundled)).process.pid,
     },
   ];
   const measured: MeasuredStart[] = [];

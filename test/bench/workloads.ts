@@ -2,7 +2,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
-import type { ConfigTree } from '../support/world.js';
+import type { ConfigTree } from '../support/proxy-process.js';
 import { placeLoad } from './affinity.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';

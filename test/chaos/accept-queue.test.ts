@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { acceptQueue } from '../../src/proxy/inbound/listener.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 /** Beyond what Node would have waiting by itself, 511. */
 const burst = 800;
@@ -15,12 +15,12 @@ t.test('a burst of connections that comes while the proxy is busy waits, and is 
     t.fail(`net.core.somaxconn is ${String(allowed)}: this machine keeps no burst of ${String(burst)}`);
     return;
   }
-  const world = await startWorld(t);
-  world.signal('SIGSTOP');
-  t.teardown(() => world.signal('SIGCONT'));
+  const proxy = await startProxyProcess(t);
+  proxy.signal('SIGSTOP');
+  t.teardown(() => proxy.signal('SIGCONT'));
   const sockets: Socket[] = [];
   for (let i = 0; i < burst; i += 1) {
-    const socket = connect(world.port, '127.0.0.1');
+    const socket = connect(proxy.port, '127.0.0.1');
     t.teardown(() => socket.destroy());
     socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     sockets.push(socket);
@@ -28,6 +28,6 @@ t.test('a burst of connections that comes while the proxy is busy waits, and is 
   // A connection that the system did not take would not be connected before the proxy goes on.
   await until('all are connected', () => sockets.every(({ connecting, pending }) => !connecting && !pending));
   const answers = sockets.map(async (socket) => String((await once(socket, 'data'))[0]).slice(9, 12));
-  world.signal('SIGCONT');
+  proxy.signal('SIGCONT');
   t.same(new Set(await Promise.all(answers)), new Set(['200']));
 });

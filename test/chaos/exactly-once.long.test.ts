@@ -21,8 +21,8 @@ import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay } from '../support/tcp-relay.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
-import { kill, saidBy, writeTo } from './shared-redis.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
+import { kill, problemOrStatus, writeTo } from './shared-redis.js';
 
 const orders = Number(process.env['SALLYPORT_ORDERS'] ?? 1500);
 const seed = Number(process.env['SALLYPORT_SEED'] ?? randomInt(2 ** 31));
@@ -40,8 +40,8 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
   const redis = await startRedis(t);
   await redis.client.connect().catch(() => undefined);
   const shared = { key: rsaKey(), jwks: await startJwksServer(t, { keys: [rsaKey()] }) };
-  const startProxy = async (): Promise<World> =>
-    startWorld(t, {
+  const startProxy = async (): Promise<ProxyProcess> =>
+    startProxyProcess(t, {
       ...shared,
       config: {
         upstream: {
@@ -111,26 +111,26 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
   })();
 
   /** Asks with the same key until the order is there, as a caller that must not lose one does. */
-  const said = new Map<string, string>();
+  const answered = new Map<string, string>();
   const place = async (item: string): Promise<unknown> =>
     until(
       `an answer for ${item}`,
       async () => {
-        const world = proxies[draw(2)];
-        if (world === undefined) return null;
+        const proxy = proxies[draw(2)];
+        if (proxy === undefined) return null;
         attempts += 1;
         const body = JSON.stringify({ customer: 'c', item });
-        const answer = await request(world.port, writeTo(world, { key: item, body }), { limitMs: 20_000 }).catch(
+        const answer = await request(proxy.port, writeTo(proxy, { key: item, body }), { limitMs: 20_000 }).catch(
           () => null,
         );
         if (answer?.status === 201) return JSON.parse(answer.text) as unknown;
-        if (answer !== null) said.set(item, saidBy(answer));
+        if (answer !== null) answered.set(item, problemOrStatus(answer));
         await pause(draw(100));
         return null;
       },
       120_000,
     ).catch((error: unknown) => {
-      throw new Error(`${item} was last answered ${said.get(item) ?? 'nothing'}`, { cause: error });
+      throw new Error(`${item} was last answered ${answered.get(item) ?? 'nothing'}`, { cause: error });
     });
 
   const placed = new Map<string, unknown>();

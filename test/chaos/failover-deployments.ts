@@ -8,7 +8,7 @@ import { startRedis, startReplica, type RedisServer } from '../support/redis-ser
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+import { baseConfig, merge, type ConfigTree } from '../support/proxy-process.js';
 import type { Deployment, FailoverCase } from './failovers.js';
 
 const name = 'orders';

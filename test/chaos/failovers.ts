@@ -9,7 +9,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { startReceiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
-import { merge, startWorld, type ConfigTree, type World } from '../support/world.js';
+import { merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
 /** A Redis that can be made to fail over. */
 export interface Deployment {
@@ -86,8 +86,8 @@ export async function measureFailovers(
     ],
   };
   const proxies = [
-    await startWorld(t, { key, jwks, receiver, config }),
-    await startWorld(t, { key, jwks, receiver, config }),
+    await startProxyProcess(t, { key, jwks, receiver, config }),
+    await startProxyProcess(t, { key, jwks, receiver, config }),
   ];
   const load = startLoad(t, proxies);
   await delay(quietMs);
@@ -130,7 +130,7 @@ interface Load {
   readonly stop: () => Promise<void>;
 }
 
-function startLoad(t: Scope, proxies: readonly World[]): Load {
+function startLoad(t: Scope, proxies: readonly ProxyProcess[]): Load {
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
   const refusedAtMs: number[] = [];

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { startCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from '../core-emulator/core-client.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 /** So long does each dynamic key sign: two seconds of them it was published before. */
 const rotateEveryMs = 4000;
@@ -40,7 +40,7 @@ async function mint(core: CoreClient, validity: number): Promise<Minted> {
  */
 export async function keyRotation(t: Test, { requests, keys, toTheEnd }: RotationRun): Promise<void> {
   const core = await startCore(t, { rotateEveryMs, accessTokenValidityMs });
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       issuers: {
         core: {
@@ -51,7 +51,7 @@ export async function keyRotation(t: Test, { requests, keys, toTheEnd }: Rotatio
     },
   });
   const ask = async (token: string): Promise<number> => {
-    const response = await fetch(`http://127.0.0.1:${String(world.port)}/orders`, {
+    const response = await fetch(`http://127.0.0.1:${String(proxy.port)}/orders`, {
       headers: { authorization: `Bearer ${token}` },
     });
     await response.arrayBuffer();

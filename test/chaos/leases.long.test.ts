@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
 import { until } from '../support/until.js';
-import { beginWrite, kill, saidBy, shareRedis, write } from './shared-redis.js';
+import { beginWrite, kill, problemOrStatus, shareRedis, write } from './shared-redis.js';
 
 const run = promisify(execFile);
 
@@ -35,10 +35,10 @@ t.test('a proxy killed after RESERVE: in progress, then in doubt, never run; an 
   await until('the other reservation', async () => (await shared.states()).length === 2);
   await kill(victim);
   shared.receiver.behave(null);
-  t.equal(saidBy(await write(survivor, { key: 'k' })), 'idempotency-in-progress');
+  t.equal(problemOrStatus(await write(survivor, { key: 'k' })), 'idempotency-in-progress');
   await shared.leasesOver();
   const doubtful = await write(survivor, { key: 'k' });
-  t.equal(saidBy(doubtful), 'idempotency-outcome-unknown');
+  t.equal(problemOrStatus(doubtful), 'idempotency-outcome-unknown');
   t.equal(doubtful.field('Retry-After'), null);
   t.equal(reached, 1);
   t.equal(
@@ -78,7 +78,7 @@ t.test('a proxy that was stopped past its lease dispatches nothing when it goes 
   });
   relay.resume();
   await shared.leasesOver();
-  t.equal(saidBy(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
+  t.equal(problemOrStatus(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
   sleeper.process.signal('SIGCONT');
   t.equal((await connection.readResponse())?.status, 503);
   t.equal(shared.receiver.requests.length, 0);
@@ -101,13 +101,13 @@ t.test('a proxy that was stopped while the receiver worked completes its write, 
     sleeper.process.signal('SIGCONT');
   });
   await shared.leasesOver();
-  t.equal(saidBy(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
+  t.equal(problemOrStatus(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
   sleeper.process.signal('SIGCONT');
   const answer = await connection.readResponse();
   // Whether its answer or the end of its time is noticed first is chance; either way nothing runs twice.
   t.match(answer?.status, /^(200|504)$/);
   if (answer?.status === 200) await until('the result', async () => (await write(other, { key: 'k' })).text === 'done');
-  else t.equal(saidBy(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
+  else t.equal(problemOrStatus(await write(other, { key: 'k' })), 'idempotency-outcome-unknown');
   t.equal(reached, 1);
 });
 
@@ -115,7 +115,7 @@ t.test('Redis frozen at RESERVE: 503 within the deadline, and the key is free wh
   const shared = await shareRedis(t, { ...short, store: { reserve_timeout: '200ms', settle_timeout: '200ms' } });
   const proxy = await shared.startProxy();
   shared.redis.freeze();
-  t.equal(saidBy(await write(proxy, { key: 'k' })), 'store-unavailable');
+  t.equal(problemOrStatus(await write(proxy, { key: 'k' })), 'store-unavailable');
   shared.redis.thaw();
   await until('a retry to run', async () => (await write(proxy, { key: 'k' })).status === 200);
   t.equal(shared.executions().length, 1);

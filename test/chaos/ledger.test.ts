@@ -45,7 +45,7 @@ t.test(
         counted: connections * rounds,
         factor: 2,
         fill: async () => {
-          await drip(sockets, { rounds, byte, isRead: () => kernelConnections(ledger.world.port).unread === 0 });
+          await drip(sockets, { rounds, byte, isRead: () => kernelConnections(ledger.proxy.port).unread === 0 });
           await ledger.read();
         },
       });
@@ -68,7 +68,7 @@ t.test('an answer that is kept takes no more than twice its bytes, whatever piec
     fill: async () => {
       await drip(ledger.answers, {
         rounds,
-        isRead: () => kernelConnections(ledger.world.receiver.port, 'far').unread === 0,
+        isRead: () => kernelConnections(ledger.proxy.receiver.port, 'far').unread === 0,
       });
     },
   });
@@ -83,12 +83,12 @@ t.test('what waits behind a request that is being served takes no more than twic
     factor: 2,
     fill: async () => {
       for (const socket of sockets) socket.write('GET /read HTTP/1.1\r\nX: ');
-      await drip(sockets, { rounds, isRead: () => kernelConnections(ledger.world.port).unread === 0 });
+      await drip(sockets, { rounds, isRead: () => kernelConnections(ledger.proxy.port).unread === 0 });
       for (const socket of sockets) socket.write('x'.repeat(32 * KiB));
       await ledger.read();
     },
   });
-  await kernelCounts(ledger.world.port, connections);
+  await kernelCounts(ledger.proxy.port, connections);
 });
 
 /** The list may have one twice while it changes. */
@@ -132,7 +132,7 @@ t.test('an answer that nobody reads is held by the sockets, and by the process o
     factor: 1,
     fill: async () => stuff(ledger.answers, Buffer.alloc(64 * KiB, 'x')),
   });
-  await kernelCounts(ledger.world.receiver.port, connections);
+  await kernelCounts(ledger.proxy.receiver.port, connections);
 });
 
 t.test('frames that a service does not read are held by the sockets, and by the process only in part', async (t) => {
@@ -150,7 +150,7 @@ t.test('frames that a service does not read are held by the sockets, and by the 
     factor: 1,
     fill: async () => stuff(sockets, frames),
   });
-  await kernelCounts(ledger.world.port, connections);
+  await kernelCounts(ledger.proxy.port, connections);
   await kernelCounts(Number(new URL(url).port), connections);
   for (const socket of sockets) socket.destroy();
   await ledger.gauge('sallyport_websockets_open', 0);
@@ -163,13 +163,13 @@ t.test('a connection is counted as the kernel counts it, and takes some KiB', as
   const sockets = await ledger.open(count, () => 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   for (const socket of sockets) socket.resume();
   await ledger.gauge('sallyport_connections_open', count);
-  await kernelCounts(ledger.world.port, count);
+  await kernelCounts(ledger.proxy.port, count);
   await ledger.gauge('sallyport_requests_in_flight', 0);
   const took = (await ledger.held()) - before;
   t.comment(`${String(Math.round(took / count))} bytes for each connection`);
   t.ok(took <= count * 24 * KiB + slack, 'at most 24 KiB each');
   for (const socket of sockets) socket.destroy();
   await ledger.gauge('sallyport_connections_open', 0);
-  await kernelCounts(ledger.world.port, 0);
+  await kernelCounts(ledger.proxy.port, 0);
   t.ok((await ledger.held()) - before <= slack, 'all of it is given back');
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { kernelConnections } from '../support/linux.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../support/world.js';
+import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
 const one = { subjects: ['checkout'], permissions: [] };
 const routes = [
@@ -16,7 +16,7 @@ const routes = [
 ];
 
 export interface Ledger {
-  readonly world: World;
+  readonly proxy: ProxyProcess;
   /** Bytes of the heap and of buffers outside of it, once garbage is collected. */
   readonly held: () => Promise<number>;
   /** Opens so many connections, and sends each its bytes. */
@@ -33,23 +33,23 @@ export interface Ledger {
 
 /** Starts a proxy whose service begins each answer and does not end it, unless the settings name another. */
 export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<Ledger> {
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     main: join(import.meta.dirname, 'ledger-main.js'),
     config: { routes, store: { memory: {} }, ...settings },
   });
   const answers: ServerResponse[] = [];
-  world.receiver.behave((_req, res) => {
+  proxy.receiver.behave((_req, res) => {
     res.flushHeaders();
     answers.push(res);
   });
   const lines = (): readonly number[] =>
-    world.logs().flatMap((line) => (typeof line['ledger'] === 'number' ? [line['ledger']] : []));
+    proxy.logs().flatMap((line) => (typeof line['ledger'] === 'number' ? [line['ledger']] : []));
   return {
-    world,
+    proxy,
     answers,
     held: async () => {
       const before = lines().length;
-      world.signal('SIGUSR2');
+      proxy.signal('SIGUSR2');
       return until('the line of the ledger', () => lines()[before]);
     },
     open: async (count, bytesOf) => {
@@ -57,7 +57,7 @@ export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<
       // As many at once as the queue of a listening socket holds.
       while (sockets.length < count) {
         const made = Array.from({ length: Math.min(100, count - sockets.length) }, () =>
-          connect(world.port, '127.0.0.1').setNoDelay(),
+          connect(proxy.port, '127.0.0.1').setNoDelay(),
         );
         for (const socket of made) socket.on('error', () => undefined);
         await Promise.all(made.map(async (socket) => once(socket, 'connect')));
@@ -70,13 +70,13 @@ export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<
       return sockets;
     },
     read: async () => {
-      await until('everything is read', () => kernelConnections(world.port).unread === 0);
+      await until('everything is read', () => kernelConnections(proxy.port).unread === 0);
     },
     gauge: async (name, value) => {
-      await until(`${name} is ${String(value)}`, async () => (await world.metric(name)) === value, 120_000);
+      await until(`${name} is ${String(value)}`, async () => (await proxy.metric(name)) === value, 120_000);
     },
     head: (request, fields = '') =>
-      `${request} HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.authorization()['Authorization'] ?? ''}\r\n${fields}\r\n`,
+      `${request} HTTP/1.1\r\nHost: a\r\nAuthorization: ${proxy.authorization()['Authorization'] ?? ''}\r\n${fields}\r\n`,
   };
 }
 

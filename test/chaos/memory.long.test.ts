@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { peakBytes } from '../support/linux.js';
 import { until } from '../support/until.js';
-import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
+import { beginWrite, problemOrStatus, shareRedis, write } from './shared-redis.js';
 
 t.setTimeout(120_000);
 
@@ -47,7 +47,7 @@ t.test('10 MiB answers to callers that do not read, and endless ones, take bound
     async () => (await proxy.metric('sallyport_requests_in_flight')) === 0 && shared.receiver.open() <= 128,
   );
   t.equal(endless, 3);
-  t.equal(saidBy(await write(proxy, { key: 'large-7' })), 'idempotency-result-not-replayable');
+  t.equal(problemOrStatus(await write(proxy, { key: 'large-7' })), 'idempotency-result-not-replayable');
 });
 
 t.test('Redis out of memory: new writes are 503, what runs is completed, and what was kept is shown', async (t) => {
@@ -62,7 +62,7 @@ t.test('Redis out of memory: new writes are 503, what runs is completed, and wha
   const answer = await until('the receiver to have it', () => held);
   const { client } = shared.redis;
   await client.config('SET', 'maxmemory', '100000');
-  t.equal(saidBy(await write(proxy, { key: 'new' })), 'store-unavailable');
+  t.equal(problemOrStatus(await write(proxy, { key: 'new' })), 'store-unavailable');
   answer.end('done');
   t.equal((await connection.readResponse())?.text, 'done');
   t.same(await shared.states(), ['completed', 'completed']);

@@ -6,7 +6,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 interface Answer {
   readonly status: number;
@@ -50,7 +50,7 @@ async function ask(port: number, agent: Agent, token: string): Promise<Answer> {
 t.test('beside a flood of made-up ids callers with a key that was just rotated in are served', async (t) => {
   const jwks = await startJwksServer(t, { keys: [first] });
   const config = { issuers: { core: { jwks: { min_age: '1h', max_age: '1h', cooldown: `${String(cooldownMs)}ms` } } } };
-  const world = await startWorld(t, { jwks, key: first, config });
+  const proxy = await startProxyProcess(t, { jwks, key: first, config });
   const [, claims = '', signature = ''] = mintToken({ key: first }).split('.');
   const madeUp = (): string =>
     `${base64url(JSON.stringify({ alg: 'RS256', kid: `d-${randomUUID()}` }))}.${claims}.${signature}`;
@@ -63,7 +63,7 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
     for (const agent of Object.values(agents)) agent.destroy();
   });
   // A connection on which a good credential came before, from the address of the strangers.
-  t.equal((await ask(world.port, agents.known, mintToken({ key: first }))).status, 200);
+  t.equal((await ask(proxy.port, agents.known, mintToken({ key: first }))).status, 200);
 
   const startedMs = performance.now();
   const hitsBefore = jwks.hits();
@@ -71,16 +71,16 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
   let isOver = false;
   const flood = Array.from({ length: connections }, async () => {
     while (!isOver) {
-      const { status, type, retryAfter } = await ask(world.port, agents.strangers, madeUp());
-      const said = `${String(status)} ${type ?? ''} ${retryAfter === undefined ? '' : 'Retry-After'}`.trim();
-      counts.set(said, (counts.get(said) ?? 0) + 1);
+      const { status, type, retryAfter } = await ask(proxy.port, agents.strangers, madeUp());
+      const answered = `${String(status)} ${type ?? ''} ${retryAfter === undefined ? '' : 'Retry-After'}`.trim();
+      counts.set(answered, (counts.get(answered) ?? 0) + 1);
       // What is turned away at once would only keep both sides busy.
       if (status === 503) await new Promise((resolve) => setTimeout(resolve, 200));
     }
   });
   await until(
     'the flood has taken its places',
-    async () => (await world.metric('sallyport_jwks_waits_total{issuer="core",result="busy"}')) > 0,
+    async () => (await proxy.metric('sallyport_jwks_waits_total{issuer="core",result="busy"}')) > 0,
   );
   const waitsMs: number[] = [];
   let listed = [first];
@@ -90,7 +90,7 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
     jwks.setKeys(listed);
     const askedMs = performance.now();
     const answers = await Promise.all(
-      [agents.fresh, agents.fresh, agents.known].map(async (agent) => ask(world.port, agent, mintToken({ key: next }))),
+      [agents.fresh, agents.fresh, agents.known].map(async (agent) => ask(proxy.port, agent, mintToken({ key: next }))),
     );
     waitsMs.push(performance.now() - askedMs);
     t.same(
@@ -98,9 +98,9 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
       [200, 200, 200],
       `round ${String(round)}: on new connections, and on one from the strangers' address`,
     );
-    t.ok((await world.metric('sallyport_jwks_waiting{issuer="core"}')) <= places);
+    t.ok((await proxy.metric('sallyport_jwks_waiting{issuer="core"}')) <= places);
     t.equal(
-      (await ask(world.port, agents.fresh, mintToken({ key: first }))).status,
+      (await ask(proxy.port, agents.fresh, mintToken({ key: first }))).status,
       200,
       'a known key is never waited for',
     );
@@ -119,8 +119,8 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
     jwks.hits() - hitsBefore <= most,
     `${String(jwks.hits() - hitsBefore)} fetches, at most ${String(most)} in that time`,
   );
-  t.equal(await world.metric('sallyport_jwks_waiting{issuer="core"}'), 0, 'no place is kept');
-  t.equal((await world.admin('/readyz')).status, 200);
+  t.equal(await proxy.metric('sallyport_jwks_waiting{issuer="core"}'), 0, 'no place is kept');
+  t.equal((await proxy.admin('/readyz')).status, 200);
 });
 
 t.test('SIGTERM: who waits for a key is answered at once, and the process ends', async (t) => {
@@ -129,13 +129,13 @@ t.test('SIGTERM: who waits for a key is answered at once, and the process ends',
     shutdown: { delay: '0s', grace: '30s' },
     issuers: { core: { jwks: { min_age: '1h', max_age: '1h', cooldown: '9s' } } },
   };
-  const world = await startWorld(t, { jwks, key: first, config });
+  const proxy = await startProxyProcess(t, { jwks, key: first, config });
   const agent = agentOf(honestAddress, false);
   const waiting = [1, 2, 3].map(async (count) =>
-    ask(world.port, agent, mintToken({ key: rsaKey(`d-new-${String(count)}`) })),
+    ask(proxy.port, agent, mintToken({ key: rsaKey(`d-new-${String(count)}`) })),
   );
-  await until('they wait', async () => (await world.metric('sallyport_jwks_waiting{issuer="core"}')) === 3);
-  const ended = world.stop();
+  await until('they wait', async () => (await proxy.metric('sallyport_jwks_waiting{issuer="core"}')) === 3);
+  const ended = proxy.stop();
   const answers = await Promise.all(waiting);
   for (const answer of answers) {
     t.same(answer, { status: 503, type: 'urn:sallyport:keys-unavailable', retryAfter: '1' });

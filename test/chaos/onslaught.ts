@@ -13,7 +13,7 @@ import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import type { Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { seriesValue, startWorld, type World } from '../support/world.js';
+import { seriesValue, startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { goFirst, startAttackedService, startLoad } from './load-process.js';
 import { containerHeap, percentile } from './strangers.js';
 
@@ -98,35 +98,35 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   const service = await startAttackedService(t, 1, 10);
   // A machine that does other things besides must not look like a proxy that refuses.
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } };
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     env: containerHeap,
     config: { routes, upstream: { url: service.url }, store },
   });
-  placeMeasured(world.process.pid);
+  placeMeasured(proxy.process.pid);
   placeLoad(process.pid);
-  for (const pid of [world.process.pid, process.pid, service.pid]) goFirst(pid);
+  for (const pid of [proxy.process.pid, process.pid, service.pid]) goFirst(pid);
   const readiness = new Map<string, number>();
   let isOver = false;
-  const probing = probe(world, readiness, () => isOver);
+  const probing = probe(proxy, readiness, () => isOver);
 
   // Compiles what is measured.
-  await beHonest(world, Math.min(5, restSeconds));
-  const [rest, restStrain] = await withStrain(world, async () => beHonest(world, restSeconds));
-  const held = [await holding(world)];
-  const bearer = world.authorization(claimsOf(attacker))['Authorization'] ?? '';
-  const attackers = startLoad(t, 'onslaught-attackers.js', [String(world.port), bearer, String(seconds), only]);
+  await beHonest(proxy, Math.min(5, restSeconds));
+  const [rest, restStrain] = await withStrain(proxy, async () => beHonest(proxy, restSeconds));
+  const held = [await holding(proxy)];
+  const bearer = proxy.authorization(claimsOf(attacker))['Authorization'] ?? '';
+  const attackers = startLoad(t, 'onslaught-attackers.js', [String(proxy.port), bearer, String(seconds), only]);
   let sent = '';
   attackers.stdout.on('data', (text: string) => (sent += text));
   const ended = once(attackers, 'close');
-  const [attacked, strain] = await withStrain(world, async () => beHonest(world, seconds));
-  const lives = world.process.isRunning();
-  const peakMiB = lives ? mebibytes(peakBytes(world.process.pid)) : NaN;
+  const [attacked, strain] = await withStrain(proxy, async () => beHonest(proxy, seconds));
+  const lives = proxy.process.isRunning();
+  const peakMiB = lives ? mebibytes(peakBytes(proxy.process.pid)) : NaN;
   await ended;
   if (lives) {
-    await givenBack(world);
-    held.push(await holding(world));
+    await givenBack(proxy);
+    held.push(await holding(proxy));
   }
-  const after = await beHonest(world, lives ? restSeconds : 0);
+  const after = await beHonest(proxy, lives ? restSeconds : 0);
   isOver = true;
   await probing;
   return {
@@ -138,26 +138,26 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
     held,
     strain: { rest: restStrain, attacked: strain },
     readiness,
-    told: lives ? await told(world) : [],
+    told: lives ? await told(proxy) : [],
     sent: sent.trim(),
-    output: world.process.output().slice(-2_000),
+    output: proxy.process.output().slice(-2_000),
   };
 }
 
 /** Each honest caller reads on a connection that it keeps and on a new one, and writes, again and again. */
-async function beHonest(world: World, seconds: number): Promise<Seen> {
+async function beHonest(proxy: ProxyProcess, seconds: number): Promise<Seen> {
   const seen: Seen = { reads: [], writes: [], failed: [] };
   const endsAt = performance.now() + seconds * 1_000;
   await Promise.all(
     honestSubjects.map(async (subject) => {
-      const headers = world.authorization(claimsOf(subject));
+      const headers = proxy.authorization(claimsOf(subject));
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      while (performance.now() < endsAt && world.process.isRunning()) {
+      while (performance.now() < endsAt && proxy.process.isRunning()) {
         const id = randomUUID();
-        await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent });
-        await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent: null });
+        await timed(seen.reads, seen.failed, { proxy, subject, headers, method: 'GET', id, agent });
+        await timed(seen.reads, seen.failed, { proxy, subject, headers, method: 'GET', id, agent: null });
         await timed(seen.writes, seen.failed, {
-          world,
+          proxy,
           subject,
           headers: { ...headers, 'Idempotency-Key': id },
           method: 'POST',
@@ -173,7 +173,7 @@ async function beHonest(world: World, seconds: number): Promise<Seen> {
 }
 
 interface HonestRequest {
-  readonly world: World;
+  readonly proxy: ProxyProcess;
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly method: 'GET' | 'POST';
@@ -185,14 +185,14 @@ interface HonestRequest {
 async function timed(
   took: number[],
   failed: string[],
-  { world, subject, headers, method, id, agent }: HonestRequest,
+  { proxy, subject, headers, method, id, agent }: HonestRequest,
 ): Promise<void> {
   const started = performance.now();
   const outcome = await new Promise<string>((resolve) => {
     const body = method === 'POST' ? '{"amount":1}' : '';
     const options = {
       host: '127.0.0.1',
-      port: world.port,
+      port: proxy.port,
       localAddress: honestAddress,
       path: `/orders/${id}`,
       method,
@@ -216,13 +216,13 @@ async function timed(
   if (outcome !== 'ok') failed.push(`${method}: ${outcome}`);
 }
 
-async function probe(world: World, readiness: Map<string, number>, isOver: () => boolean): Promise<void> {
-  while (!isOver() && world.process.isRunning()) {
-    const said = await world.admin('/readyz').then(
+async function probe(proxy: ProxyProcess, readiness: Map<string, number>, isOver: () => boolean): Promise<void> {
+  while (!isOver() && proxy.process.isRunning()) {
+    const answered = await proxy.admin('/readyz').then(
       ({ status }) => String(status),
       (error: unknown) => String(error),
     );
-    readiness.set(said, (readiness.get(said) ?? 0) + 1);
+    readiness.set(answered, (readiness.get(answered) ?? 0) + 1);
     await sleep(250);
   }
 }
@@ -235,14 +235,14 @@ interface Strain {
   readonly lagMs: readonly [p99: number, max: number];
 }
 
-async function withStrain<T>(world: World, task: () => Promise<T>): Promise<readonly [T, Strain]> {
+async function withStrain<T>(proxy: ProxyProcess, task: () => Promise<T>): Promise<readonly [T, Strain]> {
   // Each look at the lag begins it anew.
-  await world.metric('nodejs_eventloop_lag_max_seconds');
-  const [cpuBefore, before] = [cpuSeconds(world), performance.now()];
+  await proxy.metric('nodejs_eventloop_lag_max_seconds');
+  const [cpuBefore, before] = [cpuSeconds(proxy), performance.now()];
   const result = await task();
-  const cpu = ((cpuSeconds(world) - cpuBefore) * 1_000) / (performance.now() - before);
-  if (!world.process.isRunning()) return [result, { cpu, lagMs: [NaN, NaN] }];
-  const { text } = await world.admin('/metrics');
+  const cpu = ((cpuSeconds(proxy) - cpuBefore) * 1_000) / (performance.now() - before);
+  if (!proxy.process.isRunning()) return [result, { cpu, lagMs: [NaN, NaN] }];
+  const { text } = await proxy.admin('/metrics');
   const [p99 = NaN, max = NaN] = ['p99', 'max'].map(
     (name) => seriesValue(text, `nodejs_eventloop_lag_${name}_seconds`) * 1_000,
   );
@@ -250,7 +250,7 @@ async function withStrain<T>(world: World, task: () => Promise<T>): Promise<read
 }
 
 /** User and system time, in the kernel's hundredths of a second: fields 14 and 15 of `stat` (proc_pid_stat(5)). */
-function cpuSeconds({ process: { pid, isRunning } }: World): number {
+function cpuSeconds({ process: { pid, isRunning } }: ProxyProcess): number {
   if (!isRunning()) return NaN;
   const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -263,24 +263,24 @@ interface Held {
   readonly descriptors: number;
 }
 
-async function holding(world: World): Promise<Held> {
-  const { pid } = world.process;
-  const heapMiB = mebibytes(await world.metric('nodejs_heap_size_used_bytes'));
+async function holding(proxy: ProxyProcess): Promise<Held> {
+  const { pid } = proxy.process;
+  const heapMiB = mebibytes(await proxy.metric('nodejs_heap_size_used_bytes'));
   return { residentMiB: mebibytes(residentBytes(pid)), heapMiB, descriptors: openDescriptors(pid) };
 }
 
 /** Waits until nothing of the attackers is left. */
-async function givenBack(world: World): Promise<void> {
+async function givenBack(proxy: ProxyProcess): Promise<void> {
   for (const gauge of ['sallyport_requests_in_flight', 'sallyport_websockets_open', 'sallyport_connections_open']) {
-    await until(`${gauge} is 0`, async () => (await world.metric(gauge)) === 0, 180_000);
+    await until(`${gauge} is 0`, async () => (await proxy.metric(gauge)) === 0, 180_000);
   }
 }
 
 const telling =
   /^sallyport_(connections_ended_total|denials_total|failures_total|websocket_closes_total|duplicate_dispatches_total)\{?/;
 
-async function told(world: World): Promise<readonly string[]> {
-  const { text } = await world.admin('/metrics');
+async function told(proxy: ProxyProcess): Promise<readonly string[]> {
+  const { text } = await proxy.admin('/metrics');
   return text.split('\n').filter((line) => telling.test(line) && !line.endsWith(' 0'));
 }
 
@@ -301,7 +301,7 @@ export function linesOf(report: Report): readonly string[] {
         )
         .join('; '),
     `the proxy at rest: ${strained(report.strain.rest)}; attacked: ${strained(report.strain.attacked)}`,
-    `readyz: ${[...report.readiness].map(([said, count]) => `${said} × ${String(count)}`).join(', ')}`,
+    `readyz: ${[...report.readiness].map(([answered, count]) => `${answered} × ${String(count)}`).join(', ')}`,
     `the attackers sent: ${report.sent}`,
     ...report.told,
     ...[...new Set(report.attacked.failed)].slice(0, 20),

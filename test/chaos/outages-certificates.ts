@@ -9,12 +9,12 @@ import { startReceiver, type Receiver } from '../support/receiver.js';
 import { freePort } from '../support/listening.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { outageRoutes } from './outages-setup.js';
 import type { Outage } from './outages.js';
 
-export interface SecureScene {
-  readonly world: World;
+export interface SecureSetup {
+  readonly proxy: ProxyProcess;
   readonly redis: RedisServer;
   readonly good: Certificate;
   readonly expired: Certificate;
@@ -23,7 +23,7 @@ export interface SecureScene {
   readonly showAtKeys: (certificate: Certificate) => Promise<void>;
 }
 
-export async function startSecureScene(t: Scope): Promise<SecureScene> {
+export async function startSecureSetup(t: Scope): Promise<SecureSetup> {
   const files = certificates(t);
   const key = rsaKey();
   const tls = files.server;
@@ -53,7 +53,7 @@ export async function startSecureScene(t: Scope): Promise<SecureScene> {
     { port, client: { tls: { rejectUnauthorized: false } } },
   );
   await redis.client.connect().catch(() => undefined);
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     key,
     config: {
       upstream: { url: receiver.url, ca_file: files.ca.certFile },
@@ -76,7 +76,7 @@ export async function startSecureScene(t: Scope): Promise<SecureScene> {
     },
   });
   return {
-    world,
+    proxy,
     redis,
     good: tls,
     expired: expiredServer(files),
@@ -91,12 +91,12 @@ export async function startSecureScene(t: Scope): Promise<SecureScene> {
   };
 }
 
-async function showAtRedis({ redis }: SecureScene, { certFile }: Certificate): Promise<void> {
+async function showAtRedis({ redis }: SecureSetup, { certFile }: Certificate): Promise<void> {
   await redis.client.config('SET', 'tls-cert-file', certFile);
   await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
 }
 
-export const certificateOutages: readonly Outage<SecureScene>[] = [
+export const certificateOutages: readonly Outage<SecureSetup>[] = [
   {
     name: 'of the upstream',
     asks: { read: ['503 upstream-unreachable'], write: ['503 upstream-unreachable'] },

@@ -4,7 +4,7 @@ import { fullDevice } from '../support/linux.js';
 import { limitDescriptors } from '../support/prlimit.js';
 import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { clockOutages, machineOutages, startLogging } from './outages-machine.js';
 import { startSetup } from './outages-setup.js';
 import { outage } from './outages.js';
@@ -52,39 +52,39 @@ t.test(machineOutages.hungLog.name, async (t) => {
 });
 
 t.test(machineOutages.noDescriptors.name, async (t) => {
-  const world = await startWorld(t);
+  const proxy = await startProxyProcess(t);
   const ask = async (connection: RawConnection): Promise<number | null> => {
-    connection.write(requestBytes(world.port, { path: '/orders', headers: world.authorization() }));
+    connection.write(requestBytes(proxy.port, { path: '/orders', headers: proxy.authorization() }));
     return (await connection.readResponse())?.status ?? null;
   };
-  const before = await Promise.all(Array.from({ length: 5 }, async () => connectRaw(world.port)));
+  const before = await Promise.all(Array.from({ length: 5 }, async () => connectRaw(proxy.port)));
   for (const connection of before) t.teardown(connection.end);
   for (const connection of before) t.equal(await ask(connection), 200);
-  limitDescriptors(world.process.pid, 0);
+  limitDescriptors(proxy.process.pid, 0);
   const others: RawConnection[] = [];
   t.teardown(() => {
     for (const connection of others) connection.end();
   });
   await until('a new connection is closed without an answer', async () => {
-    const connection = await connectRaw(world.port).catch(() => null);
+    const connection = await connectRaw(proxy.port).catch(() => null);
     if (connection === null) return true;
     others.push(connection);
     return (await Promise.race([ask(connection), connection.closed.then(() => null)])) === null;
   });
-  const said = await Promise.all(before.map(ask));
+  const answered = await Promise.all(before.map(ask));
   t.same(
-    said.filter((status) => status !== 200 && status !== 503),
+    answered.filter((status) => status !== 200 && status !== 503),
     [],
     'open connections are served, or told that the receiver was not reached',
   );
-  t.ok(world.process.isRunning());
-  limitDescriptors(world.process.pid, 1_000);
+  t.ok(proxy.process.isRunning());
+  limitDescriptors(proxy.process.pid, 1_000);
   await until('new connections are served', async () => {
-    const connection = await connectRaw(world.port).catch(() => null);
+    const connection = await connectRaw(proxy.port).catch(() => null);
     if (connection === null) return false;
     others.push(connection);
     return (await ask(connection)) === 200;
   });
-  await until('ready', async () => (await world.admin('/readyz')).status === 200);
-  t.ok(world.process.isRunning());
+  await until('ready', async () => (await proxy.admin('/readyz')).status === 200);
+  t.ok(proxy.process.isRunning());
 });

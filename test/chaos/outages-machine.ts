@@ -13,7 +13,7 @@ import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 import type { Setup } from './outages-setup.js';
 import { outages } from './outages.js';
 

@@ -47,17 +47,17 @@ function nameOf({ name, remark }: Row): string {
 }
 
 function callersGet({ asks }: Row): string {
-  const bySaid = new Map<string, string[]>();
-  for (const [ask, said] of Object.entries(asks) as [Ask, readonly string[]][]) {
-    const words = said.map(marked).join(' or ');
-    bySaid.set(words, [...(bySaid.get(words) ?? []), askNames[ask]]);
+  const byAnswer = new Map<string, string[]>();
+  for (const [ask, answers] of Object.entries(asks) as [Ask, readonly string[]][]) {
+    const words = answers.map(marked).join(' or ');
+    byAnswer.set(words, [...(byAnswer.get(words) ?? []), askNames[ask]]);
   }
-  return [...bySaid].map(([words, names]) => `${names.join(', ')}: ${words}`).join('; ');
+  return [...byAnswer].map(([words, names]) => `${names.join(', ')}: ${words}`).join('; ');
 }
 
 /** `503 store-unavailable` with the type as code. */
-function marked(said: string): string {
-  return said.replace(/[a-z]+-[a-z-]+$/, '`$&`');
+function marked(answers: string): string {
+  return answers.replace(/[a-z]+-[a-z-]+$/, '`$&`');
 }
 
 function seen({ reasons = [], error, grow = [], become = {}, log, ready }: Row): string {

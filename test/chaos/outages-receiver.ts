@@ -106,11 +106,11 @@ export const receiverOutages = outages<Setup>([
     error: 'dns_error',
     grow: ['sallyport_reservations_total{result="released"}'],
     remark: 'Open connections go on',
-    begin: async ({ machine, relays, world }) => {
+    begin: async ({ machine, relays, proxy }) => {
       machine.set({ unknownNames: ['receiver.test'] });
       await until('connections to be lost with their name', async () => {
         relays.receiver.cut();
-        return (await request(world.port, { path: '/healthz' })).status !== 200;
+        return (await request(proxy.port, { path: '/healthz' })).status !== 200;
       });
     },
     end: ({ machine }) => {

@@ -8,10 +8,10 @@ import { startReceiver, type Receiver } from '../support/receiver.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
-import { merge, startWorld, type ConfigTree, type World } from '../support/world.js';
+import { merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
 export interface Setup {
-  readonly world: World;
+  readonly proxy: ProxyProcess;
   readonly receiver: Receiver;
   readonly jwks: JwksServer;
   readonly redis: RedisServer;
@@ -59,16 +59,16 @@ export async function startSetup(t: Scope): Promise<Setup> {
     },
     routes: outageRoutes,
   };
-  const world = await startWorld(t, { key: rsaKey(), receiver, jwks, config, env: machine.env });
+  const proxy = await startProxyProcess(t, { key: rsaKey(), receiver, jwks, config, env: machine.env });
   return {
-    world,
+    proxy,
     receiver,
     jwks,
     redis,
     relays,
     machine,
     reload: (overrides) => {
-      world.rewrite(merge(config, overrides));
+      proxy.rewrite(merge(config, overrides));
     },
   };
 }

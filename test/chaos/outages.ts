@@ -7,8 +7,8 @@ import { isFailure, type Reason } from '../../src/decision/denial.js';
 import { connectRaw, request, requestBytes, type RawResponse, type RequestInput } from '../support/raw-client.js';
 import type { LogLine } from '../support/serve-process.js';
 import { until } from '../support/until.js';
-import type { World } from '../support/world.js';
-import { saidBy } from './shared-redis.js';
+import type { ProxyProcess } from '../support/proxy-process.js';
+import { problemOrStatus } from './shared-redis.js';
 
 /**
  * What is asked in each outage: a read, a write that is reserved, a token whose key is not known, a public page, an
@@ -56,8 +56,8 @@ export function outages<Setup>(rows: readonly Outage<Setup>[]): readonly Outage<
 }
 
 /** The same request twice is one write: each has a key of its own. */
-export function inputOf(world: World, ask: Ask): RequestInput {
-  const headers = world.authorization(undefined);
+export function inputOf(proxy: ProxyProcess, ask: Ask): RequestInput {
+  const headers = proxy.authorization(undefined);
   if (ask === 'public') return { path: '/healthz' };
   if (ask === 'write') {
     return {
@@ -68,26 +68,26 @@ export function inputOf(world: World, ask: Ask): RequestInput {
     };
   }
   if (ask === 'unknown key') {
-    return { path: '/orders', headers: { Authorization: `Bearer ${world.token(undefined, { kid: 'd-unknown' })}` } };
+    return { path: '/orders', headers: { Authorization: `Bearer ${proxy.token(undefined, { kid: 'd-unknown' })}` } };
   }
   return { path: '/orders', headers };
 }
 
 /** Lets the outage come, sees what it is to bring, and that it passes without a restart. */
-export async function outage<Setup extends { readonly world: World }>(
+export async function outage<Setup extends { readonly proxy: ProxyProcess }>(
   t: Test,
   setup: Setup,
   row: Outage<Setup>,
 ): Promise<void> {
-  const { world } = setup;
+  const { proxy } = setup;
   const asks = Object.entries(row.asks) as [Ask, readonly [Answer, ...Answer[]]][];
   const ask = async (what: Ask): Promise<RawResponse | null> =>
-    request(world.port, inputOf(world, what), { limitMs: 20_000 }).catch(() => null);
+    request(proxy.port, inputOf(proxy, what), { limitMs: 20_000 }).catch(() => null);
   const isWell = async (): Promise<boolean> => {
     const statuses = await Promise.all(asks.map(async ([what]) => [what, (await ask(what))?.status] as const));
     return (
       statuses.every(([what, status]) => status === (what === 'unknown key' ? 401 : 200)) &&
-      (await readiness(world)) === 'ready'
+      (await readiness(proxy)) === 'ready'
     );
   };
   await until(`${row.name}: all is well before`, isWell);
@@ -95,16 +95,16 @@ export async function outage<Setup extends { readonly world: World }>(
     (reason) => `sallyport_${isFailure(reason) ? 'failures' : 'denials'}_total{reason="${reason}"}`,
   );
   const growing = [...reasons, ...(row.grow ?? [])];
-  const before = await Promise.all(growing.map(world.metric));
-  const linesBefore = world.logs().length;
+  const before = await Promise.all(growing.map(proxy.metric));
+  const linesBefore = proxy.logs().length;
 
   await row.begin(setup);
-  const said = new Map<Ask, Set<string>>(asks.map(([what]) => [what, new Set()]));
+  const answered = new Map<Ask, Set<string>>(asks.map(([what]) => [what, new Set()]));
   for (const [what, [shown]] of asks) {
     await until(`${row.name}: a ${what} comes to say ${shown}`, async () => {
       const answer = await ask(what);
       const word = wordsOf(answer);
-      said.get(what)?.add(word);
+      answered.get(what)?.add(word);
       if (word === shown && row.error !== undefined) {
         t.match(answer?.field('proxy-status'), `error=${row.error}`, `${row.name}: Proxy-Status`);
       }
@@ -112,13 +112,13 @@ export async function outage<Setup extends { readonly world: World }>(
     });
   }
   for (const [index, series] of growing.entries()) {
-    await until(`${row.name}: ${series} grows`, async () => (await world.metric(series)) > (before[index] ?? 0));
+    await until(`${row.name}: ${series} grows`, async () => (await proxy.metric(series)) > (before[index] ?? 0));
   }
   for (const [series, value] of Object.entries(row.become ?? {})) {
-    await until(`${row.name}: ${series} is ${value}`, async () => (await world.metric(series)) === value);
+    await until(`${row.name}: ${series} is ${value}`, async () => (await proxy.metric(series)) === value);
   }
   const { log, ready } = row;
-  const lines = (): readonly LogLine[] => world.logs().slice(linesBefore);
+  const lines = (): readonly LogLine[] => proxy.logs().slice(linesBefore);
   if (log !== undefined) {
     await until(`${row.name}: the log says "${log}"`, () => lines().some(({ msg }) => msg === log));
   }
@@ -126,7 +126,7 @@ export async function outage<Setup extends { readonly world: World }>(
     await until(`${row.name}: lines say ${reason}`, () => lines().some((line) => line['reason'] === reason));
   }
   if (ready !== undefined) {
-    await until(`${row.name}: /readyz is ${ready}`, async () => (await readiness(world)) === ready);
+    await until(`${row.name}: /readyz is ${ready}`, async () => (await readiness(proxy)) === ready);
   }
 
   await row.end(setup);
@@ -135,19 +135,19 @@ export async function outage<Setup extends { readonly world: World }>(
     // A outage begins in the midst of things: what was well a moment before may still be.
     const most: readonly string[] = [...allowed, what === 'unknown key' ? '401' : '200'];
     t.same(
-      [...(said.get(what) ?? [])].filter((word) => !most.includes(word)),
+      [...(answered.get(what) ?? [])].filter((word) => !most.includes(word)),
       [],
       `${row.name}: a ${what} says nothing else`,
     );
   }
-  t.ok(world.process.isRunning(), `${row.name}: no restart`);
+  t.ok(proxy.process.isRunning(), `${row.name}: no restart`);
 }
 
 /** A connection that was open before the outage came. */
-export async function openBefore(world: World): Promise<() => Promise<string>> {
-  const connection = await connectRaw(world.port);
+export async function openBefore(proxy: ProxyProcess): Promise<() => Promise<string>> {
+  const connection = await connectRaw(proxy.port);
   return async () => {
-    connection.write(requestBytes(world.port, inputOf(world, 'read')));
+    connection.write(requestBytes(proxy.port, inputOf(proxy, 'read')));
     const answer = await connection.readResponse();
     connection.end();
     return wordsOf(answer);
@@ -157,10 +157,12 @@ export async function openBefore(world: World): Promise<() => Promise<string>> {
 function wordsOf(answer: RawResponse | null): string {
   if (answer === null) return 'closed without an answer';
   if (!answer.complete) return `${answer.status}, visibly cut off`;
-  const said = saidBy(answer);
-  return said === 'about:blank' || said === String(answer.status) ? String(answer.status) : `${answer.status} ${said}`;
+  const answered = problemOrStatus(answer);
+  return answered === 'about:blank' || answered === String(answer.status)
+    ? String(answer.status)
+    : `${answer.status} ${answered}`;
 }
 
-async function readiness(world: World): Promise<string> {
-  return (JSON.parse((await world.admin('/readyz')).text) as { status: string }).status;
+async function readiness(proxy: ProxyProcess): Promise<string> {
+  return (JSON.parse((await proxy.admin('/readyz')).text) as { status: string }).status;
 }

@@ -7,7 +7,7 @@ import { placeLoad, placeMeasured } from '../bench/affinity.js';
 import { peakBytes } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { goFirst, startLoad } from './load-process.js';
 import { percentile } from './strangers.js';
 
@@ -77,7 +77,7 @@ export async function overload(
   const redis = await startRedis(t);
   const service = startLoad(t, 'overload-service.js', [String(serviceMs)]);
   const [port] = (await once(service.stdout, 'data')) as [string];
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     ...(heapMiB === undefined ? {} : { env: { NODE_OPTIONS: `--max-old-space-size=${String(heapMiB)}` } }),
     config: {
       routes,
@@ -86,23 +86,23 @@ export async function overload(
       store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } },
     },
   });
-  placeMeasured(world.process.pid);
+  placeMeasured(proxy.process.pid);
   placeLoad(process.pid);
-  for (const pid of [world.process.pid, process.pid, service.pid ?? 0]) goFirst(pid);
+  for (const pid of [proxy.process.pid, process.pid, service.pid ?? 0]) goFirst(pid);
   const reports: LoadReport[] = [];
   for (const load of [{ name: 'first', times: 0.5, seconds: 2, connections: 'kept' } as const, ...loads]) {
-    reports.push(await measure(t, world, load, capacityOf(serviceMs) * load.times));
+    reports.push(await measure(t, proxy, load, capacityOf(serviceMs) * load.times));
   }
   return reports.slice(1);
 }
 
-async function measure(t: Scope, world: World, load: Load, rate: number): Promise<LoadReport> {
+async function measure(t: Scope, proxy: ProxyProcess, load: Load, rate: number): Promise<LoadReport> {
   const shares = load.shares ?? [1];
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
-  const bearers = shares.map((share, i) => `${world.token({ sub: callers[i] ?? '', exp })}:${String(share)}`).join(',');
+  const bearers = shares.map((share, i) => `${proxy.token({ sub: callers[i] ?? '', exp })}:${String(share)}`).join(',');
   const target = load.writes === true ? '/write/slow' : '/slow';
   const child = startLoad(t, 'overload-caller.js', [
-    String(world.port),
+    String(proxy.port),
     bearers,
     String(rate),
     String(load.seconds),
@@ -114,12 +114,12 @@ async function measure(t: Scope, world: World, load: Load, rate: number): Promis
   child.stdout.on('data', (chunk: string) => (text += chunk));
   await once(child, 'close');
   const seen = JSON.parse(text) as readonly Readonly<Record<string, readonly number[]>>[];
-  const lives = world.process.isRunning();
+  const lives = proxy.process.isRunning();
   return {
     load,
     rate,
     callers: seen.map(seenBy),
-    peakMiB: lives ? peakBytes(world.process.pid) / 2 ** 20 : NaN,
+    peakMiB: lives ? peakBytes(proxy.process.pid) / 2 ** 20 : NaN,
     lives,
   };
 }

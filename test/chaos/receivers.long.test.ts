@@ -5,7 +5,7 @@
 import t from 'tap';
 import { faultyReceiver } from './receivers/faulty.js';
 import { largeReceivers } from './receivers/large.js';
-import { holdReceiver } from './receivers/scene.js';
+import { holdReceiver } from './receivers/hold-receiver.js';
 import { realReceivers } from './receivers/start.js';
 
 const requests = Number(process.env['SALLYPORT_REQUESTS'] ?? 25_000);

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { djangoOnGunicorn } from './receivers/django.js';
 import { faultyReceiver } from './receivers/faulty.js';
-import { holdReceiver, passTraffic } from './receivers/scene.js';
+import { holdReceiver, passTraffic } from './receivers/hold-receiver.js';
 import { realReceivers } from './receivers/start.js';
 
 t.setTimeout(600_000);

@@ -4,7 +4,7 @@ import t from 'tap';
 import { startReplica } from '../support/redis-server.js';
 import { startRelay } from '../support/tcp-relay.js';
 import { until } from '../support/until.js';
-import { beginWrite, saidBy, shareRedis, singlePasses, write } from './shared-redis.js';
+import { beginWrite, problemOrStatus, shareRedis, singlePasses, write } from './shared-redis.js';
 
 t.setTimeout(120_000);
 
@@ -16,7 +16,7 @@ t.test('with the gate: nothing is dispatched that the replica does not have, and
   await until('a confirmed write', async () => (await write(proxy)).status === 200);
   const before = shared.receiver.requests.length;
   link.stall();
-  t.equal(saidBy(await write(proxy, { key: 'k' })), 'store-unavailable');
+  t.equal(problemOrStatus(await write(proxy, { key: 'k' })), 'store-unavailable');
   t.equal(shared.receiver.requests.length, before);
   link.resume();
   await until('a retry to run', async () => (await write(proxy, { key: 'k' })).status === 200);

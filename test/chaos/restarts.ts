@@ -14,7 +14,7 @@ import { startServe, type ServeProcess } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 
 const own = { subjects: ['checkout'], permissions: [] };
 const routes = [

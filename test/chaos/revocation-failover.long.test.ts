@@ -16,7 +16,7 @@ import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 
 t.setTimeout(600_000);
 
@@ -35,12 +35,12 @@ interface Deployment {
   readonly primary: RedisServer;
   readonly replicas: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
-  readonly startProxy: () => Promise<World>;
+  readonly startProxy: () => Promise<ProxyProcess>;
   readonly revoke: (subject: string) => Promise<Done>;
   readonly listed: () => Promise<string>;
-  readonly status: (proxy: World, subject: string) => Promise<number>;
+  readonly status: (proxy: ProxyProcess, subject: string) => Promise<number>;
   /** Milliseconds from `sinceMs` until all of them refuse the subject. */
-  readonly refusedAfterMs: (proxies: readonly World[], subject: string, sinceMs: number) => Promise<number>;
+  readonly refusedAfterMs: (proxies: readonly ProxyProcess[], subject: string, sinceMs: number) => Promise<number>;
 }
 
 const name = 'orders';
@@ -62,7 +62,7 @@ async function deploy(t: Test, confirming: number): Promise<Deployment> {
     },
     routes: [{ name: 'list', methods: ['GET'], path: '/orders', subjects, permissions: [] }],
   };
-  const startProxy = async (): Promise<World> => startWorld(t, { receiver, key, jwks, config });
+  const startProxy = async (): Promise<ProxyProcess> => startProxyProcess(t, { receiver, key, jwks, config });
   const { configFile } = await startProxy();
   const command = async (args: readonly string[]): Promise<Omit<Done, 'subject' | 'endedMs'>> =>
     new Promise((resolve) => {
@@ -116,8 +116,8 @@ async function promoted(replicas: readonly RedisServer[]): Promise<RedisServer> 
 }
 
 t.test('revocations before, during and just after a primary is lost: done is done', async (t) => {
-  const world = await deploy(t, 1);
-  const proxies = [await world.startProxy(), await world.startProxy(), await world.startProxy()];
+  const deployment = await deploy(t, 1);
+  const proxies = [await deployment.startProxy(), await deployment.startProxy(), await deployment.startProxy()];
   const ended: Done[] = [];
   const spreads: Promise<number>[] = [];
   let isOver = false;
@@ -126,9 +126,9 @@ t.test('revocations before, during and just after a primary is lost: done is don
   const revoker = async (own: readonly string[]): Promise<void> => {
     for (const subject of own) {
       if (isOver) return;
-      const done = await world.revoke(subject);
+      const done = await deployment.revoke(subject);
       ended.push(done);
-      if (done.code === 0) spreads.push(world.refusedAfterMs(proxies, subject, done.endedMs));
+      if (done.code === 0) spreads.push(deployment.refusedAfterMs(proxies, subject, done.endedMs));
       else ignored.add(subject);
     }
   };
@@ -136,8 +136,8 @@ t.test('revocations before, during and just after a primary is lost: done is don
   const done = (): number => ended.filter(({ code }) => code === 0).length;
   await until('some are revoked before', () => done() >= 6, 60_000);
   const before = done();
-  await world.primary.kill();
-  await promoted(world.replicas);
+  await deployment.primary.kill();
+  await promoted(deployment.replicas);
   const during = done();
   await until('some are revoked after', () => done() >= during + 6, 120_000);
   isOver = true;
@@ -155,19 +155,23 @@ t.test('revocations before, during and just after a primary is lost: done is don
   );
   t.ok(ended.every(({ code, err }) => code === 0 || err !== ''));
 
-  const late = await world.startProxy();
-  const list = await world.listed();
+  const late = await deployment.startProxy();
+  const list = await deployment.listed();
   for (const { subject } of ended.filter(({ code }) => code === 0)) {
-    const statuses = await Promise.all([...proxies, late].map(async (proxy) => world.status(proxy, subject)));
+    const statuses = await Promise.all([...proxies, late].map(async (proxy) => deployment.status(proxy, subject)));
     t.same([...new Set(statuses)], [401], `${subject} is refused by all, and by the one that came later`);
     t.ok(list.includes(`subject ${subject};`), `${subject} is in the list`);
   }
-  t.equal(await world.status(late, 'caller-199'), 200, 'who was not revoked is served');
+  t.equal(await deployment.status(late, 'caller-199'), 200, 'who was not revoked is served');
 
   // The lost one comes back as a replica: it brings nothing back, and takes nothing away.
-  await world.primary.restart();
-  await until('the old primary is a replica', async () => (await world.primary.client.role())[0] === 'slave', 60_000);
-  const kept = await world.listed();
+  await deployment.primary.restart();
+  await until(
+    'the old primary is a replica',
+    async () => (await deployment.primary.client.role())[0] === 'slave',
+    60_000,
+  );
+  const kept = await deployment.listed();
   t.ok(ended.filter(({ code }) => code === 0).every(({ subject }) => kept.includes(`subject ${subject};`)));
 });
 
@@ -176,26 +180,26 @@ t.test('revocations before, during and just after a primary is lost: done is don
  * a replica that still follows it confirms them: only where every replica has to confirm is the promoted one missed.
  */
 t.test('a planned fail-over, with revocations all the while, where every replica has to confirm', async (t) => {
-  const world = await deploy(t, 2);
-  const proxies = [await world.startProxy()];
+  const deployment = await deploy(t, 2);
+  const proxies = [await deployment.startProxy()];
   const ended: Done[] = [];
   let isOver = false;
   const revoker = async (own: readonly string[]): Promise<void> => {
-    for (const subject of own) if (!isOver) ended.push(await world.revoke(subject));
+    for (const subject of own) if (!isOver) ended.push(await deployment.revoke(subject));
   };
   const revokers = [revoker(subjects.slice(0, 90)), revoker(subjects.slice(90, 180))];
   const done = (): readonly Done[] => ended.filter(({ code }) => code === 0);
   await until('some are revoked before', () => done().length >= 4, 60_000);
-  await world.sentinels[0]?.client.call('sentinel', 'failover', name);
-  await promoted(world.replicas);
+  await deployment.sentinels[0]?.client.call('sentinel', 'failover', name);
+  await promoted(deployment.replicas);
   const before = done().length;
   await until('some are revoked after', () => done().length >= before + 6, 120_000);
   isOver = true;
   await Promise.all(revokers);
-  for (const { subject, endedMs } of done()) await world.refusedAfterMs(proxies, subject, endedMs);
-  const late = await world.startProxy();
+  for (const { subject, endedMs } of done()) await deployment.refusedAfterMs(proxies, subject, endedMs);
+  const late = await deployment.startProxy();
   for (const { subject } of done()) {
-    const statuses = await Promise.all([...proxies, late].map(async (proxy) => world.status(proxy, subject)));
+    const statuses = await Promise.all([...proxies, late].map(async (proxy) => deployment.status(proxy, subject)));
     t.same([...new Set(statuses)], [401], `${subject} is refused by all, and by the one that came later`);
   }
   t.same(
@@ -208,23 +212,23 @@ t.test('a planned fail-over, with revocations all the while, where every replica
 t.test(
   'what no replica has is not done, is lost with the primary, and is done when it is asked for again',
   async (t) => {
-    const world = await deploy(t, 1);
-    const proxy = await world.startProxy();
+    const deployment = await deploy(t, 1);
+    const proxy = await deployment.startProxy();
     // No replica gets anything more; Sentinel still takes them for fit.
-    await world.primary.client.acl('SETUSER', 'default', '-psync', '-sync');
-    await world.primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica');
-    const written = await world.revoke('caller-1');
+    await deployment.primary.client.acl('SETUSER', 'default', '-psync', '-sync');
+    await deployment.primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    const written = await deployment.revoke('caller-1');
     t.equal(written.code, 3);
     t.match(
       written.err,
       /only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it/,
     );
-    t.ok((await world.refusedAfterMs([proxy], 'caller-1', written.endedMs)) < boundMs);
-    await world.primary.kill();
-    await promoted(world.replicas);
-    const late = await world.startProxy();
-    t.equal(await world.status(late, 'caller-1'), 200, 'one that starts now does not know of it, as was said');
-    t.equal(await world.status(proxy, 'caller-1'), 401, 'one that had read it holds it');
+    t.ok((await deployment.refusedAfterMs([proxy], 'caller-1', written.endedMs)) < boundMs);
+    await deployment.primary.kill();
+    await promoted(deployment.replicas);
+    const late = await deployment.startProxy();
+    t.equal(await deployment.status(late, 'caller-1'), 200, 'one that starts now does not know of it, as was said');
+    t.equal(await deployment.status(proxy, 'caller-1'), 401, 'one that had read it holds it');
     await until(
       'it says that the store lost it',
       async () => (await proxy.metric('sallyport_revocations_lost')) === 1,
@@ -233,13 +237,13 @@ t.test(
     const again = await until(
       'a replica confirms',
       async () => {
-        const done = await world.revoke('caller-1');
+        const done = await deployment.revoke('caller-1');
         if (done.code === 0) return done;
         await delay(100);
         return null;
       },
       120_000,
     );
-    t.ok((await world.refusedAfterMs([proxy, late], 'caller-1', again.endedMs)) < boundMs);
+    t.ok((await deployment.refusedAfterMs([proxy, late], 'caller-1', again.endedMs)) < boundMs);
   },
 );

@@ -8,7 +8,7 @@ import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import type { World } from '../support/world.js';
+import type { ProxyProcess } from '../support/proxy-process.js';
 import { shareRedis, type SharedRedis } from './shared-redis.js';
 
 export interface Commanded {
@@ -29,7 +29,7 @@ export interface Spread {
 
 export interface Fleet {
   readonly shared: SharedRedis;
-  readonly proxies: readonly World[];
+  readonly proxies: readonly ProxyProcess[];
   readonly revoke: (...args: readonly string[]) => Promise<Commanded>;
   /** Revokes while every proxy is asked with such a token, over and over, until all refuse it. */
   readonly spread: (claims: Claims, args: readonly string[], stdin?: string) => Promise<Spread>;
@@ -49,7 +49,7 @@ export async function startFleet(t: Test, count: number): Promise<Fleet> {
   const subjects = ['checkout', 'reporting', 'migration', 'support'];
   const routes = [{ name: 'list', methods: ['GET'], path: '/orders', subjects, permissions: [] }];
   const shared = await shareRedis(t, { config: { routes, token_cache: '1MiB' } });
-  const proxies: World[] = [];
+  const proxies: ProxyProcess[] = [];
   while (proxies.length < count) proxies.push(await shared.startProxy());
   const [first] = proxies;
   if (first === undefined) throw new Error('no proxies');
@@ -64,7 +64,7 @@ export async function startFleet(t: Test, count: number): Promise<Fleet> {
       });
       child.stdin?.end(stdin);
     });
-  const ask = async (proxy: World, token: string): Promise<number> =>
+  const ask = async (proxy: ProxyProcess, token: string): Promise<number> =>
     (await request(proxy.port, { path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status;
   const answers = async (claims: Claims): Promise<readonly number[]> => {
     const token = mintToken({ key, claims });

@@ -19,7 +19,7 @@ import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 import { goFirst } from './load-process.js';
 import type { Callee } from './rotation-caller.js';
 

@@ -8,7 +8,7 @@ import type { InForce } from '../../src/proxy/auth/active-config.js';
 import { planReservation } from '../../src/proxy/idempotency/plan-reservation.js';
 import { createReserving, type Reserving } from '../../src/proxy/idempotency/coordinator.js';
 import { manualTime, type ManualTime } from '../adapters/manual-time.js';
-import { collectingLog } from '../adapters/store-world.js';
+import { collectingLog } from '../adapters/store-commands.js';
 import { compiled } from '../proxy/harness.js';
 import { admissionOf, callerOf, type Answer, type Ask } from './schedule-request.js';
 import { createScheduleReceiver, type Dispatch, type ScheduleReceiver } from './schedule-receiver.js';
@@ -46,7 +46,7 @@ export interface Proxy {
   readonly thaw: () => void;
 }
 
-export interface ScheduleWorld {
+export interface Simulation {
   readonly time: ManualTime;
   readonly receiver: ScheduleReceiver;
   readonly proxies: Proxy[];
@@ -58,7 +58,7 @@ export interface ScheduleWorld {
   readonly close: () => Promise<void>;
 }
 
-/** What a world tells of as it happens. */
+/** What a simulation tells of as it happens. */
 export interface Witness {
   readonly dispatched: (asked: Asked, dispatch: Dispatch) => void;
   readonly executed: (asked: Asked, dispatch: Dispatch) => void;
@@ -68,7 +68,7 @@ export interface Witness {
 
 const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
 
-export function createScheduleWorld(witness: Witness): ScheduleWorld {
+export function createSimulation(witness: Witness): Simulation {
   const time = manualTime();
   const store = createMemoryStore(time.clock);
   const byId = new Map<string, Asked>();
@@ -84,7 +84,7 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     },
     (dispatch) => askedOf(dispatch).route === 'deduplicates',
   );
-  const world: ScheduleWorld = {
+  const simulation: Simulation = {
     time,
     receiver,
     proxies: [],
@@ -95,7 +95,7 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     askedOf,
     close: store.close,
   };
-  return world;
+  return simulation;
 
   function startProxy(): Proxy {
     const link = createStoreLink(store, witness.violation);
@@ -152,21 +152,21 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
         thaw();
       },
     };
-    world.proxies.push(proxy);
+    simulation.proxies.push(proxy);
     return proxy;
   }
 
   function ask(proxy: Proxy, input: Ask): Asked {
     const asked: Asked = {
       ...input,
-      id: `r${world.asked.length}`,
+      id: `r${simulation.asked.length}`,
       proxy,
       dispatches: [],
       isGone: false,
       handle: { leave: () => undefined },
       answer: null,
     };
-    world.asked.push(asked);
+    simulation.asked.push(asked);
     byId.set(asked.id, asked);
     const caller = callerOf(asked, (answer) => {
       witness.answered(asked, answer);

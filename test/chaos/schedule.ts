@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { endings, type Ending } from './schedule-receiver.js';
 import { routeNames, type Answer, type Ask } from './schedule-request.js';
 import { links, type Link } from './schedule-store.js';
-import { createScheduleWorld, type Asked, type Proxy, type ScheduleWorld } from './schedule-world.js';
+import { createSimulation, type Asked, type Proxy, type Simulation } from './schedule-simulation.js';
 
 /** What may happen next. A `pick` chooses among what there is at that moment. */
 export type Step =
@@ -85,13 +85,13 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
   const executions = new Map<string, number>();
   const usedTokens = new Map<string, string>();
   const answers = new Map<string, string>();
-  const world = createScheduleWorld({
+  const simulation = createSimulation({
     violation: (what) => violations.push(what),
     dispatched: (asked, dispatch) => {
       check(asked.dispatches.length === 1, `${asked.id} was sent twice`);
       check(asked.answer === null, `${asked.id} was sent after its answer`);
       // What was surely not applied left nothing at the receiver that a fence could be lower than.
-      const earlier = world.receiver.dispatches.filter(
+      const earlier = simulation.receiver.dispatches.filter(
         (other) => other !== dispatch && other.record === dispatch.record && !other.wasSurelyNothing,
       );
       check(
@@ -125,16 +125,16 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
       if (answer.kind === 'given' && answer.status !== 429) sameAsBefore(asked, answer);
     },
   });
-  await play(world, steps);
-  await heal(world);
-  for (const asked of world.asked) {
+  await play(simulation, steps);
+  await heal(simulation);
+  for (const asked of simulation.asked) {
     if (!asked.isGone && !asked.proxy.link.isCut) check(asked.answer !== null, `${asked.id} was never answered`);
   }
-  for (const proxy of world.proxies) {
+  for (const proxy of simulation.proxies) {
     if (!proxy.link.isCut) check(proxy.reserving.active() === 0, 'something never ended');
   }
-  await runOnce(world, check);
-  await world.close();
+  await runOnce(simulation, check);
+  await simulation.close();
   return violations;
 
   /** Property 7: of each token one attempt passes. */
@@ -148,7 +148,7 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
   /** Properties 3, 4 and 5: an answer is one of the receiver's to this very write, and stays. */
   function sameAsBefore(asked: Asked, { status, body }: Extract<Answer, { kind: 'given' }>): void {
     const name = nameOf(asked);
-    const ranBy = world.asked.find(({ id }) => body === `${id} ran it`);
+    const ranBy = simulation.asked.find(({ id }) => body === `${id} ran it`);
     check(ranBy !== undefined, `4: ${asked.id} got what no receiver said: ${body}`);
     if (ranBy !== undefined) {
       check(nameOf(ranBy) === name, `5: ${asked.id} got the answer to another write`);
@@ -160,8 +160,8 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
   }
 }
 
-async function play(world: ScheduleWorld, steps: readonly Step[]): Promise<void> {
-  const current: Proxy[] = [world.startProxy(), world.startProxy()];
+async function play(simulation: Simulation, steps: readonly Step[]): Promise<void> {
+  const current: Proxy[] = [simulation.startProxy(), simulation.startProxy()];
   for (const step of steps) {
     const proxy = 'proxy' in step ? current[step.proxy] : undefined;
     if (proxy !== undefined && 'proxy' in step) {
@@ -170,21 +170,21 @@ async function play(world: ScheduleWorld, steps: readonly Step[]): Promise<void>
         // A drain ends what is under way; a process that was stopped cannot.
         else if (proxy.link.isFrozen) continue;
         else proxy.reserving.breakOff();
-        current[step.proxy] = world.startProxy();
-      } else touch(world, proxy, step);
-    } else take(world, step);
-    await (step.kind === 'advance' ? advance(world, step.ms) : settled());
+        current[step.proxy] = simulation.startProxy();
+      } else touch(simulation, proxy, step);
+    } else take(simulation, step);
+    await (step.kind === 'advance' ? advance(simulation, step.ms) : settled());
   }
 }
 
 function touch(
-  world: ScheduleWorld,
+  simulation: Simulation,
   proxy: Proxy,
   step: Exclude<Extract<Step, { proxy: number }>, { kind: 'crash' | 'break-off' }>,
 ): void {
   switch (step.kind) {
     case 'ask':
-      if (!proxy.link.isFrozen) world.ask(proxy, step.ask);
+      if (!proxy.link.isFrozen) simulation.ask(proxy, step.ask);
       return;
     case 'link':
       proxy.link.link = step.link;
@@ -200,17 +200,17 @@ function touch(
   }
 }
 
-function take(world: ScheduleWorld, step: Step): void {
+function take(simulation: Simulation, step: Step): void {
   if (step.kind === 'end' || step.kind === 'execute') {
-    const open = world.receiver.dispatches.filter(({ isEnded }) => !isEnded);
+    const open = simulation.receiver.dispatches.filter(({ isEnded }) => !isEnded);
     const dispatch = open[step.pick % Math.max(1, open.length)];
     if (dispatch === undefined) return;
-    const { link } = world.askedOf(dispatch).proxy;
-    if (step.kind === 'execute') world.receiver.execute(dispatch);
+    const { link } = simulation.askedOf(dispatch).proxy;
+    if (step.kind === 'execute') simulation.receiver.execute(dispatch);
     // Who is stopped hears it later.
-    else if (!link.isFrozen) world.receiver.end(dispatch, step.ending, !link.isCut);
+    else if (!link.isFrozen) simulation.receiver.end(dispatch, step.ending, !link.isCut);
   } else if (step.kind === 'leave') {
-    const waiting = world.asked.filter(
+    const waiting = simulation.asked.filter(
       ({ answer, isGone, proxy }) => answer === null && !isGone && !proxy.link.isFrozen,
     );
     waiting[step.pick % Math.max(1, waiting.length)]?.handle.leave();
@@ -218,29 +218,29 @@ function take(world: ScheduleWorld, step: Step): void {
 }
 
 /** Everything works again, every request is answered and every time limit passes. */
-async function heal(world: ScheduleWorld): Promise<void> {
-  for (const { link, thaw } of world.proxies) {
+async function heal(simulation: Simulation): Promise<void> {
+  for (const { link, thaw } of simulation.proxies) {
     link.deliver();
     link.link = 'up';
     thaw();
   }
   await settled();
-  for (const dispatch of world.receiver.dispatches) {
-    world.receiver.end(dispatch, 'created', !world.askedOf(dispatch).proxy.link.isCut);
+  for (const dispatch of simulation.receiver.dispatches) {
+    simulation.receiver.end(dispatch, 'created', !simulation.askedOf(dispatch).proxy.link.isCut);
   }
-  await advance(world, 60_000);
+  await advance(simulation, 60_000);
 }
 
 /** Property 2: where the receiver deduplicates, whoever asks until it is answered gets the effect, once. */
-async function runOnce(world: ScheduleWorld, check: (holds: boolean, what: string) => void): Promise<void> {
-  const proxy = world.startProxy();
+async function runOnce(simulation: Simulation, check: (holds: boolean, what: string) => void): Promise<void> {
+  const proxy = simulation.startProxy();
   const writes = new Map(
-    world.asked.filter(({ route }) => route === 'deduplicates').map((asked) => [nameOf(asked), asked]),
+    simulation.asked.filter(({ route }) => route === 'deduplicates').map((asked) => [nameOf(asked), asked]),
   );
   for (const [name, { route, subject, key, token }] of writes) {
-    const tries = [0, 1].map((body) => world.ask(proxy, { route, subject, key, body, token }));
+    const tries = [0, 1].map((body) => simulation.ask(proxy, { route, subject, key, body, token }));
     await settled();
-    for (const dispatch of world.receiver.dispatches) world.receiver.end(dispatch, 'created', true);
+    for (const dispatch of simulation.receiver.dispatches) simulation.receiver.end(dispatch, 'created', true);
     await settled();
     // One of the two is the request that the key stands for, or both were free to be.
     const won = tries.find(({ answer }) => answer?.kind === 'given' && answer.status !== 429);
@@ -250,22 +250,25 @@ async function runOnce(world: ScheduleWorld, check: (holds: boolean, what: strin
     );
     check(won !== undefined || isKept, `2: ${name} cannot be run to its end`);
     if (record !== undefined) {
-      check(world.receiver.effects(record) === 1, `2: ${name} had its effect ${world.receiver.effects(record)} times`);
+      check(
+        simulation.receiver.effects(record) === 1,
+        `2: ${name} had its effect ${simulation.receiver.effects(record)} times`,
+      );
     }
   }
 }
 
-async function advance(world: ScheduleWorld, ms: number): Promise<void> {
+async function advance(simulation: Simulation, ms: number): Promise<void> {
   let left = ms;
   // What a timer starts may set the next one.
   for (;;) {
-    const next = world.time.due()[0];
+    const next = simulation.time.due()[0];
     if (next === undefined || next > left) break;
-    world.time.advance(next);
+    simulation.time.advance(next);
     left -= next;
     await settled();
   }
-  world.time.advance(left);
+  simulation.time.advance(left);
   await settled();
 }
 

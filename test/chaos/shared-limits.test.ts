@@ -2,7 +2,7 @@
 import t from 'tap';
 import { request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import type { World } from '../support/world.js';
+import type { ProxyProcess } from '../support/proxy-process.js';
 import { shareRedis } from './shared-redis.js';
 
 const perSecond = 10;
@@ -20,7 +20,7 @@ for (const proxy of proxies) {
 }
 
 /** Asks as fast as it is answered, until time is up; how many were let through. */
-async function press(proxy: World, headers: Readonly<Record<string, string>>, endMs: number): Promise<number> {
+async function press(proxy: ProxyProcess, headers: Readonly<Record<string, string>>, endMs: number): Promise<number> {
   let passed = 0;
   while (performance.now() < endMs) {
     const { status } = await request(proxy.port, { path: '/orders', headers });

@@ -18,7 +18,7 @@ import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
 import { until } from '../support/until.js';
-import { merge, startWorld, type ConfigTree, type World } from '../support/world.js';
+import { merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
 const approved: ConfigTree = { methods: ['POST'], subjects: ['checkout'], permissions: ['orders:write'] };
 
@@ -42,7 +42,7 @@ export interface SharedRedis {
   readonly redis: RedisServer;
   readonly receiver: Receiver;
   /** Starts a proxy, straight on Redis or through a relay that may misbehave. */
-  readonly startProxy: (through?: TcpRelay) => Promise<World>;
+  readonly startProxy: (through?: TcpRelay) => Promise<ProxyProcess>;
   readonly startRelay: () => Promise<TcpRelay>;
   /** Resolves when the lease of every record that is pending is over, by the clock of Redis. */
   readonly leasesOver: () => Promise<void>;
@@ -79,7 +79,7 @@ export async function shareRedis(t: Scope, options: SharedRedisOptions = {}): Pr
       const store = {
         redis: { url: `redis://127.0.0.1:${port}`, reserve_timeout: '8s', settle_timeout: '8s', ...options.store },
       };
-      return startWorld(t, { key, jwks, receiver, config: merge(merge(base, { store }), options.config ?? {}) });
+      return startProxyProcess(t, { key, jwks, receiver, config: merge(merge(base, { store }), options.config ?? {}) });
     },
     startRelay: async () => startRelay(t, redis.port),
     leasesOver: async () => {
@@ -109,44 +109,44 @@ export interface ChaosWrite {
 
 /** A write as the raw client takes it. */
 export function writeTo(
-  world: World,
+  proxy: ProxyProcess,
   { key = randomUUID(), path = '/orders', body = 'body', claims }: ChaosWrite = {},
 ): RequestInput {
-  return { method: 'POST', path, headers: { ...world.authorization(claims), 'Idempotency-Key': key }, body };
+  return { method: 'POST', path, headers: { ...proxy.authorization(claims), 'Idempotency-Key': key }, body };
 }
 
 /** Sends a write and waits for its answer. */
-export async function write(world: World, input?: ChaosWrite): Promise<RawResponse> {
-  return request(world.port, writeTo(world, input), { limitMs: 40_000 });
+export async function write(proxy: ProxyProcess, input?: ChaosWrite): Promise<RawResponse> {
+  return request(proxy.port, writeTo(proxy, input), { limitMs: 40_000 });
 }
 
 /**
  * Waits until tokens that are issued now pass once: those of before the first start of all may have been used, for all
  * that is known.
  */
-export async function singlePasses(world: World): Promise<void> {
+export async function singlePasses(proxy: ProxyProcess): Promise<void> {
   await until(
     'a single-use token to pass',
-    async () => (await write(world, { path: '/single', claims: { jti: randomUUID() } })).status === 200,
+    async () => (await write(proxy, { path: '/single', claims: { jti: randomUUID() } })).status === 200,
   );
 }
 
 /** Sends a write and does not wait. */
-export async function beginWrite(t: Scope, world: World, input?: ChaosWrite): Promise<RawConnection> {
-  const connection = await connectRaw(world.port);
+export async function beginWrite(t: Scope, proxy: ProxyProcess, input?: ChaosWrite): Promise<RawConnection> {
+  const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
-  connection.write(requestBytes(world.port, writeTo(world, input)));
+  connection.write(requestBytes(proxy.port, writeTo(proxy, input)));
   return connection;
 }
 
 /** Ends a process as a crash does. */
-export async function kill(world: World): Promise<void> {
-  world.process.signal('SIGKILL');
-  await world.process.exited;
+export async function kill(proxy: ProxyProcess): Promise<void> {
+  proxy.process.signal('SIGKILL');
+  await proxy.process.exited;
 }
 
 /** Last part of the `type` of a problem document, or the status where it is none. */
-export function saidBy(answer: RawResponse): string {
+export function problemOrStatus(answer: RawResponse): string {
   try {
     const { type } = JSON.parse(answer.text) as { type?: string };
     return type?.replace('urn:sallyport:', '') ?? String(answer.status);

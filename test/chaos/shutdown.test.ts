@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { until } from '../support/until.js';
-import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
+import { beginWrite, problemOrStatus, shareRedis, write } from './shared-redis.js';
 
 t.test('SIGTERM lets writes finish, with and without their caller, and marks what is left as in doubt', async (t) => {
   const shared = await shareRedis(t, {
@@ -32,6 +32,6 @@ t.test('SIGTERM lets writes finish, with and without their caller, and marks wha
   t.match(await ending.process.exited, { code: 0 });
   t.equal((await write(other, { key: 'staying' })).text, 'stayed');
   t.equal((await write(other, { key: 'leaving' })).text, 'left');
-  t.equal(saidBy(await write(other, { key: 'hanging' })), 'idempotency-outcome-unknown', 'not free');
+  t.equal(problemOrStatus(await write(other, { key: 'hanging' })), 'idempotency-outcome-unknown', 'not free');
   t.equal(shared.executions().length, 3);
 });

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { openDescriptors, residentBytes } from '../support/linux.js';
 import { connectRaw, request, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 
 /** So many at once fit into the queue of a listening socket. */
 const lot = 200;
@@ -12,15 +12,15 @@ const lot = 200;
  * Opens so many, with a credential and half a head on each. A socket that was not taken is closed, which is no error
  * here.
  */
-async function openSlow(t: Test, world: World, count: number): Promise<RawConnection[]> {
+async function openSlow(t: Test, proxy: ProxyProcess, count: number): Promise<RawConnection[]> {
   const open: RawConnection[] = [];
   t.teardown(() => {
     for (const connection of open) connection.end();
   });
-  const head = `GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.authorization()['Authorization'] ?? ''}\r\nX-Slow: `;
+  const head = `GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: ${proxy.authorization()['Authorization'] ?? ''}\r\nX-Slow: `;
   while (open.length < count) {
     const made = await Promise.all(
-      Array.from({ length: Math.min(lot, count - open.length) }, async () => connectRaw(world.port)),
+      Array.from({ length: Math.min(lot, count - open.length) }, async () => connectRaw(proxy.port)),
     );
     for (const connection of made) connection.write(head);
     open.push(...made);
@@ -32,18 +32,18 @@ async function openSlow(t: Test, world: World, count: number): Promise<RawConnec
  * All of them are taken: honest callers are served beside them, in memory that each connection has its small part of.
  */
 export async function holdSlow(t: Test, count: number, bytesEach: number): Promise<void> {
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: { listen: { header_timeout: '10m', max_in_flight: Math.max(count / 4, 1) } },
   });
   const honest = async (): Promise<number> =>
-    (await request(world.port, { path: '/orders', headers: world.authorization() })).status;
+    (await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status;
   for (let warm = 0; warm < 20; warm += 1) await honest();
-  const [before, filesBefore] = [residentBytes(world.process.pid), openDescriptors(world.process.pid)];
-  const slow = await openSlow(t, world, count);
+  const [before, filesBefore] = [residentBytes(proxy.process.pid), openDescriptors(proxy.process.pid)];
+  const slow = await openSlow(t, proxy, count);
   // Those of the honest ones close meanwhile.
-  await until('all are taken', () => openDescriptors(world.process.pid) >= filesBefore + count - 10, 120_000);
+  await until('all are taken', () => openDescriptors(proxy.process.pid) >= filesBefore + count - 10, 120_000);
   for (let turn = 0; turn < 20; turn += 1) t.equal(await honest(), 200);
-  const growth = residentBytes(world.process.pid) - before;
+  const growth = residentBytes(proxy.process.pid) - before;
   const mebibyte = 1024 * 1024;
   t.comment(
     `${count} slow connections: ${Math.round(growth / mebibyte)} MiB more than ${Math.round(before / mebibyte)} MiB, ${growth / count} bytes each`,
@@ -51,35 +51,35 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   t.ok(growth < count * bytesEach + 32 * 1024 * 1024, `${growth} bytes for ${count}`);
   t.equal(slow.filter((connection) => connection.isClosed()).length, 0);
   for (const connection of slow) connection.end();
-  await until('all are let go', () => openDescriptors(world.process.pid) <= filesBefore + 5, 120_000);
+  await until('all are let go', () => openDescriptors(proxy.process.pid) <= filesBefore + 5, 120_000);
   t.equal(await honest(), 200);
-  t.ok(world.process.isRunning());
+  t.ok(proxy.process.isRunning());
 }
 
 /**
  * More than are taken: those beyond are closed at once, and who holds the places loses them with the time for a head.
  */
 export async function outlastSlow(t: Test, count: number): Promise<void> {
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: { listen: { header_timeout: '2s', max_in_flight: 1, max_websockets: 1 } },
   });
-  const filesBefore = openDescriptors(world.process.pid);
-  const slow = await openSlow(t, world, count);
-  t.ok(openDescriptors(world.process.pid) <= filesBefore + 1_025 + 5, 'no more than 1,024 and a WebSocket');
+  const filesBefore = openDescriptors(proxy.process.pid);
+  const slow = await openSlow(t, proxy, count);
+  t.ok(openDescriptors(proxy.process.pid) <= filesBefore + 1_025 + 5, 'no more than 1,024 and a WebSocket');
   await until(
     'those beyond are closed',
     () => slow.filter((connection) => connection.isClosed()).length >= count - 1_025,
   );
   await until('honest callers have their turn', async () =>
-    request(world.port, { path: '/orders', headers: world.authorization() }).then(
+    request(proxy.port, { path: '/orders', headers: proxy.authorization() }).then(
       ({ status }) => status === 200,
       () => false,
     ),
   );
   await until('the slow ones are turned out', () => slow.every((connection) => connection.isClosed()));
-  const late = await world.metric('sallyport_denials_total{reason="header_timeout"}');
-  const gaveWay = await world.metric('sallyport_connections_ended_total{reason="gave_way"}');
+  const late = await proxy.metric('sallyport_denials_total{reason="header_timeout"}');
+  const gaveWay = await proxy.metric('sallyport_connections_ended_total{reason="gave_way"}');
   t.ok(gaveWay >= count - 1_025, `${gaveWay} gave way to new ones`);
   t.ok(late <= count && late + gaveWay >= count, `${late} were told 408`);
-  t.ok(world.process.isRunning());
+  t.ok(proxy.process.isRunning());
 }

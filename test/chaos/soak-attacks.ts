@@ -1,7 +1,7 @@
 /** Requests of people who want in. Each has one right answer, whatever fails, and none may reach the receiver. */
 import { base64url, mintToken, signToken } from '../support/tokens.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
-import type { SoakWorld } from './soak-world.js';
+import type { SoakDeployment } from './soak-deployment.js';
 
 export interface Attack {
   readonly name: string;
@@ -13,8 +13,8 @@ export interface Attack {
 const stranger = rsaKey('stranger');
 
 /** Every attack, made anew: tokens are of this moment. */
-export function attacksNow(world: SoakWorld): Attack[] {
-  const good = world.token();
+export function attacksNow(deployment: SoakDeployment): Attack[] {
+  const good = deployment.token();
   const [head = '', payload = '', signature = ''] = good.split('.');
   const nowS = Math.floor(Date.now() / 1000);
   const asAdmin = base64url(
@@ -34,22 +34,22 @@ export function attacksNow(world: SoakWorld): Attack[] {
       JSON.stringify({ sub: 'admin' }),
       stranger.privateKey,
     ),
-    expired: world.token({ iat: nowS - 400, exp: nowS - 100 }),
-    'from tomorrow': world.token({ iat: nowS + 86_400, exp: nowS + 86_700 }),
-    'for ever': world.token({ exp: nowS + 10 ** 9 }),
-    'for another service': world.token({ aud: 'payments' }),
-    'for several': world.token({ aud: ['orders'] }),
-    'of another issuer': world.token({ iss: 'https://evil.example.com' }),
-    'of a session': world.token({ sessionHandle: 'x' }),
+    expired: deployment.token({ iat: nowS - 400, exp: nowS - 100 }),
+    'from tomorrow': deployment.token({ iat: nowS + 86_400, exp: nowS + 86_700 }),
+    'for ever': deployment.token({ exp: nowS + 10 ** 9 }),
+    'for another service': deployment.token({ aud: 'payments' }),
+    'for several': deployment.token({ aud: ['orders'] }),
+    'of another issuer': deployment.token({ iss: 'https://evil.example.com' }),
+    'of a session': deployment.token({ sessionHandle: 'x' }),
   };
-  const withdrawn: RsaKey | null = world.withdrawnKey();
+  const withdrawn: RsaKey | null = deployment.withdrawnKey();
   return [
     ...Object.entries(tokens).map(([name, token]) => ({ name, right: ['401'], bytes: get('/orders', token) })),
     ...(withdrawn === null
       ? []
       : [{ name: 'a withdrawn key', right: ['401'], bytes: get('/orders', mintToken({ key: withdrawn })) }]),
-    { name: 'no permission', right: ['403'], bytes: get('/orders', world.token({ permissions: [] })) },
-    { name: 'no approved caller', right: ['403'], bytes: get('/orders', world.token({ sub: 'stranger' })) },
+    { name: 'no permission', right: ['403'], bytes: get('/orders', deployment.token({ permissions: [] })) },
+    { name: 'no approved caller', right: ['403'], bytes: get('/orders', deployment.token({ sub: 'stranger' })) },
     { name: 'no such route', right: ['403'], bytes: get('/admin', good) },
     { name: 'another route', right: ['403'], bytes: get('/admin/users', good) },
     {

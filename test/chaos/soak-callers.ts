@@ -1,18 +1,18 @@
 /** Callers of the soak: each sends, waits, and holds the answer to what the model says. */
 import { randomUUID } from 'node:crypto';
 import { request, sendRaw, type RawResponse, type RequestInput } from '../support/raw-client.js';
-import type { World } from '../support/world.js';
+import type { ProxyProcess } from '../support/proxy-process.js';
 import { attacksNow } from './soak-attacks.js';
 import type { Asked, SoakModel } from './soak-model.js';
-import type { SoakWorld } from './soak-world.js';
+import type { SoakDeployment } from './soak-deployment.js';
 
 /** One turn of a caller. */
 export type Caller = () => Promise<void>;
 
 const forged = { 'X-Auth-Subject': 'admin', X_Auth_Subject: 'admin', 'X-Auth-Permissions': 'orders:admin' };
 
-export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
-  const pick = (): World => world.proxies[Math.random() < 0.5 ? 0 : 1];
+export function soakCallers(deployment: SoakDeployment, model: SoakModel): Caller[] {
+  const pick = (): ProxyProcess => deployment.proxies[Math.random() < 0.5 ? 0 : 1];
   const ask = async (what: string, input: RequestInput, proxy = pick()): Promise<Asked> => {
     const sentMs = performance.now();
     return { what, sentMs, answer: await request(proxy.port, input, { limitMs: 60_000 }) };
@@ -26,7 +26,7 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
   };
 
   async function read(): Promise<void> {
-    const asked = await ask('read', { path: '/orders', headers: { ...forged, ...bearer(world.token()) } });
+    const asked = await ask('read', { path: '/orders', headers: { ...forged, ...bearer(deployment.token()) } });
     if (model.judge(asked, ['200'])) sees(asked, 'checkout');
   }
 
@@ -35,15 +35,15 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
    * counted or not.
    */
   async function underPolicy(): Promise<void> {
-    const [before, changes] = [world.policy(), world.policies()];
+    const [before, changes] = [deployment.policy(), deployment.policies()];
     const isMole = Math.random() < 0.5;
     const claims = isMole ? { sub: 'mole' } : {};
     const asked = await ask(isMole ? 'mole' : 'closable', {
       path: isMole ? '/orders' : '/closable',
-      headers: bearer(world.token(claims)),
+      headers: bearer(deployment.token(claims)),
     });
     const refused = isMole ? '401' : '403';
-    if (before === null || world.policies() !== changes) model.judge(asked, ['200', refused]);
+    if (before === null || deployment.policies() !== changes) model.judge(asked, ['200', refused]);
     else model.judge(asked, [(isMole ? before.revoked : before.closed) ? refused : '200']);
   }
 
@@ -54,7 +54,7 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     const input = (): RequestInput => ({
       method: 'POST',
       path: '/orders',
-      headers: { ...forged, ...bearer(world.token()), 'Idempotency-Key': key },
+      headers: { ...forged, ...bearer(deployment.token()), 'Idempotency-Key': key },
       body: `order ${key}`,
     });
     const atOnce = Math.random() < 0.3 ? 3 : 1;
@@ -65,7 +65,7 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     };
     for (const asked of first) take(asked, atOnce > 1 ? ['201', 'idempotency-in-progress'] : ['201']);
     const isDone = texts.size > 0;
-    for (const proxy of world.proxies) {
+    for (const proxy of deployment.proxies) {
       const retry = await ask('retry', input(), proxy);
       take(retry, ['201']);
       if (
@@ -83,11 +83,11 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     if (texts.size > 1) {
       model.wrong(`write ${key}: ${texts.size} different answers: ${[...texts].join(' ').slice(0, 300)}`);
     }
-    if (world.runs(key) > 1) {
+    if (deployment.runs(key) > 1) {
       model.count('writes that ran twice');
-      model.wrong(`write ${key} ran ${world.runs(key)} times`);
+      model.wrong(`write ${key} ran ${deployment.runs(key)} times`);
     }
-    model.count(`writes that ran ${world.runs(key) === 1 ? 'once' : 'never'}`);
+    model.count(`writes that ran ${deployment.runs(key) === 1 ? 'once' : 'never'}`);
   }
 
   /** One token, shown to both proxies at once: it passes once. */
@@ -98,11 +98,11 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     const input: RequestInput = {
       method: 'POST',
       path: '/single',
-      headers: bearer(world.token({ jti, iat: iatS })),
+      headers: bearer(deployment.token({ jti, iat: iatS })),
       body: jti,
     };
-    const both = await Promise.all(world.proxies.map(async (proxy) => ask('single use', input, proxy)));
-    const mayBeOld = iatS <= world.floorS() || model.troubledSince('redis', sinceMs);
+    const both = await Promise.all(deployment.proxies.map(async (proxy) => ask('single use', input, proxy)));
+    const mayBeOld = iatS <= deployment.floorS() || model.troubledSince('redis', sinceMs);
     for (const asked of both) model.judge(asked, ['201', '401'], sinceMs);
     const passed = both.filter(({ answer }) => answer.status === 201).length;
     const failed = both.some(({ answer }) => ![201, 401].includes(answer.status));
@@ -110,12 +110,12 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     if (passed === 0 && !failed && !mayBeOld) model.wrong(`token ${jti} passed never`);
     const again = await ask('single use again', input);
     model.judge(again, ['401', ...(passed === 0 ? ['201'] : [])], sinceMs);
-    if (world.runs(jti) > 1) model.wrong(`token ${jti} ran ${world.runs(jti)} writes`);
+    if (deployment.runs(jti) > 1) model.wrong(`token ${jti} ran ${deployment.runs(jti)} writes`);
   }
 
   let round = 0;
   async function attack(): Promise<void> {
-    const all = attacksNow(world);
+    const all = attacksNow(deployment);
     const [one] = all.splice(round++ % all.length, 1);
     if (one === undefined) return;
     const sentMs = performance.now();

@@ -11,7 +11,7 @@ import { startRedis, startReplica, type RedisServer } from '../support/redis-ser
 import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../support/world.js';
+import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 import type { SoakModel } from './soak-model.js';
 
 const approved = { subjects: ['checkout', 'mole'], permissions: ['orders:write'] };
@@ -29,8 +29,8 @@ export interface Footprint {
   readonly descriptors: number;
 }
 
-export interface SoakWorld {
-  readonly proxies: readonly [World, World];
+export interface SoakDeployment {
+  readonly proxies: readonly [ProxyProcess, ProxyProcess];
   /** What the policy is; `null` while it changes. */
   readonly policy: () => SoakPolicy | null;
   /** How often the policy changed. */
@@ -87,7 +87,7 @@ async function isPair({
 /** Fields that name nobody: what a caller sends of them must not reach the receiver. */
 const forged = 'admin';
 
-export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number): Promise<SoakWorld> {
+export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: number): Promise<SoakDeployment> {
   const first = await startRedis(t);
   const redis: { primary: RedisServer; replica: RedisServer } = {
     primary: first,
@@ -178,16 +178,17 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
   let policy: SoakPolicy | null = { revoked: false, closed: false };
   let inForce = policy;
   let policies = 0;
-  const start = async (): Promise<World> => startWorld(t, { key: signing, jwks, receiver, config: configOf(inForce) });
-  const proxies: readonly [World, World] = [await start(), await start()];
+  const start = async (): Promise<ProxyProcess> =>
+    startProxyProcess(t, { key: signing, jwks, receiver, config: configOf(inForce) });
+  const proxies: readonly [ProxyProcess, ProxyProcess] = [await start(), await start()];
   let floorS = Math.ceil(Date.now() / 1000) + skewS;
 
-  const everywhere = async (what: string, holds: (world: World) => Promise<boolean>): Promise<void> => {
-    for (const world of proxies) await until(what, () => holds(world), 180_000);
+  const everywhere = async (what: string, holds: (proxy: ProxyProcess) => Promise<boolean>): Promise<void> => {
+    for (const proxy of proxies) await until(what, () => holds(proxy), 180_000);
   };
   const token = (claims: Claims = {}): string => mintToken({ key: signing, claims });
-  const keyIds = async (world: World): Promise<string[]> => {
-    const { issuers } = JSON.parse((await world.admin('/status')).text) as {
+  const keyIds = async (proxy: ProxyProcess): Promise<string[]> => {
+    const { issuers } = JSON.parse((await proxy.admin('/status')).text) as {
       issuers: { keys: { key_id: string }[] }[];
     };
     return issuers.flatMap(({ keys }) => keys.map(({ key_id: id }) => id));
@@ -233,7 +234,7 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
       const before = await Promise.all(
         proxies.map(({ metric }) => metric('sallyport_config_reloads_total{result="ok"}')),
       );
-      for (const world of proxies) world.rewrite(configOf(next));
+      for (const proxy of proxies) proxy.rewrite(configOf(next));
       for (const [index, { metric }] of proxies.entries()) {
         await until(
           'the reload',
@@ -260,7 +261,7 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
         );
       }
       await pause();
-      for (const world of proxies) world.rewrite(configOf(inForce));
+      for (const proxy of proxies) proxy.rewrite(configOf(inForce));
       model.count('broken config');
       await pause();
     },
@@ -269,11 +270,11 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
       const old = signing;
       const next = withKeyId(ring[turn % ring.length] ?? old, `d-${turn}`);
       jwks.setKeys([old, next]);
-      await everywhere('the new key', async (world) => (await keyIds(world)).includes(next.keyId));
+      await everywhere('the new key', async (proxy) => (await keyIds(proxy)).includes(next.keyId));
       signing = next;
       await pause();
       jwks.setKeys([next]);
-      await everywhere('the old key to be forgotten', async (world) => !(await keyIds(world)).includes(old.keyId));
+      await everywhere('the old key to be forgotten', async (proxy) => !(await keyIds(proxy)).includes(old.keyId));
       withdrawn = old;
       model.count('key rotation');
     },
@@ -285,8 +286,8 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
         });
         await pause();
         jwks.behave(null);
-        await everywhere('keys that are fresh', async (world) =>
-          (await world.admin('/readyz')).text.includes('{"name":"keys:core","status":"ok"}'),
+        await everywhere('keys that are fresh', async (proxy) =>
+          (await proxy.admin('/readyz')).text.includes('{"name":"keys:core","status":"ok"}'),
         );
       }),
     crashReceiver: async () =>

@@ -1,5 +1,5 @@
 /** What the soak knows, and what it therefore holds each answer to. */
-import { saidBy } from './shared-redis.js';
+import { problemOrStatus } from './shared-redis.js';
 import type { RawResponse } from '../support/raw-client.js';
 
 /** Parts that the soak breaks on purpose. */
@@ -50,8 +50,8 @@ const aftermathMs = 5_000;
 
 /** Refusals of credentials say no more than their status. */
 function wordOf(answer: RawResponse): string {
-  const said = saidBy(answer);
-  return said === 'about:blank' ? String(answer.status) : said;
+  const answered = problemOrStatus(answer);
+  return answered === 'about:blank' ? String(answer.status) : answered;
 }
 
 export function createSoakModel(): SoakModel {
@@ -92,15 +92,15 @@ export function createSoakModel(): SoakModel {
     },
     troubledSince,
     judge: ({ what, sentMs, answer }, right, sinceMs = sentMs) => {
-      const said = wordOf(answer);
-      count(`${what}: ${said}`);
-      if (right.includes(said)) return true;
+      const answered = wordOf(answer);
+      count(`${what}: ${answered}`);
+      if (right.includes(answered)) return true;
       const isExcused = Object.entries(excused).some(
-        ([trouble, words]) => words.has(said) && troubledSince(trouble as Trouble, sinceMs),
+        ([trouble, words]) => words.has(answered) && troubledSince(trouble as Trouble, sinceMs),
       );
       if (!isExcused) {
         wrong(
-          `${new Date().toISOString()} ${what}: ${said} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`,
+          `${new Date().toISOString()} ${what}: ${answered} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`,
         );
       }
       return false;

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import type { LogLine } from '../support/serve-process.js';
 import { createSoakModel } from './soak-model.js';
 import { soakCallers } from './soak-callers.js';
-import { startSoakWorld, type Footprint, type SoakWorld } from './soak-world.js';
+import { startSoakDeployment, type Footprint, type SoakDeployment } from './soak-deployment.js';
 
 export interface SoakOptions {
   readonly seconds: number;
@@ -26,7 +26,7 @@ const slackDescriptors = 40;
 
 export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: SoakOptions): Promise<void> {
   const model = createSoakModel();
-  const world = await startSoakWorld(t, model, pauseMs);
+  const deployment = await startSoakDeployment(t, model, pauseMs);
   const startedMs = performance.now();
   const isOver = (): boolean => performance.now() - startedMs > seconds * 1000;
   const stopped = new AbortController();
@@ -37,19 +37,19 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
     }
   };
   const storeLines = (index: number): readonly LogLine[] =>
-    world.proxies[index]?.process.logs().filter(({ msg }) => String(msg).startsWith('the store')) ?? [];
+    deployment.proxies[index]?.process.logs().filter(({ msg }) => String(msg).startsWith('the store')) ?? [];
   const samples: { readonly atS: number; readonly processes: readonly Footprint[] }[] = [];
-  const troubles = troublesOf(world, failOvers);
+  const troubles = troublesOf(deployment, failOvers);
   let next = 0;
   const parts = [
-    ...soakCallers(world, model).map(async (caller) => goOn(caller, callerPauseMs)),
+    ...soakCallers(deployment, model).map(async (caller) => goOn(caller, callerPauseMs)),
     goOn(async () => {
       await troubles[next++ % troubles.length]?.();
     }, pauseMs),
-    goOn(world.lookAtRedis, 100),
+    goOn(deployment.lookAtRedis, 100),
     goOn(
       async () => {
-        samples.push({ atS: (performance.now() - startedMs) / 1000, processes: await world.footprints() });
+        samples.push({ atS: (performance.now() - startedMs) / 1000, processes: await deployment.footprints() });
       },
       Math.min(5_000, seconds * 25),
     ),
@@ -62,12 +62,12 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
     t.comment(JSON.stringify({ counts: model.counts(), wrongs: model.wrongs() }, null, 1));
     throw error;
   }
-  samples.push({ atS: seconds, processes: await world.footprints() });
+  samples.push({ atS: seconds, processes: await deployment.footprints() });
 
   t.comment(JSON.stringify(model.counts(), null, 1));
   t.same(model.wrongs(), [], 'no answer was wrong, and nothing ran twice');
-  t.same(world.strays(), [], 'nothing reached the receiver that it was not to see');
-  for (const [index, proxy] of world.proxies.entries()) {
+  t.same(deployment.strays(), [], 'nothing reached the receiver that it was not to see');
+  for (const [index, proxy] of deployment.proxies.entries()) {
     const declared = [
       'sallyport_duplicate_dispatches_total',
       'sallyport_lost_reservations_total',
@@ -94,8 +94,8 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
   }
 }
 
-function troublesOf(world: SoakWorld, failOvers: boolean): (() => Promise<void>)[] {
-  const { reload, breakConfig, rotateKeys, loseKeys, crashReceiver, restartReplica, failOver } = world;
+function troublesOf(deployment: SoakDeployment, failOvers: boolean): (() => Promise<void>)[] {
+  const { reload, breakConfig, rotateKeys, loseKeys, crashReceiver, restartReplica, failOver } = deployment;
   return [
     async () => reload({ revoked: true, closed: false }),
     rotateKeys,

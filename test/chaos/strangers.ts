@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import type { World } from '../support/world.js';
+import type { ProxyProcess } from '../support/proxy-process.js';
 import { deaf, dripped, flatOut, frames, hungUp, idle, pipelined, type Attack, type Target } from './attacks.js';
 
 /** As Node takes it by itself in the memory that the chart allows. */
@@ -45,13 +45,13 @@ export interface Honest {
 }
 
 /** Asks one request after the other, each on a connection of its own, until told. */
-export async function beHonest(world: World, ended: () => boolean): Promise<Honest> {
+export async function beHonest(proxy: ProxyProcess, ended: () => boolean): Promise<Honest> {
   const took: number[] = [];
   const failed: string[] = [];
-  const headers = world.authorization({ sub: 'honest' });
+  const headers = proxy.authorization({ sub: 'honest' });
   while (!ended()) {
     const started = performance.now();
-    const outcome = await request(world.port, { path: '/orders', headers }).then(
+    const outcome = await request(proxy.port, { path: '/orders', headers }).then(
       ({ status }) => String(status),
       (error: unknown) => String(error),
     );
@@ -67,7 +67,7 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-export function residentMiB({ process: { pid } }: World): number {
+export function residentMiB({ process: { pid } }: ProxyProcess): number {
   return Math.round(
     Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? 0) / 1024,
   );
@@ -78,11 +78,11 @@ export function residentMiB({ process: { pid } }: World): number {
  * afterwards.
  */
 export async function withstand(
-  world: World,
+  proxy: ProxyProcess,
   chosen: readonly Attack[],
   ms: number,
 ): Promise<Honest & { readonly peakMiB: number }> {
-  const target: Target = { port: world.port, bearer: world.authorization()['Authorization'] ?? '' };
+  const target: Target = { port: proxy.port, bearer: proxy.authorization()['Authorization'] ?? '' };
   const thread = new Worker(new URL('./strangers-thread.js', import.meta.url), {
     workerData: { target, ms, names: chosen.map(({ name }) => name) },
   });
@@ -93,25 +93,25 @@ export async function withstand(
   });
   let peakMiB = 0;
   const watch = setInterval(() => {
-    if (world.process.isRunning()) peakMiB = Math.max(peakMiB, residentMiB(world));
+    if (proxy.process.isRunning()) peakMiB = Math.max(peakMiB, residentMiB(proxy));
     else void thread.terminate();
   }, 100);
-  const honest = await beHonest(world, () => isOver);
+  const honest = await beHonest(proxy, () => isOver);
   clearInterval(watch);
-  if (world.process.isRunning()) {
+  if (proxy.process.isRunning()) {
     await until(
       'every place is given back',
-      async () => (await world.metric('sallyport_requests_in_flight')) === 0,
+      async () => (await proxy.metric('sallyport_requests_in_flight')) === 0,
       60_000,
     );
     await until(
       'every connection is closed',
-      async () => (await world.metric('sallyport_connections_open')) === 0,
+      async () => (await proxy.metric('sallyport_connections_open')) === 0,
       120_000,
     );
     await until(
       'every WebSocket is closed',
-      async () => (await world.metric('sallyport_websockets_open')) === 0,
+      async () => (await proxy.metric('sallyport_websockets_open')) === 0,
       60_000,
     );
   }

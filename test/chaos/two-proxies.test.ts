@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { until } from '../support/until.js';
 import { createSteppedClock } from '../support/stepped-clock.js';
-import { seriesValue } from '../support/world.js';
-import { beginWrite, saidBy, shareRedis, singlePasses, write } from './shared-redis.js';
+import { seriesValue } from '../support/proxy-process.js';
+import { beginWrite, problemOrStatus, shareRedis, singlePasses, write } from './shared-redis.js';
 
 const shared = await shareRedis(t);
 const [left, right] = [await shared.startProxy(), await shared.startProxy()];
@@ -25,13 +25,13 @@ t.test('200 identical requests at once over two proxies: one execution, every an
   );
   await until('one to run', () => answers.length === 1);
   answers[0]?.writeHead(201).end('made');
-  const said = (await all).map(saidBy);
+  const answered = (await all).map(problemOrStatus);
   t.equal(shared.executions().length, 1);
   t.same(
-    [...new Set(said)].filter((word) => word !== '201' && word !== 'idempotency-in-progress'),
+    [...new Set(answered)].filter((word) => word !== '201' && word !== 'idempotency-in-progress'),
     [],
   );
-  t.ok(said.includes('201'));
+  t.ok(answered.includes('201'));
   for (const proxy of [left, right]) t.equal((await write(proxy, { key: 'burst' })).text, 'made');
 });
 
@@ -40,11 +40,11 @@ t.test('of a hundred requests with one single-use token over two proxies one pas
   shared.receiver.behave(null);
   for (const proxy of [left, right]) await singlePasses(proxy);
   shared.receiver.requests.length = 0;
-  const said = await Promise.all(
+  const answered = await Promise.all(
     Array.from({ length: 100 }, async (_, i) => write(i % 2 === 0 ? left : right, { path: '/single', claims })),
   );
-  t.equal(said.filter(({ status }) => status === 200).length, 1);
-  t.equal(said.filter(({ status }) => status === 401).length, 99);
+  t.equal(answered.filter(({ status }) => status === 200).length, 1);
+  t.equal(answered.filter(({ status }) => status === 401).length, 99);
   t.equal(shared.executions().length, 1);
 });
 
@@ -52,7 +52,7 @@ t.test('a caller that left one proxy gets the result from the other', async (t) 
   const connection = await beginWrite(t, left, { key: 'left' });
   await until('the receiver to have it', () => answers.length === 1);
   connection.end();
-  t.equal(saidBy(await write(right, { key: 'left' })), 'idempotency-in-progress');
+  t.equal(problemOrStatus(await write(right, { key: 'left' })), 'idempotency-in-progress');
   answers[0]?.end('done');
   await until('the result', async () => (await write(right, { key: 'left' })).text === 'done');
   t.equal(shared.executions().length, 1);
@@ -78,8 +78,12 @@ t.test(
     await shared.redis.kill();
     answers[0]?.writeHead(201).end('real');
     t.equal((await connection.readResponse())?.text, 'real');
-    t.equal(saidBy(await write(right, { key: 'other' })), 'store-unavailable', 'nothing is sent without a reservation');
-    t.equal(saidBy(await write(right, { key: 'redis' })), 'store-unavailable');
+    t.equal(
+      problemOrStatus(await write(right, { key: 'other' })),
+      'store-unavailable',
+      'nothing is sent without a reservation',
+    );
+    t.equal(problemOrStatus(await write(right, { key: 'redis' })), 'store-unavailable');
     shared.receiver.behave(null);
     t.equal((await write(right, { path: '/plain' })).status, 200, 'other routes serve on');
     await shared.redis.restart();

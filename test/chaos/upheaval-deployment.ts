@@ -15,7 +15,7 @@ import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { seriesValue, startWorld, type ConfigTree, type World } from '../support/world.js';
+import { seriesValue, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 import type { UpheavalLedger } from './upheaval-ledger.js';
 
 /** One of the servers of Redis. */
@@ -29,11 +29,11 @@ interface Member {
 
 /** A place of a proxy: processes come and go, the address stays. */
 interface Seat {
-  world: World;
+  proxy: ProxyProcess;
   readonly relay: CuttingRelay;
 }
 
-export interface UpheavalWorld {
+export interface UpheavalDeployment {
   /** Addresses of the two proxies, which may cut. */
   readonly ports: readonly number[];
   readonly token: (claims?: Claims) => string;
@@ -61,7 +61,7 @@ const counters = [
   'sallyport_store_failovers_total',
 ];
 
-export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Promise<UpheavalWorld> {
+export async function startUpheavalDeployment(t: Scope, ledger: UpheavalLedger): Promise<UpheavalDeployment> {
   const first = await startMember(t, null);
   // One replica has to confirm, and there are two: a planned fail-over forgets what only the other one got.
   const members: readonly Member[] = [
@@ -109,15 +109,15 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
       },
     ],
   };
-  const worlds: World[] = [];
+  const proxies: ProxyProcess[] = [];
   const sums = new Map<string, number>();
-  const start = async (): Promise<World> => {
-    const world = await startWorld(t, { key, jwks, receiver, config, ready: false });
-    worlds.push(world);
-    return world;
+  const start = async (): Promise<ProxyProcess> => {
+    const proxy = await startProxyProcess(t, { key, jwks, receiver, config, ready: false });
+    proxies.push(proxy);
+    return proxy;
   };
   const startSeat = async (): Promise<Seat> => {
-    const seat: Seat = { world: await start(), relay: await startCuttingRelay(t, () => seat.world.port) };
+    const seat: Seat = { proxy: await start(), relay: await startCuttingRelay(t, () => seat.proxy.port) };
     return seat;
   };
   const seats: readonly [Seat, Seat] = [await startSeat(), await startSeat()];
@@ -162,9 +162,9 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
       180_000,
     );
   };
-  const setAside = async ({ world }: Seat): Promise<void> => {
+  const setAside = async ({ proxy }: Seat): Promise<void> => {
     const page = await Promise.race([
-      world.admin('/metrics').then(
+      proxy.admin('/metrics').then(
         ({ text }) => text,
         () => '',
       ),
@@ -177,11 +177,11 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
   const inTurn = async (work: () => Promise<void>): Promise<void> => (last = last.then(work));
   const restart = async (seat: Seat, signal: NodeJS.Signals): Promise<void> => {
     await setAside(seat);
-    const { process } = seat.world;
+    const { process } = seat.proxy;
     process.signal(signal);
     const next = start();
     await process.exited;
-    seat.world = await next;
+    seat.proxy = await next;
   };
 
   return {
@@ -236,13 +236,13 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
       'proxy killed': async () => inTurn(async () => restart(pick(seats), 'SIGKILL')),
       'proxy stopped': async () =>
         inTurn(async () => {
-          const { world } = pick(seats);
-          world.process.signal('SIGSTOP');
+          const { proxy } = pick(seats);
+          proxy.process.signal('SIGSTOP');
           await sleep(between(500, 12_000));
-          world.process.signal('SIGCONT');
+          proxy.process.signal('SIGCONT');
         }),
       reload: async () => {
-        for (const { world } of seats) world.process.signal('SIGHUP');
+        for (const { proxy } of seats) proxy.process.signal('SIGHUP');
         await sleep(200);
       },
     },
@@ -261,7 +261,7 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
       }
       for (const seat of seats) await setAside(seat);
     },
-    lines: () => worlds.flatMap((world) => world.logs()),
+    lines: () => proxies.flatMap((proxy) => proxy.logs()),
     metric: async (series) => Promise.resolve(sums.get(series) ?? 0),
     cuts: () =>
       [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)].reduce(

@@ -1,7 +1,7 @@
 /** What the receiver ran and what callers were told: the oracle of the upheaval. */
 import { request, type RawResponse } from '../support/raw-client.js';
 import type { LogLine } from '../support/serve-process.js';
-import { saidBy } from './shared-redis.js';
+import { problemOrStatus } from './shared-redis.js';
 
 export interface Received {
   readonly route: string;
@@ -126,12 +126,12 @@ export function createUpheavalLedger(): UpheavalLedger {
     answered: (route, key, requestId, answer) => {
       const write = writeOf(route, key);
       // What was cut off on its way is none.
-      const said =
-        answer?.complete !== true ? 'no answer' : saidBy(answer).replace('about:blank', String(answer.status));
-      count(said);
+      const answered =
+        answer?.complete !== true ? 'no answer' : problemOrStatus(answer).replace('about:blank', String(answer.status));
+      count(answered);
       if (answer?.status === 201 && answer.complete) write.answers.add(answer.text);
-      if (notSent.has(said)) write.notSent.push(requestId);
-      return said;
+      if (notSent.has(answered)) write.notSent.push(requestId);
+      return answered;
     },
     probe: async (port, token) => {
       const headers = {

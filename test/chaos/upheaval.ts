@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { createUpheavalLedger, type Breach } from './upheaval-ledger.js';
-import { startUpheavalWorld } from './upheaval-world.js';
+import { startUpheavalDeployment } from './upheaval-deployment.js';
 
 export interface UpheavalOptions {
   readonly seconds: number;
@@ -41,7 +41,7 @@ const final: ReadonlySet<string> = new Set([
 
 export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions): Promise<UpheavalReport> {
   const ledger = createUpheavalLedger();
-  const world = await startUpheavalWorld(t, ledger);
+  const deployment = await startUpheavalDeployment(t, ledger);
   const done = new Map<string, number>();
   const endMs = performance.now() + seconds * 1000;
   const isOver = (): boolean => performance.now() > endMs;
@@ -58,24 +58,24 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     // Two kinds at a time: what each alone does not find, both together may.
     ...[0, 1].map(async () => {
       while (!isOver()) {
-        await world.settled();
+        await deployment.settled();
         await sleep(500 + Math.random() * 5_000);
         await disturb();
       }
     }),
   ]);
-  await world.heal();
+  await deployment.heal();
   const metrics: Record<string, number> = {};
   for (const name of ['duplicate_dispatches', 'lost_reservations', 'unknown_outcomes', 'store_failovers']) {
-    metrics[`sallyport_${name}_total`] = await world.metric(`sallyport_${name}_total`);
+    metrics[`sallyport_${name}_total`] = await deployment.metric(`sallyport_${name}_total`);
   }
   return {
     writes: ledger.writes(),
     answers: ledger.counts(),
     disturbances: Object.fromEntries([...done].sort()),
-    cuts: world.cuts(),
+    cuts: deployment.cuts(),
     metrics,
-    breaches: ledger.breaches(world.lines()),
+    breaches: ledger.breaches(deployment.lines()),
   };
 
   function begin(): void {
@@ -84,9 +84,9 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
   }
 
   async function disturb(): Promise<void> {
-    const names = Object.keys(world.disturbances).filter((name) => name.includes(only));
+    const names = Object.keys(deployment.disturbances).filter((name) => name.includes(only));
     const name = names[Math.floor(Math.random() * names.length)] ?? '';
-    await world.disturbances[name]?.();
+    await deployment.disturbances[name]?.();
     done.set(name, (done.get(name) ?? 0) + 1);
   }
 
@@ -99,9 +99,9 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     const key = randomUUID();
     const claims = route === 'single' ? { jti: key } : {};
     for (let turn = 0; turn < 8; turn += 1) {
-      const said = await ask(route, key, claims);
+      const answered = await ask(route, key, claims);
       if (isOver()) return;
-      if (final.has(said) && turn < 6) turn = 6;
+      if (final.has(answered) && turn < 6) turn = 6;
       await sleep(turn < 6 ? Math.random() * 500 * 2 ** turn : Math.random() * 4_000);
     }
   }
@@ -109,9 +109,9 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
   async function ask(route: string, key: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
     const requestId = randomUUID();
     ledger.asked(route, key, requestId);
-    const port = world.ports[Math.random() < 0.5 ? 0 : 1] ?? 0;
+    const port = deployment.ports[Math.random() < 0.5 ? 0 : 1] ?? 0;
     const headers = {
-      Authorization: `Bearer ${world.token(claims)}`,
+      Authorization: `Bearer ${deployment.token(claims)}`,
       'Idempotency-Key': key,
       'X-Request-Id': requestId,
     };
@@ -131,7 +131,7 @@ export function linesOf({ writes, answers, disturbances, cuts, metrics, breaches
   return [
     `${String(writes)} writes; ${String(cuts)} connections cut at a random byte`,
     ...Object.entries(disturbances).map(([name, times]) => `disturbance: ${name}: ${String(times)}`),
-    ...Object.entries(answers).map(([said, times]) => `answer: ${said}: ${String(times)}`),
+    ...Object.entries(answers).map(([answered, times]) => `answer: ${answered}: ${String(times)}`),
     ...Object.entries(metrics).map(([name, value]) => `metric: ${name} ${String(value)}`),
     ...[...kinds].map(
       ([what, all]) =>

@@ -43,9 +43,9 @@ function chosen(...args: readonly string[]): {
   readonly left: readonly string[];
   readonly code: number | null;
 } {
-  const { said, code } = run([runner, ...args]);
-  const ran = [...said.matchAll(/^ok .* test\/(.*)\.test\.ts$/gm)].map(([, name = '']) => name).sort();
-  return { ran, left: said.split('\n').filter((line) => line.startsWith('NOT ')), code };
+  const { output, code } = run([runner, ...args]);
+  const ran = [...output.matchAll(/^ok .* test\/(.*)\.test\.ts$/gm)].map(([, name = '']) => name).sort();
+  return { ran, left: output.split('\n').filter((line) => line.startsWith('NOT ')), code };
 }
 
 git(dir, 'init', '-q', '-b', 'main');
@@ -53,9 +53,9 @@ commit('first');
 git(dir, 'switch', '-q', '-c', 'branch');
 
 t.test('nothing changed, nothing runs', (t) => {
-  const { said, code } = run([runner, '--changed']);
-  t.match(said, /^changed since main: nothing\n0 test files/);
-  t.match(said, /\n0 passed, 0 failed\n$/);
+  const { output, code } = run([runner, '--changed']);
+  t.match(output, /^changed since main: nothing\n0 test files/);
+  t.match(output, /\n0 passed, 0 failed\n$/);
   t.equal(code, 0);
   t.end();
 });
@@ -124,7 +124,7 @@ t.test('what no test is known to depend on is named, and so is what all of them 
 t.test('a base that git does not know is a failure, which says so', (t) => {
   t.match(run([runner, '--changed=nowhere']), {
     code: 1,
-    said: /^FAILED git does not say where this branch left nowhere; --changed=REF names another base$/m,
+    output: /^FAILED git does not say where this branch left nowhere; --changed=REF names another base$/m,
   });
   t.end();
 });

@@ -35,9 +35,9 @@ function loadedBy(path: string, sources: readonly SourceFile[]): ReadonlySet<str
 
 const files = {
   'test/support/redis-server.ts': 'export type Port = number;\nexport const port: Port = 6379;\n',
-  'test/world.ts': 'import {\n  port,\n} from "./support/redis-server.js";\nexport { port };\n'.replaceAll('"', "'"),
+  'test/server.ts': 'import {\n  port,\n} from "./support/redis-server.js";\nexport { port };\n'.replaceAll('"', "'"),
   'test/store/through-another.test.ts':
-    "import t from 'tap';\nimport { port } from '../world.js';\nt.equal(port, 6379);\n",
+    "import t from 'tap';\nimport { port } from '../server.js';\nt.equal(port, 6379);\n",
   'test/store/later.test.ts':
     "import t from 'tap';\nt.equal((await import('../support/redis-server.js')).port, 6379);\n",
   'test/types-only.test.ts':
@@ -97,16 +97,16 @@ t.test(
 );
 
 t.test('what needs a program that is not here is not run and named, at the start and in the end; the rest is', (t) => {
-  const { code, said } = run([runner, 'test'], pathWith(t, {}));
+  const { code, output } = run([runner, 'test'], pathWith(t, {}));
   t.equal(code, 0);
   t.match(
-    said,
+    output,
     /^missing: redis-server: 2 test files are not run; Debian has it as redis-server\nnpm test -- --install gets what is missing\n/m,
   );
-  t.match(said, /^ok .* test\/types-only\.test\.ts$/m);
-  t.notMatch(said, /^(ok|FAILED) .* test\/store/m);
+  t.match(output, /^ok .* test\/types-only\.test\.ts$/m);
+  t.notMatch(output, /^(ok|FAILED) .* test\/store/m);
   t.match(
-    said,
+    output,
     new RegExp(
       [
         'NOT RUN: 2 of 3 test files',
@@ -121,19 +121,21 @@ t.test('what needs a program that is not here is not run and named, at the start
 });
 
 t.test('a program that is there is used', (t) => {
-  t.match(run([runner, 'test'], pathWith(t, { 'redis-server': '' })), { code: 0, said: /\n3 passed, 0 failed\n$/ });
+  t.match(run([runner, 'test'], pathWith(t, { 'redis-server': '' })), { code: 0, output: /\n3 passed, 0 failed\n$/ });
   t.end();
 });
 
 t.test('--install fails where it cannot install, with what to type or to install', (t) => {
   t.match(run([runner, '--install', 'test'], pathWith(t, {})), {
     code: 1,
-    said: /by apt-get: redis-server\nFAILED .* apt-get install\nThere is no apt-get here\. .*: redis-server\nmissing: /,
+    output:
+      /by apt-get: redis-server\nFAILED .* apt-get install\nThere is no apt-get here\. .*: redis-server\nmissing: /,
   });
   const aptGet = 'process.exit(process.argv[2] === "--version" ? 0 : 100)';
   t.match(run([runner, '--install', 'test'], pathWith(t, { 'apt-get': aptGet })), {
     code: 1,
-    said: /^.*sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server\nmissing: redis-server: [^]*\n1 passed, 1 failed\n$/m,
+    output:
+      /^.*sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server\nmissing: redis-server: [^]*\n1 passed, 1 failed\n$/m,
   });
   t.end();
 });
@@ -146,10 +148,10 @@ t.test('--install says what it installs, installs it, and runs what needs it', (
   const sudo =
     'process.exitCode = require(\'node:child_process\').spawnSync(process.argv.at(process.argv.indexOf("apt-get")), ' +
     'process.argv.slice(process.argv.indexOf("apt-get") + 1)).status;';
-  const { code, said } = run([runner, '--install', 'test'], pathWith(t, { 'apt-get': aptGet, sudo }));
+  const { code, output } = run([runner, '--install', 'test'], pathWith(t, { 'apt-get': aptGet, sudo }));
   t.equal(code, 0);
-  t.match(said, /^to be installed on this machine, by apt-get: redis-server\nok .* apt-get install\n/m);
-  t.match(said, /\n3 passed, 0 failed\n$/);
+  t.match(output, /^to be installed on this machine, by apt-get: redis-server\nok .* apt-get install\n/m);
+  t.match(output, /\n3 passed, 0 failed\n$/);
   t.match(readFileSync(log, 'utf8'), /^update -qq\n-qq install -y --no-install-recommends redis-server$/m);
   t.end();
 });

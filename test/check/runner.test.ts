@@ -59,20 +59,20 @@ const { dir, run, runner } = smallProject(t, folder, {
 
 t.test('neither the length of the path nor the number of test files matters', (t) => {
   t.ok(count * dir.length > 128 * 1024, 'a list of the files would not fit into a variable on Linux');
-  t.match(run([runner, 'test/quick']), { code: 0, said: new RegExp(`\\n${String(count + 1)} passed, 0 failed\\n$`) });
+  t.match(run([runner, 'test/quick']), { code: 0, output: new RegExp(`\\n${String(count + 1)} passed, 0 failed\\n$`) });
   t.end();
 });
 
 t.test('a file that ends in any other way than by its last assertion fails, and what it said is shown', (t) => {
-  const { code, said } = run([runner, ...Object.keys(ending)]);
+  const { code, output } = run([runner, ...Object.keys(ending)]);
   t.equal(code, 1);
-  t.match(said, 'not ok 2 - what did not hold');
-  t.notMatch(said, 'ok 1 - what held');
-  t.match(said, /^FAILED .*test\/is-killed\.test\.ts\n[^]*?^ended by SIGKILL$/m);
-  t.match(said, /^FAILED .*test\/breaks-after\.test\.ts\n[^]*?^ended with exit code 3$/m);
-  const verdicts = Object.keys(ending).map((file) => new RegExp(`^(ok|FAILED) .* ${file}$`, 'm').exec(said)?.[1]);
+  t.match(output, 'not ok 2 - what did not hold');
+  t.notMatch(output, 'ok 1 - what held');
+  t.match(output, /^FAILED .*test\/is-killed\.test\.ts\n[^]*?^ended by SIGKILL$/m);
+  t.match(output, /^FAILED .*test\/breaks-after\.test\.ts\n[^]*?^ended with exit code 3$/m);
+  const verdicts = Object.keys(ending).map((file) => new RegExp(`^(ok|FAILED) .* ${file}$`, 'm').exec(output)?.[1]);
   t.same(verdicts, ['FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'ok']);
-  t.match(said.trimEnd().split('\n').at(-1), /^\d+ passed, 6 failed$/);
+  t.match(output.trimEnd().split('\n').at(-1), /^\d+ passed, 6 failed$/);
   t.end();
 });
 
@@ -93,14 +93,14 @@ console.log(JSON.stringify(await runTests(files, { jobs: 2, again: true })));
 `,
   });
   project.run([project.runner, 'test/steady.test.ts']);
-  const { said } = project.run([join(project.dir, 'again.mjs')]);
-  t.same(JSON.parse(said.trimEnd().split('\n').at(-1) ?? ''), {
+  const { output } = project.run([join(project.dir, 'again.mjs')]);
+  t.same(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''), {
     passed: 2,
     failed: 1,
     unsteady: ['test/unsteady.test.ts'],
   });
   t.same(
-    [...said.matchAll(/^(?:ok|FAILED) .*\/(.*)\.test\.ts$/gm)]
+    [...output.matchAll(/^(?:ok|FAILED) .*\/(.*)\.test\.ts$/gm)]
       .map(([line, name]) => `${line.slice(0, 2)} ${String(name)}`)
       .slice(-2)
       .sort(),
@@ -111,18 +111,18 @@ console.log(JSON.stringify(await runTests(files, { jobs: 2, again: true })));
 
 t.test('coverage counts what every process ran, and names the lines that none did', (t) => {
   t.match(run([runner, 'test/rule.test.ts']), { code: 0 });
-  const { said } = run([join(dir, 'measure.mjs')]);
-  t.match(said, /src\/decision\/ +90\.0 % of 10 lines, 100 % required/);
-  t.match(said, 'src/decision/rule.ts: 87.5 % of 8, without 4');
+  const { output } = run([join(dir, 'measure.mjs')]);
+  t.match(output, /src\/decision\/ +90\.0 % of 10 lines, 100 % required/);
+  t.match(output, 'src/decision/rule.ts: 87.5 % of 8, without 4');
   t.end();
 });
 
 t.test('a file that is not there, or does not compile, fails the run', (t) => {
   writeFileSync(join(dir, 'test/wrong.test.ts'), 'export const number: number = "text";\n');
-  t.match(run([runner, 'test/none.test.ts']), { code: 1, said: /^FAILED there is no test\/none\.test\.ts$/m });
+  t.match(run([runner, 'test/none.test.ts']), { code: 1, output: /^FAILED there is no test\/none\.test\.ts$/m });
   t.match(run([runner, 'test/wrong.test.ts']), {
     code: 1,
-    said: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m,
+    output: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m,
   });
   t.end();
 });

@@ -60,9 +60,9 @@ function processes(): ReadonlyMap<string, string> {
 }
 
 t.test('files that need no process share one, and count as if each had its own', (t) => {
-  const apart = ['one', 'two'].map((name) => run([runner, `test/${name}.test.ts`]).said);
+  const apart = ['one', 'two'].map((name) => run([runner, `test/${name}.test.ts`]).output);
   t.match(apart[0], /\n4 passed, 0 failed\n$/);
-  const { code, said } = run([
+  const { code, output } = run([
     runner,
     '--unit',
     'test/one.test.ts',
@@ -71,8 +71,8 @@ t.test('files that need no process share one, and count as if each had its own',
     'test/process.test.ts',
     'test/socket.test.ts',
   ]);
-  t.match(said, /^2 test files/);
-  t.match(said, /\n5 passed, 0 failed\n$/);
+  t.match(output, /^2 test files/);
+  t.match(output, /\n5 passed, 0 failed\n$/);
   t.equal(code, 0);
   t.equal(processes().get('one'), processes().get('two'));
   t.end();
@@ -80,12 +80,12 @@ t.test('files that need no process share one, and count as if each had its own',
 
 t.test('what needs a process or a program, opens a socket or asks for it has one of its own', (t) => {
   const named = ['one', 'two', 'alone', 'program', 'process', 'socket'].map((name) => `test/${name}.test.ts`);
-  t.match(run([runner, ...named]), { code: 0, said: /\n9 passed, 0 failed\n$/ });
+  t.match(run([runner, ...named]), { code: 0, output: /\n9 passed, 0 failed\n$/ });
   const where = processes();
   t.equal(where.get('one'), where.get('two'));
   t.equal(new Set(where.values()).size, 5);
   t.match(
-    run([runner, '--unit', ...named]).said,
+    run([runner, '--unit', ...named]).output,
     /^3 test files/,
     'what asks for a process of its own is a unit test none the less',
   );
@@ -94,25 +94,25 @@ t.test('what needs a process or a program, opens a socket or asks for it has one
 
 t.test('a file that fails in a shared process fails alone, with what it said', (t) => {
   const failing = ['fails', 'throws', 'throws-later', 'waits', 'skips', 'says-nothing', 'exits', 'spoils'];
-  const { code, said } = run([
+  const { code, output } = run([
     runner,
     '--unit',
     ...[...failing, 'unspoiled', 'one', 'two'].map((name) => `test/${name}.test.ts`),
   ]);
   t.equal(code, 1);
-  const lines = [...said.matchAll(/^(ok|FAILED) .*\/(.*)\.test\.ts$/gm)].map(([, verdict, name]) => [name, verdict]);
+  const lines = [...output.matchAll(/^(ok|FAILED) .*\/(.*)\.test\.ts$/gm)].map(([, verdict, name]) => [name, verdict]);
   t.same(Object.fromEntries(lines), {
     ...Object.fromEntries(failing.map((name) => [name, 'FAILED'])),
     unspoiled: 'ok',
     one: 'ok',
     two: 'ok',
   });
-  const saidOf = (name: string): string =>
-    new RegExp(`FAILED .*/${name}\\.test\\.ts\n([^]*?)(?=\n(?:ok|FAILED) )`).exec(said)?.[1] ?? '';
-  t.match(saidOf('fails'), 'not ok 2 - what did not hold');
-  t.match(saidOf('throws'), 'thrown at the top');
-  t.match(saidOf('throws-later'), 'thrown later');
-  t.match(saidOf('waits'), 'timeout!');
+  const outputOf = (name: string): string =>
+    new RegExp(`FAILED .*/${name}\\.test\\.ts\n([^]*?)(?=\n(?:ok|FAILED) )`).exec(output)?.[1] ?? '';
+  t.match(outputOf('fails'), 'not ok 2 - what did not hold');
+  t.match(outputOf('throws'), 'thrown at the top');
+  t.match(outputOf('throws-later'), 'thrown later');
+  t.match(outputOf('waits'), 'timeout!');
   const spoiled = [
     'the variable SPOILED of the environment',
     'the working folder',
@@ -120,18 +120,20 @@ t.test('a file that fails in a shared process fails alone, with what it said', (
     'a listener of SIGHUP',
     'globalThis.setTimeout',
   ];
-  for (const what of spoiled) t.match(saidOf('spoils'), `not put back, for the files that share the process: ${what}`);
-  t.notMatch(said, /ok \d+ - what held/);
+  for (const what of spoiled) {
+    t.match(outputOf('spoils'), `not put back, for the files that share the process: ${what}`);
+  }
+  t.notMatch(output, /ok \d+ - what held/);
   t.end();
 });
 
 t.test('a process that does not end when its files have is a failure, which names what is open', (t) => {
-  const { code, said } = run([runner, '--unit', 'test/one.test.ts', 'test/stays.test.ts', 'test/two.test.ts']);
+  const { code, output } = run([runner, '--unit', 'test/one.test.ts', 'test/stays.test.ts', 'test/two.test.ts']);
   t.equal(code, 1);
   t.match(
-    said,
+    output,
     /^FAILED a process that test files share did not end by itself\nstill open: Timeout\n.*\n.*stays\.test\.js: Timeout$/m,
   );
-  t.match(said, /\n6 passed, 1 failed\n$/);
+  t.match(output, /\n6 passed, 1 failed\n$/);
   t.end();
 });

@@ -12,7 +12,7 @@ export interface SmallProject {
   readonly run: (
     args: readonly string[],
     env?: Readonly<Record<string, string>>,
-  ) => { readonly code: number | null; readonly said: string };
+  ) => { readonly code: number | null; readonly output: string };
   readonly runner: string;
 }
 
@@ -53,7 +53,7 @@ export function smallProject(t: Scope, folder: string, files: Readonly<Record<st
         encoding: 'utf8',
         env: { ...process.env, ...env },
       });
-      return { code: status, said: `${stdout}${stderr}` };
+      return { code: status, output: `${stdout}${stderr}` };
     },
     runner: join(dir, 'test/run.mjs'),
   };

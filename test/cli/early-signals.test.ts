@@ -5,7 +5,7 @@ import type { Scope } from '../support/scope.js';
 import { startServe, type ServeProcess } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 
 /**
  * Runs `serve`, which gets these signals while its program is still being loaded: from the hook that finds its files.

@@ -8,7 +8,7 @@ import type { Scope } from '../support/scope.js';
 import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { captureIo } from './captured-io.js';
 
 const read = (path: string): string => readFileSync(join(projectDir, path), 'utf8');
@@ -41,19 +41,19 @@ async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<s
 }
 
 t.test('from a 403 in the log to a request that is let through, by the commands of docs/policy-tests.md', async (t) => {
-  const world = await startWorld(t);
-  const cwd = join(world.configFile, '..');
-  const token = world.token({ sub: 'billing', permissions: ['orders:read'] });
+  const proxy = await startProxyProcess(t);
+  const cwd = join(proxy.configFile, '..');
+  const token = proxy.token({ sub: 'billing', permissions: ['orders:read'] });
   const ask = async (): Promise<number> =>
     (
-      await world.request({
+      await proxy.request({
         path: '/orders',
         headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'newcomer' },
       })
     ).status;
 
   t.equal(await ask(), 403);
-  t.match(await world.logOf('newcomer'), {
+  t.match(await proxy.logOf('newcomer'), {
     reason: 'subject_not_approved',
     subject: 'billing',
     route: 'list-orders',
@@ -104,7 +104,7 @@ t.test('from a 403 in the log to a request that is let through, by the commands 
     t.notOk(ended.output.includes(token), 'the token is not printed');
   }
   await until('the proxy has the new policy', async () => (await ask()) === 200);
-  t.same(await world.exposures(), []);
+  t.same(await proxy.exposures(), []);
 });
 
 t.test('the policy tests that are shown hold for the config of the README', async (t) => {

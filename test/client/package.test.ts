@@ -7,7 +7,7 @@ import t from 'tap';
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { projectDir } from '../support/project-dir.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { programFolder } from './program-folder.js';
 
 const exec = promisify(execFile);
@@ -21,7 +21,9 @@ function sampleOf(page: string): string {
 t.test('the program of docs/minting.md works as it stands: a token with fetch, past the real proxy', async (t) => {
   const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 3_600_000, apiKeys: [apiKey] });
   t.teardown(() => core.close());
-  const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } } });
+  const proxy = await startProxyProcess(t, {
+    config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } },
+  });
   const dir = programFolder(t);
   const keyFile = join(dir, 'key');
   writeFileSync(keyFile, `${apiKey}\n`, { mode: 0o600 });
@@ -29,7 +31,7 @@ t.test('the program of docs/minting.md works as it stands: a token with fetch, p
     sample
       .replaceAll('https://core.internal:3567', core.url)
       .replaceAll('/run/secrets/core-api-key', keyFile)
-      .replaceAll('https://orders.internal', `http://127.0.0.1:${String(world.port)}`);
+      .replaceAll('https://orders.internal', `http://127.0.0.1:${String(proxy.port)}`);
   const sample = sampleOf('docs/minting.md');
   t.match(sample, /from 'sallyport\/client'/);
   const file = join(dir, 'program.mjs');

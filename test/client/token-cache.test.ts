@@ -12,7 +12,7 @@ import type { Clock } from '../../src/ports/system.js';
 
 type Outcome = Result<MintedToken, AttemptFailure>;
 
-interface Scene {
+interface Setup {
   readonly supply: TokenSupply;
   /** Attempts so far. */
   readonly attempts: () => number;
@@ -24,7 +24,7 @@ interface Scene {
   readonly sleep: (ms: number) => void;
 }
 
-function scene(create: typeof createTokenCache): Scene {
+function setup(create: typeof createTokenCache): Setup {
   let monotonicMs = 1_000;
   let dayMs = 1_800_000_000_000;
   const clock: Clock = { now: () => dayMs, monotonic: () => monotonicMs };
@@ -82,7 +82,7 @@ async function failure(promise: Promise<string>): Promise<TokenError> {
 }
 
 t.test('many callers at once cause one attempt, and get the one token', async (t) => {
-  const { supply, attempts, end } = scene(createTokenCache);
+  const { supply, attempts, end } = setup(createTokenCache);
   const waiting = [1, 2, 3].map(() => supply.get());
   t.equal(attempts(), 1);
   await end(token('first'));
@@ -92,7 +92,7 @@ t.test('many callers at once cause one attempt, and get the one token', async (t
 });
 
 t.test('renewed ahead of its end while it is given out; nobody waits', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenCache);
+  const { supply, attempts, end, advance } = setup(createTokenCache);
   const first = supply.get();
   await end(token('first'));
   t.equal(await first, 'first');
@@ -110,7 +110,7 @@ t.test('renewed ahead of its end while it is given out; nobody waits', async (t)
 t.test(
   'a token is given out until shortly before its end, then callers wait for the next or learn why there is none',
   async (t) => {
-    const { supply, attempts, end, advance } = scene(createTokenCache);
+    const { supply, attempts, end, advance } = setup(createTokenCache);
     void supply.get();
     await end(token('first'));
     advance(269_999);
@@ -130,7 +130,7 @@ t.test(
 );
 
 t.test('a machine that slept does not give out what expired meanwhile', async (t) => {
-  const { supply, attempts, end, sleep } = scene(createTokenCache);
+  const { supply, attempts, end, sleep } = setup(createTokenCache);
   void supply.get();
   await end(token('first'));
   sleep(269_999);
@@ -143,7 +143,7 @@ t.test('a machine that slept does not give out what expired meanwhile', async (t
 });
 
 t.test('its life counts from before the call', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenCache);
+  const { supply, attempts, end, advance } = setup(createTokenCache);
   const first = supply.get();
   advance(5_000);
   await end(token('first'));
@@ -154,7 +154,7 @@ t.test('its life counts from before the call', async (t) => {
 });
 
 t.test('a failed renewal is not noticed while the token lives, and is tried again after a rest', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenCache);
+  const { supply, attempts, end, advance } = setup(createTokenCache);
   void supply.get();
   await end(token('first'));
   advance(210_000);
@@ -178,7 +178,7 @@ t.test('a failed renewal is not noticed while the token lives, and is tried agai
 });
 
 t.test('without a token callers fail at once while the Core is left alone', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenCache);
+  const { supply, attempts, end, advance } = setup(createTokenCache);
   const first = failure(supply.get());
   await end(refuse({ code: 'rate_limited', reason: 'too many', status: 429, retryAfterMs: 2_000 }));
   t.match(await first, {
@@ -199,7 +199,7 @@ t.test('without a token callers fail at once while the Core is left alone', asyn
 });
 
 t.test('a token that a receiver refused is forgotten, another one is not', async (t) => {
-  const { supply, attempts, end } = scene(createTokenCache);
+  const { supply, attempts, end } = setup(createTokenCache);
   void supply.get();
   await end(token('first'));
   supply.forget('other');
@@ -217,7 +217,7 @@ t.test('a token that a receiver refused is forgotten, another one is not', async
 });
 
 t.test('single-use: an attempt for each call, held back together after failures', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenMint);
+  const { supply, attempts, end, advance } = setup(createTokenMint);
   const two = [supply.get(), supply.get()];
   t.equal(attempts(), 2);
   await end(token('a'));

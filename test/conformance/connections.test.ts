@@ -8,12 +8,12 @@ import { certificates } from '../support/certificates.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 
 t.test('callers over TLS, with client certificates, reloaded when the files change', async (t) => {
   const pem = certificates(t);
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       listen: {
         tls: {
@@ -26,33 +26,33 @@ t.test('callers over TLS, with client certificates, reloaded when the files chan
     },
   });
   const trusted = { ca: pem.ca.cert, servername: 'localhost', cert: pem.client.cert, key: pem.client.key };
-  t.equal((await world.request({ path: '/orders', headers: world.authorization() }, { tls: trusted })).status, 200);
-  t.same(world.receiver.requests.at(-1)?.field('x-forwarded-proto'), ['https']);
+  t.equal((await proxy.request({ path: '/orders', headers: proxy.authorization() }, { tls: trusted })).status, 200);
+  t.same(proxy.receiver.requests.at(-1)?.field('x-forwarded-proto'), ['https']);
   const refused = [
     { ...trusted, cert: undefined, key: undefined },
     { ...trusted, cert: pem.stranger.cert, key: pem.stranger.key },
     { ...trusted, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' } as const,
   ];
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const tls of refused) {
-    const status = await world.request({ path: '/orders', headers: world.authorization() }, { tls }).then(
+    const status = await proxy.request({ path: '/orders', headers: proxy.authorization() }, { tls }).then(
       (response) => response.status,
       () => 'refused',
     );
     t.equal(status, 'refused');
   }
   t.equal(
-    await world.request({ path: '/orders' }).then(
+    await proxy.request({ path: '/orders' }).then(
       ({ status }) => status,
       () => 400,
     ),
     400,
     'plaintext',
   );
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
 
   const serial = async (): Promise<string> => {
-    const socket = connect({ port: world.port, host: '127.0.0.1', ...trusted });
+    const socket = connect({ port: proxy.port, host: '127.0.0.1', ...trusted });
     await once(socket, 'secureConnect');
     const { serialNumber } = socket.getPeerCertificate();
     socket.destroy();
@@ -62,8 +62,8 @@ t.test('callers over TLS, with client certificates, reloaded when the files chan
   copyFileSync(pem.renewed.keyFile, pem.server.keyFile);
   copyFileSync(pem.renewed.certFile, pem.server.certFile);
   await until('the new certificate', async () => (await serial()) !== first);
-  t.equal((await world.request({ path: '/orders', headers: world.authorization() }, { tls: trusted })).status, 200);
-  t.same(await world.exposures(), []);
+  t.equal((await proxy.request({ path: '/orders', headers: proxy.authorization() }, { tls: trusted })).status, 200);
+  t.same(await proxy.exposures(), []);
 });
 
 t.test('the receiver over TLS is verified', async (t) => {
@@ -85,17 +85,17 @@ t.test('the receiver over TLS is verified', async (t) => {
   );
   const [first] = receivers;
   if (first === undefined) throw new Error('no receiver');
-  const world = await startWorld(t, { receiver: first, config: { upstream: { ca_file: pem.ca.certFile } } });
+  const proxy = await startProxyProcess(t, { receiver: first, config: { upstream: { ca_file: pem.ca.certFile } } });
   for (const [index, { name, tls, status }] of rows.entries()) {
     const receiver = receivers[index];
     const marker = `row-${String(index)}`;
-    world.rewrite({
+    proxy.rewrite({
       upstream: { url: String(receiver?.url), ...tls },
       routes: [{ name: marker, methods: ['GET'], path: `/${marker}`, subjects: ['checkout'], permissions: [] }],
     });
-    world.signal('SIGHUP');
-    await world.loaded();
-    const response = await world.request({ path: `/${marker}`, headers: world.authorization() });
+    proxy.signal('SIGHUP');
+    await proxy.loaded();
+    const response = await proxy.request({ path: `/${marker}`, headers: proxy.authorization() });
     t.equal(response.status, status, name);
     if (status === 503) checkRefusal(t, response, refusals.upstreamUnreachable, name);
     t.equal(receiver?.requests.length, status === 200 ? 1 : 0, name);
@@ -106,7 +106,7 @@ t.test(
   'the receiver behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front',
   async (t) => {
     const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
-    const world = await startWorld(t, {
+    const proxy = await startProxyProcess(t, {
       receiver,
       config: {
         upstream: { host: 'preserve' },
@@ -124,8 +124,8 @@ t.test(
       'X-Forwarded-Proto': 'https',
       'X-Forwarded-Host': 'orders.example.com',
     };
-    const auth = world.authorization();
-    await world.request({
+    const auth = proxy.authorization();
+    await proxy.request({
       path: '/orders',
       headers: {
         ...auth,
@@ -153,35 +153,35 @@ t.test(
       'the token is forwarded where the config says so',
     );
 
-    const [old] = await world.send(
+    const [old] = await proxy.send(
       `GET /orders HTTP/1.0\r\nHost: a\r\nAuthorization: ${String(auth['Authorization'])}\r\n\r\n`,
       { untilClosed: true },
     );
     t.equal(old?.status, 200, 'HTTP/1.0');
     const refused = ['Host: a\r\nHost: a', 'X: y', 'Host: a\r\nTransfer-Encoding: chunked'];
     for (const lines of refused) {
-      const responses = await world.send(
+      const responses = await proxy.send(
         `GET /orders HTTP/1.0\r\n${lines}\r\nAuthorization: ${String(auth['Authorization'])}\r\n\r\n`,
         { untilClosed: true },
       );
       t.equal(responses.at(-1)?.status, 400, lines);
     }
 
-    t.same(await world.exposures(), []);
+    t.same(await proxy.exposures(), []);
   },
 );
 
 t.test('underscore_fields: refuse', async (t) => {
-  const world = await startWorld(t, { config: { listen: { underscore_fields: 'refuse' } } });
+  const proxy = await startProxyProcess(t, { config: { listen: { underscore_fields: 'refuse' } } });
   checkRefusal(
     t,
-    await world.request({ path: '/orders', headers: { ...world.authorization(), My_Field: 'x' } }),
+    await proxy.request({ path: '/orders', headers: { ...proxy.authorization(), My_Field: 'x' } }),
     refusals.badRequest,
     'an underscore',
   );
   t.equal(
-    (await world.request({ path: '/orders', headers: { ...world.authorization(), 'My-Field': 'x' } })).status,
+    (await proxy.request({ path: '/orders', headers: { ...proxy.authorization(), 'My-Field': 'x' } })).status,
     200,
   );
-  t.equal(world.receiver.requests.length, 1);
+  t.equal(proxy.receiver.requests.length, 1);
 });

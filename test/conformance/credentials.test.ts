@@ -2,17 +2,17 @@
 import t from 'tap';
 import { requestBytes } from '../support/raw-client.js';
 import { markedSecret } from '../support/secrets.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const world = await startWorld(t, { config: { listen: { max_header_bytes: '32KiB' } } });
-const token = world.token();
+const proxy = await startProxyProcess(t, { config: { listen: { max_header_bytes: '32KiB' } } });
+const token = proxy.token();
 
 t.test('Bearer in any case and one space', async (t) => {
   for (const value of [`Bearer ${token}`, `bearer ${token}`, `BEARER ${token}`, `bEaReR ${token}`]) {
     t.equal(
-      (await world.request({ path: '/orders', headers: { Authorization: value } })).status,
+      (await proxy.request({ path: '/orders', headers: { Authorization: value } })).status,
       200,
       value.slice(0, 8),
     );
@@ -20,7 +20,7 @@ t.test('Bearer in any case and one space', async (t) => {
 });
 
 t.test('every other form is 401, and all of them are the same answer', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const rows: readonly { name: string; headers: Record<string, string>; path?: string; reason: string }[] = [
     { name: 'nothing', headers: {}, reason: 'credential_missing' },
     { name: 'empty', headers: { Authorization: '' }, reason: 'credential_malformed' },
@@ -58,23 +58,23 @@ t.test('every other form is 401, and all of them are the same answer', async (t)
   const answers = new Set<string>();
   for (const [index, { name, headers, path = '/orders' }] of rows.entries()) {
     const requestId = `form-${String(index)}`;
-    const response = await world.request({ path, headers: { ...headers, 'X-Request-Id': requestId } });
+    const response = await proxy.request({ path, headers: { ...headers, 'X-Request-Id': requestId } });
     checkRefusal(t, response, refusals.unauthorized, name);
     answers.add(comparable(response));
   }
   for (const [index, { name, reason }] of rows.entries()) {
     t.match(
-      await world.logOf(`form-${String(index)}`),
+      await proxy.logOf(`form-${String(index)}`),
       { reason, decision: 'denied', status: 401, subject: null, issuer: null, key_id: null },
       `${name}: ${reason}`,
     );
   }
   t.equal(answers.size, 1);
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
 });
 
 t.test('a token in the body is none', async (t) => {
-  const response = await world.request({
+  const response = await proxy.request({
     method: 'POST',
     path: '/orders',
     headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -84,34 +84,34 @@ t.test('a token in the body is none', async (t) => {
 });
 
 t.test('at most 8 KiB', async (t) => {
-  const fill = (claim: number): string => world.token({ filler: 'a'.repeat(claim) });
+  const fill = (claim: number): string => proxy.token({ filler: 'a'.repeat(claim) });
   const short = fill(5000);
   const long = fill(6000);
   t.ok(short.length < 8000 && long.length > 8192, 'one on either side');
-  t.equal((await world.request({ path: '/orders', headers: { Authorization: `Bearer ${short}` } })).status, 200);
+  t.equal((await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${short}` } })).status, 200);
   checkRefusal(
     t,
-    await world.request({ path: '/orders', headers: { Authorization: `Bearer ${long}` } }),
+    await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${long}` } }),
     refusals.unauthorized,
     'more than 8 KiB',
   );
 });
 
 t.test('a token of 1 MB', async (t) => {
-  const before = world.receiver.requests.length;
-  const bytes = requestBytes(world.port, {
+  const before = proxy.receiver.requests.length;
+  const bytes = requestBytes(proxy.port, {
     path: '/orders',
     headers: { Authorization: `Bearer ${'a'.repeat(1024 * 1024)}` },
   });
-  const [response] = await world.send(bytes);
+  const [response] = await proxy.send(bytes);
   // The connection may break while the rest is still on its way.
   if (response !== undefined) checkRefusal(t, response, refusals.headerTooLarge, 'beyond every limit');
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
   t.equal(
-    (await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status,
+    (await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status,
     200,
     'the next request passes',
   );
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

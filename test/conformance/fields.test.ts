@@ -4,18 +4,18 @@
 import t from 'tap';
 import type { ReceivedRequest } from '../support/receiver.js';
 import type { RawResponse } from '../support/raw-client.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { markedSecret } from '../support/secrets.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 type Fields = readonly (readonly [string, string])[];
 
-const world = await startWorld(t);
-const token = world.token();
+const proxy = await startProxyProcess(t);
+const token = proxy.token();
 
 const send = async (fields: Fields, body?: string): Promise<RawResponse> =>
-  world.request({
+  proxy.request({
     method: body === undefined ? 'GET' : 'POST',
     path: '/orders',
     headers: [['Authorization', `Bearer ${token}`], ...fields],
@@ -23,7 +23,7 @@ const send = async (fields: Fields, body?: string): Promise<RawResponse> =>
   });
 
 const received = (): ReceivedRequest => {
-  const last = world.receiver.requests.at(-1);
+  const last = proxy.receiver.requests.at(-1);
   if (last === undefined) throw new Error('nothing was received');
   return last;
 };
@@ -46,9 +46,9 @@ t.test('the receiver learns the identity from fields that only Sallyport sets', 
   for (const [name, value] of Object.entries(identity)) t.same(received().field(name), [value], name);
   t.same(received().field('x-auth-token-id'), [], 'no token id without a jti');
   t.same(received().field('authorization'), [], 'the token stays here');
-  await world.request({
+  await proxy.request({
     path: '/orders',
-    headers: world.authorization({ jti: 'id-1', permissions: ['z', 'orders:read', 'a'] }),
+    headers: proxy.authorization({ jti: 'id-1', permissions: ['z', 'orders:read', 'a'] }),
   });
   t.same(received().field('x-auth-token-id'), ['id-1']);
   t.same(received().field('x-auth-permissions'), ['z orders:read a'], 'in the order of the token');
@@ -67,15 +67,15 @@ t.test(
       'a"b',
     ]) {
       t.equal(
-        (await world.request({ path: '/orders', headers: world.authorization({ permissions: [odd] }) })).status,
+        (await proxy.request({ path: '/orders', headers: proxy.authorization({ permissions: [odd] }) })).status,
         403,
         JSON.stringify(odd),
       );
       t.equal(
         (
-          await world.request({
+          await proxy.request({
             path: '/orders',
-            headers: world.authorization({ permissions: [odd, 'orders:read', odd, 'z'] }),
+            headers: proxy.authorization({ permissions: [odd, 'orders:read', odd, 'z'] }),
           })
         ).status,
         200,
@@ -84,7 +84,7 @@ t.test(
     }
     for (const wrong of [['orders:read', 1], ['orders:read', null], [['orders:read']]]) {
       t.equal(
-        (await world.request({ path: '/orders', headers: world.authorization({ permissions: wrong }) })).status,
+        (await proxy.request({ path: '/orders', headers: proxy.authorization({ permissions: wrong }) })).status,
         401,
         JSON.stringify(wrong),
       );
@@ -115,19 +115,19 @@ t.test('who is refused is refused with an identity of its own making too', async
     { name: 'nobody', credential: [], refusal: refusals.unauthorized },
     {
       name: 'an expired token',
-      credential: Object.entries(world.authorization({ exp: 1, iat: undefined })),
+      credential: Object.entries(proxy.authorization({ exp: 1, iat: undefined })),
       refusal: refusals.unauthorized,
     },
     {
       name: 'another subject',
-      credential: Object.entries(world.authorization({ sub: 'stranger' })),
+      credential: Object.entries(proxy.authorization({ sub: 'stranger' })),
       refusal: refusals.forbidden,
     },
   ];
   for (const { name, credential, refusal } of callers) {
-    const before = world.receiver.requests.length;
-    checkRefusal(t, await world.request({ path: '/orders', headers: [...credential, ...fields] }), refusal, name);
-    t.equal(world.receiver.requests.length, before, name);
+    const before = proxy.receiver.requests.length;
+    checkRefusal(t, await proxy.request({ path: '/orders', headers: [...credential, ...fields] }), refusal, name);
+    t.equal(proxy.receiver.requests.length, before, name);
   }
 });
 
@@ -141,7 +141,7 @@ t.test('look-alikes of fields that we set or judge are dropped and counted', asy
   ];
   for (const name of reserved) {
     for (const spelling of new Set(spellings(name))) {
-      const before = await world.metric('sallyport_stripped_fields_total');
+      const before = await proxy.metric('sallyport_stripped_fields_total');
       const response = await send([[spelling, 'evil-value']]);
       t.equal(response.status, 200, spelling);
       t.notMatch(received().rawHeaders.join('\n'), 'evil-value', `${spelling} does not get through`);
@@ -151,7 +151,7 @@ t.test('look-alikes of fields that we set or judge are dropped and counted', asy
           .every((other) => other === name.toLowerCase()),
         `${spelling}: our spelling only`,
       );
-      t.ok((await world.metric('sallyport_stripped_fields_total')) > before, `${spelling} is counted`);
+      t.ok((await proxy.metric('sallyport_stripped_fields_total')) > before, `${spelling} is counted`);
     }
   }
   for (const name of [
@@ -274,7 +274,7 @@ t.test('hop-by-hop fields and those that Connection names end here', async (t) =
 });
 
 t.test('Connection may not name a field that we set or judge', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const named = [
     'X-Auth-Subject',
     'x-auth-permissions',
@@ -303,11 +303,11 @@ t.test('Connection may not name a field that we set or judge', async (t) => {
       `${option} on a second line`,
     );
   }
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
 });
 
 t.test('fields that may occur once are refused twice', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const rows: readonly (readonly [string, Fields])[] = [
     ['Authorization', [['Authorization', `Bearer ${token}`]]],
     ['authorization', [['authorization', 'Bearer x']]],
@@ -358,7 +358,7 @@ t.test('fields that may occur once are refused twice', async (t) => {
   ]) {
     checkRefusal(t, await send([['Host', host]]), refusals.badRequest, `Host: ${host}`);
   }
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
   for (const host of ['orders', 'orders.example.com:8443', '127.0.0.1', '[::1]:80', 'ORDERS']) {
     t.equal((await send([['Host', host]])).status, 200, `Host: ${host}`);
   }
@@ -375,7 +375,7 @@ t.test('X-Forwarded-*, Via and Host are ours', async (t) => {
   t.same(received().field('x-forwarded-for'), ['127.0.0.1']);
   t.same(received().field('x-forwarded-proto'), ['http']);
   t.same(received().field('x-forwarded-host'), ['orders.example.com']);
-  t.same(received().field('host'), [new URL(world.receiver.url).host], "the receiver's own name");
+  t.same(received().field('host'), [new URL(proxy.receiver.url).host], "the receiver's own name");
   t.match(received().field('via').join(), /1\.1 sallyport$/);
 });
 
@@ -468,7 +468,7 @@ t.test('no field of a caller causes a 5xx', async (t) => {
 });
 
 t.test("the receiver's answer loses hop-by-hop fields, identity names and marks of ours", async (t) => {
-  world.receiver.behave((_req, res) => {
+  proxy.receiver.behave((_req, res) => {
     res.writeHead(200, [
       ['Connection', 'X-Gone, close'],
       ['X-Gone', 'evil-value'],
@@ -488,7 +488,7 @@ t.test("the receiver's answer loses hop-by-hop fields, identity names and marks 
     res.end('ok');
   });
   const response = await send([]);
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
   t.equal(response.status, 200);
   t.notMatch(response.fields, [[/./, /evil/]]);
   t.same(
@@ -505,4 +505,4 @@ t.test("the receiver's answer loses hop-by-hop fields, identity names and marks 
   t.equal(response.text, 'ok');
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

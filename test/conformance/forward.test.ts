@@ -5,15 +5,15 @@ import t from 'tap';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
 import type { ReceivedRequest } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const world = await startWorld(t);
-const auth = world.authorization();
+const proxy = await startProxyProcess(t);
+const auth = proxy.authorization();
 
 const received = (): ReceivedRequest => {
-  const last = world.receiver.requests.at(-1);
+  const last = proxy.receiver.requests.at(-1);
   if (last === undefined) throw new Error('nothing was received');
   return last;
 };
@@ -21,7 +21,7 @@ const received = (): ReceivedRequest => {
 /** Waits for the request and hands out its answer, which the test then writes bit by bit. */
 async function nextAnswer(): Promise<ServerResponse> {
   let answer: ServerResponse | null = null;
-  world.receiver.behave((_req, res) => {
+  proxy.receiver.behave((_req, res) => {
     answer = res;
   });
   return until('the receiver has the request', () => answer);
@@ -39,7 +39,7 @@ t.test('bodies and their types are not touched', async (t) => {
   ];
   const digest = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
   for (const [type, body] of bodies) {
-    const response = await world.request({
+    const response = await proxy.request({
       method: 'POST',
       path: '/orders',
       headers: { ...auth, 'Content-Type': type },
@@ -56,53 +56,53 @@ t.test('answers come back as they are, and each request is sent once', async (t)
   for (const status of [
     200, 201, 202, 204, 206, 301, 303, 304, 400, 401, 403, 404, 409, 418, 429, 500, 502, 503, 504,
   ]) {
-    world.receiver.behave((_req, res) =>
+    proxy.receiver.behave((_req, res) =>
       res
         .writeHead(status, { 'X-From': 'receiver' })
         .end(status === 204 || status === 304 ? undefined : `s${String(status)}`),
     );
-    const before = world.receiver.requests.length;
-    const response = await world.request({ path: '/orders', headers: auth });
+    const before = proxy.receiver.requests.length;
+    const response = await proxy.request({ path: '/orders', headers: auth });
     t.equal(response.status, status);
     t.equal(response.text, status === 204 || status === 304 ? '' : `s${String(status)}`);
     t.equal(response.field('x-from'), 'receiver');
     t.equal(response.field('proxy-status'), null, `${String(status)}: the receiver's answer, not ours`);
-    t.equal(world.receiver.requests.length - before, 1, `${String(status)}: asked once`);
+    t.equal(proxy.receiver.requests.length - before, 1, `${String(status)}: asked once`);
   }
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
 });
 
 t.test('HEAD has the head of an answer only', async (t) => {
-  world.receiver.behave((_req, res) => res.writeHead(200, { 'Content-Length': '5' }).end());
-  const response = await world.request({ method: 'HEAD', path: '/orders/1', headers: auth });
-  world.receiver.behave(null);
+  proxy.receiver.behave((_req, res) => res.writeHead(200, { 'Content-Length': '5' }).end());
+  const response = await proxy.request({ method: 'HEAD', path: '/orders/1', headers: auth });
+  proxy.receiver.behave(null);
   t.match(response, { status: 200, text: '', complete: true });
   t.equal(response.field('content-length'), '5');
   t.equal(received().method, 'HEAD');
 });
 
 t.test('an upload streams', async (t) => {
-  const connection = await connectRaw(world.port);
+  const connection = await connectRaw(proxy.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
   connection.write(
     `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 10\r\n\r\nfirst`,
   );
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   await until(
     'the first half is at the receiver',
-    () => world.receiver.requests.length > 0 && received().body.toString() === 'first',
+    () => proxy.receiver.requests.length > 0 && received().body.toString() === 'first',
   );
   t.equal(received().complete, false);
   connection.write('again');
   t.equal((await connection.readResponse())?.status, 200);
   t.equal(received().body.toString(), 'firstagain');
-  t.ok(world.receiver.requests.length >= before);
+  t.ok(proxy.receiver.requests.length >= before);
   connection.end();
 });
 
 t.test('an answer streams, event by event', async (t) => {
-  const connection = await connectRaw(world.port);
-  connection.write(requestBytes(world.port, { path: '/orders', headers: { ...auth, Accept: 'text/event-stream' } }));
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, { path: '/orders', headers: { ...auth, Accept: 'text/event-stream' } }));
   const answer = await nextAnswer();
   answer.writeHead(200, { 'Content-Type': 'text/event-stream' });
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
@@ -113,17 +113,17 @@ t.test('an answer streams, event by event', async (t) => {
   }
   answer.end();
   const response = await connection.readResponse();
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
   t.equal(response?.text, 'data: 1\n\ndata: 2\n\n');
   t.equal(response?.field('content-type'), 'text/event-stream');
   connection.end();
 });
 
 t.test('100 Continue only after the checks', async (t) => {
-  const connection = await connectRaw(world.port);
-  const before = world.receiver.requests.length;
+  const connection = await connectRaw(proxy.port);
+  const before = proxy.receiver.requests.length;
   const expecting = { Expect: '100-continue', 'Content-Length': '4' };
-  connection.write(requestBytes(world.port, { method: 'POST', path: '/orders', headers: { ...auth, ...expecting } }));
+  connection.write(requestBytes(proxy.port, { method: 'POST', path: '/orders', headers: { ...auth, ...expecting } }));
   t.equal((await connection.readResponse())?.status, 100);
   connection.write('body');
   t.equal((await connection.readResponse())?.status, 200);
@@ -133,23 +133,23 @@ t.test('100 Continue only after the checks', async (t) => {
 
   for (const [headers, path, refusal] of [
     [expecting, '/orders', refusals.unauthorized],
-    [{ ...expecting, ...world.authorization({ permissions: [] }) }, '/orders', refusals.forbidden],
+    [{ ...expecting, ...proxy.authorization({ permissions: [] }) }, '/orders', refusals.forbidden],
     [{ ...expecting, ...auth }, '/orders//', refusals.badTarget],
     [{ ...expecting, ...auth, 'Content-Length': '99999999' }, '/orders', refusals.bodyTooLarge],
     [{ ...auth, Expect: 'something-else', 'Content-Length': '4' }, '/orders', refusals.expectation],
   ] as const) {
-    const responses = await world.send(requestBytes(world.port, { method: 'POST', path, headers }), {
+    const responses = await proxy.send(requestBytes(proxy.port, { method: 'POST', path, headers }), {
       untilClosed: true,
     });
     t.equal(responses.length, 1, 'one answer, no 100, and a close, since the body may or may not follow');
     const [response] = responses;
     if (response !== undefined) checkRefusal(t, response, refusal, `expecting, ${path}`);
   }
-  t.equal(world.receiver.requests.length, before + 1);
+  t.equal(proxy.receiver.requests.length, before + 1);
 });
 
 t.test('upgrades are refused, h2c is ignored', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const websocket = {
     Connection: 'Upgrade',
     Upgrade: 'websocket',
@@ -158,22 +158,22 @@ t.test('upgrades are refused, h2c is ignored', async (t) => {
   };
   checkRefusal(
     t,
-    await world.request({ path: '/orders', headers: { ...auth, ...websocket } }),
+    await proxy.request({ path: '/orders', headers: { ...auth, ...websocket } }),
     refusals.badRequest,
     'a WebSocket',
   );
   t.ok(
-    [400, 401].includes((await world.request({ path: '/orders', headers: websocket })).status),
+    [400, 401].includes((await proxy.request({ path: '/orders', headers: websocket })).status),
     'a WebSocket without a credential',
   );
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
   // The JDK's client sends this with every plaintext request.
   const h2c = {
     Connection: 'Upgrade, HTTP2-Settings',
     Upgrade: 'h2c',
     'HTTP2-Settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA',
   };
-  const response = await world.request({
+  const response = await proxy.request({
     method: 'POST',
     path: '/orders',
     headers: { ...auth, ...h2c },
@@ -184,7 +184,7 @@ t.test('upgrades are refused, h2c is ignored', async (t) => {
   t.same([...received().field('upgrade'), ...received().field('http2-settings')], []);
   checkRefusal(
     t,
-    await world.request({ method: 'POST', path: '/orders', headers: h2c, body: 'payload' }),
+    await proxy.request({ method: 'POST', path: '/orders', headers: h2c, body: 'payload' }),
     refusals.unauthorized,
     'h2c without a credential',
   );
@@ -213,29 +213,29 @@ t.test('interim answers do not disturb the final one', async (t) => {
     ],
   ];
   for (const [name, interim] of interims) {
-    world.receiver.behave((_req, res) => {
+    proxy.receiver.behave((_req, res) => {
       interim(res);
       res.end('final');
     });
-    const responses = await world.send(requestBytes(world.port, { path: '/orders', headers: auth }));
+    const responses = await proxy.send(requestBytes(proxy.port, { path: '/orders', headers: auth }));
     t.match(responses.at(-1), { status: 200, text: 'final', complete: true }, name);
     t.ok(
       responses.slice(0, -1).every(({ status }) => status === 102 || status === 103),
       name,
     );
   }
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
 });
 
 t.test('a request id is kept, or made, and returned', async (t) => {
   const kept = ['a', 'A.b_c-9', 'x'.repeat(128), '00000000-0000-4000-8000-000000000000'];
   for (const id of kept) {
-    const response = await world.request({ path: '/orders', headers: { ...auth, 'X-Request-Id': id } });
+    const response = await proxy.request({ path: '/orders', headers: { ...auth, 'X-Request-Id': id } });
     t.equal(response.field('x-request-id'), id);
     t.same(received().field('x-request-id'), [id]);
   }
   for (const id of ['', 'a b', 'x'.repeat(129), 'a\tb', 'caf\xe9', '"a"', 'a,b', '<script>', '${jndi:x}', null]) {
-    const response = await world.request({
+    const response = await proxy.request({
       path: '/orders',
       headers: { ...auth, ...(id === null ? {} : { 'X-Request-Id': id }) },
     });
@@ -248,7 +248,7 @@ t.test('a request id is kept, or made, and returned', async (t) => {
 
 t.test('traceparent is passed on, or made', async (t) => {
   const good = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-  await world.request({ path: '/orders', headers: { ...auth, traceparent: good, tracestate: 'a=1' } });
+  await proxy.request({ path: '/orders', headers: { ...auth, traceparent: good, tracestate: 'a=1' } });
   t.match(
     received().field('traceparent').join(),
     /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/,
@@ -264,7 +264,7 @@ t.test('traceparent is passed on, or made', async (t) => {
     good.replace('00-', 'ff-'),
     '00-00000000000000000000000000000000-00f067aa0ba902b7-01',
   ]) {
-    await world.request({ path: '/orders', headers: { ...auth, ...(bad === null ? {} : { traceparent: bad }) } });
+    await proxy.request({ path: '/orders', headers: { ...auth, ...(bad === null ? {} : { traceparent: bad }) } });
     t.match(
       received().field('traceparent').join(),
       /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/,
@@ -275,8 +275,8 @@ t.test('traceparent is passed on, or made', async (t) => {
 });
 
 t.test('a caller that leaves takes its request along', async (t) => {
-  const connection = await connectRaw(world.port);
-  connection.write(requestBytes(world.port, { path: '/orders', headers: auth }));
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, { path: '/orders', headers: auth }));
   const answer = await nextAnswer();
   let gone = false;
   answer.on('close', () => {
@@ -284,8 +284,8 @@ t.test('a caller that leaves takes its request along', async (t) => {
   });
   connection.end();
   await until('the receiver notices', () => gone);
-  world.receiver.behave(null);
-  t.equal((await world.request({ path: '/orders', headers: auth })).status, 200, 'the next one passes');
+  proxy.receiver.behave(null);
+  t.equal((await proxy.request({ path: '/orders', headers: auth })).status, 200, 'the next one passes');
 });
 
 t.test('a broken body never reaches the receiver as a whole request', async (t) => {
@@ -295,7 +295,7 @@ t.test('a broken body never reaches the receiver as a whole request', async (t) 
     ['Transfer-Encoding: chunked', '5\r\nfirst\r\n'],
   ] as const;
   for (const [framing, part] of heads) {
-    const connection = await connectRaw(world.port);
+    const connection = await connectRaw(proxy.port);
     connection.write(
       `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\n${framing}\r\n\r\n${part}`,
     );
@@ -310,17 +310,17 @@ t.test('a broken body never reaches the receiver as a whole request', async (t) 
 });
 
 t.test('an answer that comes before the end of the upload reaches the caller', async (t) => {
-  const connection = await connectRaw(world.port);
+  const connection = await connectRaw(proxy.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
-  world.receiver.behave((_req, res) => res.writeHead(413, { Connection: 'close' }).end('enough'));
+  proxy.receiver.behave((_req, res) => res.writeHead(413, { Connection: 'close' }).end('enough'));
   connection.write(
     `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 1000\r\n\r\nfirst`,
   );
   const response = await connection.readResponse();
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
   t.match(response, { status: 413, text: 'enough' });
   await connection.closed;
   t.pass('and the connection is closed: what is left of the body is no request');
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

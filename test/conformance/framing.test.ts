@@ -3,13 +3,13 @@
  * differently never get through.
  */
 import t from 'tap';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { until } from '../support/until.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const world = await startWorld(t);
-const auth = `Authorization: Bearer ${world.token()}`;
+const proxy = await startProxyProcess(t);
+const auth = `Authorization: Bearer ${proxy.token()}`;
 
 /** A request by its lines; every one of them has a good token. */
 const get = (...lines: string[]): string => ['GET /orders HTTP/1.1', 'Host: a', auth, ...lines, '', ''].join('\r\n');
@@ -80,21 +80,21 @@ const refusedHeads: readonly (readonly [string, string])[] = [
 ];
 
 t.test('ambiguous heads are 400, close the connection and never reach the receiver', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const [name, bytes] of refusedHeads) {
     // What follows would be taken for a request of its own by whoever split the message elsewhere.
-    const responses = await world.send(Buffer.from(`${bytes}${good}`, 'latin1'), { untilClosed: true });
+    const responses = await proxy.send(Buffer.from(`${bytes}${good}`, 'latin1'), { untilClosed: true });
     t.equal(responses.length, 1, `${name}: one answer and a close`);
     const [response] = responses;
     if (response === undefined) continue;
     checkRefusal(t, response, refusals.badRequest, name);
   }
   t.same(
-    world.receiver.requests.slice(before).map(({ target, rawHeaders }) => [target, rawHeaders]),
+    proxy.receiver.requests.slice(before).map(({ target, rawHeaders }) => [target, rawHeaders]),
     [],
     'nothing reached the receiver',
   );
-  t.equal((await world.send(good)).at(-1)?.status, 200, 'a good request still passes');
+  t.equal((await proxy.send(good)).at(-1)?.status, 200, 'a good request still passes');
 });
 
 const brokenBodies: readonly (readonly [string, string])[] = [
@@ -112,45 +112,45 @@ const brokenBodies: readonly (readonly [string, string])[] = [
 
 t.test('a body that breaks its framing is never a whole request to the receiver', async (t) => {
   for (const [name, bytes] of brokenBodies) {
-    const before = world.receiver.requests.length;
-    const responses = await world.send(bytes, { untilClosed: true });
+    const before = proxy.receiver.requests.length;
+    const responses = await proxy.send(bytes, { untilClosed: true });
     t.ok(responses.length <= 1, `${name}: at most one answer`);
     for (const { status } of responses) t.equal(status, 400, name);
     await until('what began at the receiver is broken off', () =>
-      world.receiver.requests.slice(before).every(({ aborted }) => aborted),
+      proxy.receiver.requests.slice(before).every(({ aborted }) => aborted),
     );
     t.same(
-      world.receiver.requests.slice(before).filter(({ complete }) => complete),
+      proxy.receiver.requests.slice(before).filter(({ complete }) => complete),
       [],
       name,
     );
   }
-  t.equal((await world.send(good)).at(-1)?.status, 200, 'a good request still passes');
+  t.equal((await proxy.send(good)).at(-1)?.status, 200, 'a good request still passes');
 });
 
 t.test('requests of one connection are judged one by one and answered in order', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const anonymous = 'GET /orders/secret HTTP/1.1\r\nHost: a\r\n\r\n';
   const second = post(['Content-Length: 2'], 'hi');
-  const responses = await world.send(`${good}${second}${anonymous}`, { responses: 3 });
+  const responses = await proxy.send(`${good}${second}${anonymous}`, { responses: 3 });
   t.same(
     responses.map(({ status }) => status),
     [200, 200, 401],
   );
   t.same(
-    world.receiver.requests.slice(before).map(({ method, body }) => [method, body.toString()]),
+    proxy.receiver.requests.slice(before).map(({ method, body }) => [method, body.toString()]),
     [
       ['GET', ''],
       ['POST', 'hi'],
     ],
   );
-  const mixed = await world.send(`${good}GARBAGE\r\n\r\n`, { responses: 2 });
+  const mixed = await proxy.send(`${good}GARBAGE\r\n\r\n`, { responses: 2 });
   t.same(
     mixed.map(({ status }) => status),
     [200, 400],
     'garbage after a good request',
   );
-  t.equal(world.receiver.requests.length, before + 3);
+  t.equal(proxy.receiver.requests.length, before + 3);
 });
 
 t.test('chunks and lengths in their plain form pass', async (t) => {
@@ -165,13 +165,13 @@ t.test('chunks and lengths in their plain form pass', async (t) => {
     ['trailers', post([chunked, 'Trailer: X-T'], '3\r\nabc\r\n0\r\nX-T: 1\r\nX-Auth-Subject: root\r\n\r\n'), 'abc'],
   ];
   for (const [name, bytes, body] of rows) {
-    const [response] = await world.send(bytes);
+    const [response] = await proxy.send(bytes);
     t.equal(response?.status, 200, name);
-    const received = world.receiver.requests.at(-1);
+    const received = proxy.receiver.requests.at(-1);
     t.equal(received?.body.toString(), body, name);
     t.same(received?.trailers, [], `${name}: trailers end here`);
     t.same(received?.field('x-auth-subject'), ['checkout'], `${name}: and change nothing`);
   }
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

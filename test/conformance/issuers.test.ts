@@ -6,7 +6,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -51,7 +51,7 @@ const config = {
     { ...common, name: 'core-only', path: '/core', issuers: ['core'] },
   ],
 };
-const world = await startWorld(t, { key, config, jwks: await startJwksServer(t, { keys: [key, revokedKey] }) });
+const proxy = await startProxyProcess(t, { key, config, jwks: await startJwksServer(t, { keys: [key, revokedKey] }) });
 
 const partner: Claims = { iss: 'https://partner.example', aud: 'orders-b2b', source: 'partner', token_type: 'b2b' };
 
@@ -68,8 +68,8 @@ const answers = new Set<string>();
 async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<void> {
   for (const [index, { name, path = '/shared', token, reason }] of rows.entries()) {
     const requestId = `${label}-${String(index)}`;
-    world.markSecret(token);
-    const response = await world.request({
+    proxy.markSecret(token);
+    const response = await proxy.request({
       path,
       headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId },
     });
@@ -81,7 +81,7 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
     answers.add(comparable(response));
   }
   for (const [index, { name, reason }] of rows.entries()) {
-    t.equal((await world.logOf(`${label}-${String(index)}`))['reason'], reason, `${name}: ${String(reason)}`);
+    t.equal((await proxy.logOf(`${label}-${String(index)}`))['reason'], reason, `${name}: ${String(reason)}`);
   }
 }
 
@@ -130,25 +130,25 @@ t.test("each issuer's tokens are held to its own keys and rules", async (t) => {
       reason: 'token_type_mismatch',
     },
   ]);
-  await world.request({
+  await proxy.request({
     path: '/shared',
     headers: { Authorization: `Bearer ${mintToken({ key: partnerKey, claims: partner })}` },
   });
   t.same(
-    world.receiver.requests.at(-1)?.field('x-auth-issuer'),
+    proxy.receiver.requests.at(-1)?.field('x-auth-issuer'),
     ['https://partner.example'],
     'the receiver learns which one',
   );
 });
 
 t.test("one issuer's trouble is no other's", async (t) => {
-  const response = await world.request({
+  const response = await proxy.request({
     path: '/shared',
     headers: { Authorization: `Bearer ${mintToken({ key: withKeyId(key, 'x-1') })}` },
   });
   checkRefusal(t, response, refusals.keysUnavailable, 'an issuer without keys');
-  t.equal((await world.request({ path: '/shared', headers: world.authorization() })).status, 200, 'the other one');
-  const ready = await world.admin('/readyz');
+  t.equal((await proxy.request({ path: '/shared', headers: proxy.authorization() })).status, 200, 'the other one');
+  const ready = await proxy.admin('/readyz');
   t.equal(ready.status, 200);
   t.match(JSON.parse(ready.text), { status: 'degraded' });
   t.match(ready.text, 'broken', 'the failing one is named');
@@ -183,17 +183,17 @@ t.test('what is revoked is refused before the policy is asked', async (t) => {
 });
 
 t.test('a reload lifts a revocation', async (t) => {
-  world.rewrite({ ...config, revoked: { subjects: [] } });
+  proxy.rewrite({ ...config, revoked: { subjects: [] } });
   await until(
     'mallory passes',
     async () =>
-      (await world.request({ path: '/shared', headers: world.authorization({ sub: 'mallory' }) })).status === 200,
+      (await proxy.request({ path: '/shared', headers: proxy.authorization({ sub: 'mallory' }) })).status === 200,
   );
   t.equal(
-    (await world.request({ path: '/shared', headers: world.authorization({ iat: undefined }) })).status,
+    (await proxy.request({ path: '/shared', headers: proxy.authorization({ iat: undefined }) })).status,
     200,
     'and tokens without iat',
   );
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

@@ -1,11 +1,11 @@
-/** docs/contract.md 5: how the keys of issuers come, stay and go. One world, an issuer for each behaviour. */
+/** docs/contract.md 5: how the keys of issuers come, stay and go. One proxy, an issuer for each behaviour. */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey, withKeyId, type RsaKey } from '../support/keys.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -56,9 +56,14 @@ const issuers = names.map(
       },
     ] as const,
 );
-const world = await startWorld(t, { config: { issuers: Object.fromEntries(issuers) } });
+const proxy = await startProxyProcess(t, { config: { issuers: Object.fromEntries(issuers) } });
 
-const ask = async (name: Name, keyId: string, signer: RsaKey = key, where: World = world): Promise<RawResponse> => {
+const ask = async (
+  name: Name,
+  keyId: string,
+  signer: RsaKey = key,
+  where: ProxyProcess = proxy,
+): Promise<RawResponse> => {
   const token = mintToken({ key: withKeyId(signer, keyId), claims: { iss: `https://${name}.example` } });
   where.markSecret(token);
   return where.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
@@ -133,7 +138,7 @@ t.test('a key that left the set stops working', async (t) => {
 t.test('an issuer that withdraws every key is believed when it says so again: 401, until it lists one', async (t) => {
   const server = serverOf('withdrawing');
   const ofIssuer = async (): Promise<Issuer | undefined> =>
-    (JSON.parse((await world.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find(
+    (JSON.parse((await proxy.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find(
       (issuer) => issuer.name === 'withdrawing',
     );
   t.equal((await ask('withdrawing', 'withdrawing-1')).status, 200);
@@ -145,15 +150,15 @@ t.test('an issuer that withdraws every key is believed when it says so again: 40
   });
   checkRefusal(t, refused, refusals.unauthorized, 'static keys alone are left');
   t.match(await ofIssuer(), { usable: false, empty_set: 'confirmed', withdrawn_keys: [{ key_id: 'withdrawing-1' }] });
-  t.equal(await world.metric('sallyport_jwks_keys{issuer="withdrawing"}'), 0);
+  t.equal(await proxy.metric('sallyport_jwks_keys{issuer="withdrawing"}'), 0);
   t.ok(
-    (await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="empty"}')) >= 2,
+    (await proxy.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="empty"}')) >= 2,
     'it was asked twice at least',
   );
   server.behave((_req, res) => res.writeHead(500).end());
   await until(
     'an outage',
-    async () => (await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="failed"}')) > 0,
+    async () => (await proxy.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="failed"}')) > 0,
   );
   t.not((await ask('withdrawing', 'withdrawing-1')).status, 200, 'an outage after it brings nothing back');
   server.behave(null);
@@ -172,7 +177,7 @@ t.test('within the cool-down a new key is waited for, and its caller is not refu
     [200, 200, 200],
   );
   t.equal(server.hits() - hits, 1, 'for one fetch');
-  t.ok((await world.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}')) >= 3);
+  t.ok((await proxy.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}')) >= 3);
 });
 
 t.test('a broken or foreign answer never replaces a good set', async (t) => {
@@ -203,14 +208,14 @@ t.test('a broken or foreign answer never replaces a good set', async (t) => {
   for (const [name, behaviour] of bad) {
     server.behave(behaviour);
     const failed = 'sallyport_jwks_refreshes_total{issuer="lasting",result="failed"}';
-    const [before, failures] = [server.hits(), await world.metric(failed)];
+    const [before, failures] = [server.hits(), await proxy.metric(failed)];
     t.equal(
       (await ask('lasting', 'lasting-unknown')).status,
       503,
       `${name}: whether there is such a key is not known now`,
     );
     t.ok(
-      server.hits() > before && (await world.metric(failed)) > failures,
+      server.hits() > before && (await proxy.metric(failed)) > failures,
       `${name}: fetched, and taken for a failure`,
     );
     t.equal((await ask('lasting', 'lasting-1')).status, 200, name);
@@ -241,7 +246,7 @@ t.test('without its source a set serves up to max_stale, then 503', async (t) =>
 t.test('without any keys at start it lives, is not ready, and recovers by itself', async (t) => {
   const server = await startJwksServer(t);
   server.behave((req) => req.socket.destroy());
-  const other = await startWorld(t, {
+  const other = await startProxyProcess(t, {
     ready: false,
     jwks: server,
     key,
@@ -264,4 +269,4 @@ t.test('without any keys at start it lives, is not ready, and recovers by itself
   t.same(await other.exposures(), []);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const kib = 1024;
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   config: {
     listen: {
       max_header_bytes: '4KiB',
@@ -33,27 +33,27 @@ const world = await startWorld(t, {
     ],
   },
 });
-const auth = world.authorization();
+const auth = proxy.authorization();
 const chunk = (size: number): string => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
 
 t.test('a body up to the limit passes, a longer one is 413', async (t) => {
   const chunked = { ...auth, 'Transfer-Encoding': 'chunked' };
   t.equal(
-    (await world.request({ method: 'POST', path: '/orders', headers: auth, body: 'x'.repeat(kib) })).status,
+    (await proxy.request({ method: 'POST', path: '/orders', headers: auth, body: 'x'.repeat(kib) })).status,
     200,
     'length at the limit',
   );
   t.equal(
-    (await world.request({ method: 'POST', path: '/orders', headers: chunked, body: `${chunk(kib)}0\r\n\r\n` })).status,
+    (await proxy.request({ method: 'POST', path: '/orders', headers: chunked, body: `${chunk(kib)}0\r\n\r\n` })).status,
     200,
     'chunks at the limit',
   );
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const type of ['application/json', 'text/plain', 'application/octet-stream']) {
     const headers = { 'Content-Type': type };
     checkRefusal(
       t,
-      await world.request({
+      await proxy.request({
         method: 'POST',
         path: '/orders',
         headers: { ...auth, ...headers },
@@ -64,7 +64,7 @@ t.test('a body up to the limit passes, a longer one is 413', async (t) => {
     );
     checkRefusal(
       t,
-      await world.request({
+      await proxy.request({
         method: 'POST',
         path: '/orders',
         headers: { ...chunked, ...headers },
@@ -74,18 +74,18 @@ t.test('a body up to the limit passes, a longer one is 413', async (t) => {
       `chunks over it, ${type}`,
     );
   }
-  const announced = requestBytes(world.port, {
+  const announced = requestBytes(proxy.port, {
     method: 'POST',
     path: '/orders',
     headers: { ...auth, 'Content-Length': '999999999999' },
   });
-  const [response] = await world.send(announced, { untilClosed: true });
+  const [response] = await proxy.send(announced, { untilClosed: true });
   t.equal(response?.status, 413, 'an announced length is refused without a byte of it');
   await until('what began is broken off', () =>
-    world.receiver.requests.slice(before).every(({ aborted, complete }) => aborted || complete),
+    proxy.receiver.requests.slice(before).every(({ aborted, complete }) => aborted || complete),
   );
   t.same(
-    world.receiver.requests.slice(before).filter(({ complete }) => complete),
+    proxy.receiver.requests.slice(before).filter(({ complete }) => complete),
     [],
     'none is whole at the receiver',
   );
@@ -94,7 +94,7 @@ t.test('a body up to the limit passes, a longer one is 413', async (t) => {
 t.test('a target or a head that is too long', async (t) => {
   checkRefusal(
     t,
-    await world.request({ path: `/orders?${'x'.repeat(kib)}`, headers: auth }),
+    await proxy.request({ path: `/orders?${'x'.repeat(kib)}`, headers: auth }),
     refusals.targetTooLong,
     'target',
   );
@@ -103,8 +103,8 @@ t.test('a target or a head that is too long', async (t) => {
     ['many small fields', Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`X-${String(index)}`, 'x']))],
   ];
   for (const [name, headers] of rows) {
-    const [response] = await world.send(
-      requestBytes(world.port, { path: '/orders', headers: { ...auth, ...headers } }),
+    const [response] = await proxy.send(
+      requestBytes(proxy.port, { path: '/orders', headers: { ...auth, ...headers } }),
       { untilClosed: true },
     );
     t.ok(response !== undefined, name);
@@ -118,14 +118,14 @@ t.test('a head that does not come to its end is 408', async (t) => {
     'GET /orders HTTP/1.1\r\nHost: a\r\nX-Half: ',
     'GET /orders HTTP/1.1\r\nHost: a\r\n',
   ]) {
-    const [response] = await world.send(start, { untilClosed: true });
+    const [response] = await proxy.send(start, { untilClosed: true });
     t.ok(response !== undefined, start);
     if (response !== undefined) checkRefusal(t, response, refusals.tooSlow, JSON.stringify(start));
   }
 });
 
 t.test('one byte now and then does not prolong a head', async (t) => {
-  const connection = await connectRaw(world.port);
+  const connection = await connectRaw(proxy.port);
   connection.write('GET /orders HTTP/1.1\r\nX-Slow: ');
   const drip = setInterval(() => {
     if (!connection.isClosed()) connection.write('x');
@@ -138,37 +138,37 @@ t.test('one byte now and then does not prolong a head', async (t) => {
 });
 
 t.test('a body that pauses too long is 408, and never whole at the receiver', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const framing of [{ 'Content-Length': '10' }, { 'Transfer-Encoding': 'chunked' }]) {
-    const bytes = requestBytes(world.port, { method: 'POST', path: '/orders', headers: { ...auth, ...framing } });
-    const [response] = await world.send(
+    const bytes = requestBytes(proxy.port, { method: 'POST', path: '/orders', headers: { ...auth, ...framing } });
+    const [response] = await proxy.send(
       `${bytes.toString('latin1')}${'Content-Length' in framing ? 'first' : chunk(5)}`,
       { untilClosed: true },
     );
     t.ok(response !== undefined, 'an answer');
     if (response !== undefined) checkRefusal(t, response, refusals.tooSlow, Object.keys(framing).join());
   }
-  await until('what began is broken off', () => world.receiver.requests.slice(before).every(({ aborted }) => aborted));
+  await until('what began is broken off', () => proxy.receiver.requests.slice(before).every(({ aborted }) => aborted));
   t.same(
-    world.receiver.requests.slice(before).filter(({ complete }) => complete),
+    proxy.receiver.requests.slice(before).filter(({ complete }) => complete),
     [],
   );
 });
 
 t.test('more requests in flight than allowed are 503, at once', async (t) => {
   const held: ServerResponse[] = [];
-  world.receiver.behave((_req, res) => held.push(res));
-  const waiting = [1, 2, 3].map(async () => world.request({ path: '/orders', headers: auth }));
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const waiting = [1, 2, 3].map(async () => proxy.request({ path: '/orders', headers: auth }));
   await until('all places are taken', () => held.length === 3);
   for (const [name, path, headers] of [
     ['with a token', '/orders', auth],
     ['a public route', '/healthz', {}],
   ] as const) {
-    checkRefusal(t, await world.request({ path, headers }), refusals.overloaded, name);
+    checkRefusal(t, await proxy.request({ path, headers }), refusals.overloaded, name);
   }
-  t.equal((await world.admin('/livez')).status, 200, 'operators are still served');
-  t.ok((await world.metric('sallyport_failures_total{reason="overloaded"}')) >= 2, 'counted');
-  world.receiver.behave(null);
+  t.equal((await proxy.admin('/livez')).status, 200, 'operators are still served');
+  t.ok((await proxy.metric('sallyport_failures_total{reason="overloaded"}')) >= 2, 'counted');
+  proxy.receiver.behave(null);
   for (const answer of held) answer.end('held');
   t.same(
     (await Promise.all(waiting)).map(({ status, text }) => [status, text]),
@@ -179,23 +179,23 @@ t.test('more requests in flight than allowed are 503, at once', async (t) => {
     ],
     'those in flight end well',
   );
-  t.equal((await world.request({ path: '/orders', headers: auth })).status, 200, 'and there is room again');
+  t.equal((await proxy.request({ path: '/orders', headers: auth })).status, 200, 'and there is room again');
 });
 
 t.test('a caller that breaks off gives its place back', async (t) => {
-  world.receiver.behave(() => undefined);
+  proxy.receiver.behave(() => undefined);
   for (let round = 0; round < 4; round += 1) {
-    const before = world.receiver.requests.length;
-    const connections = await Promise.all([1, 2, 3].map(async () => connectRaw(world.port)));
+    const before = proxy.receiver.requests.length;
+    const connections = await Promise.all([1, 2, 3].map(async () => connectRaw(proxy.port)));
     for (const connection of connections) {
-      connection.write(requestBytes(world.port, { path: '/orders', headers: auth }));
+      connection.write(requestBytes(proxy.port, { path: '/orders', headers: auth }));
     }
-    await until('all places are taken', () => world.receiver.requests.length === before + 3);
+    await until('all places are taken', () => proxy.receiver.requests.length === before + 3);
     for (const connection of connections) connection.end();
-    await until('all places are free', async () => (await world.metric('sallyport_requests_in_flight')) === 0);
+    await until('all places are free', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
   }
-  world.receiver.behave(null);
-  t.equal((await world.request({ path: '/orders', headers: auth })).status, 200);
+  proxy.receiver.behave(null);
+  t.equal((await proxy.request({ path: '/orders', headers: auth })).status, 200);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

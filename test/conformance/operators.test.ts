@@ -2,39 +2,39 @@
 import t from 'tap';
 import { request } from '../support/raw-client.js';
 import { markedSecret } from '../support/secrets.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const world = await startWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
-const probesPort = await world.process.port('probes');
+const proxy = await startProxyProcess(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
+const probesPort = await proxy.process.port('probes');
 
 t.test('/livez, /readyz and /status, and nothing else', async (t) => {
-  t.equal((await world.admin('/livez')).status, 200);
-  const ready = await world.admin('/readyz');
+  t.equal((await proxy.admin('/livez')).status, 200);
+  const ready = await proxy.admin('/readyz');
   t.equal(ready.status, 200);
   t.match(JSON.parse(ready.text), { status: 'ready' });
-  const status = await world.admin('/status');
+  const status = await proxy.admin('/status');
   t.equal(status.status, 200);
   t.match(status.text, 'list-orders', 'routes');
   t.match(status.text, 'd-1', 'key ids');
   t.match(status.text, /[0-9a-f]{64}/, "the config's hash");
   for (const path of ['/', '/orders', '/livez/', '/LIVEZ', '/status/../livez', '/debug', '/metrics/x']) {
-    t.not((await world.admin(path)).status, 200, path);
+    t.not((await proxy.admin(path)).status, 200, path);
   }
   for (const method of ['POST', 'DELETE', 'PUT']) {
-    t.not((await request(world.adminPort, { method, path: '/livez' })).status, 200, method);
+    t.not((await request(proxy.adminPort, { method, path: '/livez' })).status, 200, method);
   }
 });
 
 t.test('the admin listener checks Host, against pages whose name was bent to it', async (t) => {
   for (const host of ['evil.example', 'evil.example:9901', '127.0.0.1.evil.example', 'localhost.evil.example', '']) {
-    const response = await request(world.adminPort, { path: '/status', headers: { Host: host } });
+    const response = await request(proxy.adminPort, { path: '/status', headers: { Host: host } });
     t.ok(response.status >= 400 && response.status < 500, host);
     t.notMatch(response.text, 'list-orders', host);
   }
-  for (const host of ['127.0.0.1', `localhost:${String(world.adminPort)}`]) {
-    t.equal((await request(world.adminPort, { path: '/status', headers: { Host: host } })).status, 200, host);
+  for (const host of ['127.0.0.1', `localhost:${String(proxy.adminPort)}`]) {
+    t.equal((await request(proxy.adminPort, { path: '/status', headers: { Host: host } })).status, 200, host);
   }
 });
 
@@ -47,10 +47,10 @@ t.test('probes have their listener, without /status', async (t) => {
 
 t.test("never on the caller's port", async (t) => {
   for (const path of ['/livez', '/readyz', '/metrics', '/status']) {
-    checkRefusal(t, await world.request({ path }), refusals.unauthorized, path);
+    checkRefusal(t, await proxy.request({ path }), refusals.unauthorized, path);
     checkRefusal(
       t,
-      await world.request({ path, headers: world.authorization() }),
+      await proxy.request({ path, headers: proxy.authorization() }),
       refusals.forbidden,
       `${path} with a token`,
     );
@@ -58,7 +58,7 @@ t.test("never on the caller's port", async (t) => {
 });
 
 t.test('metrics have the names and the closed labels of the contract', async (t) => {
-  const text = (await world.admin('/metrics')).text;
+  const text = (await proxy.admin('/metrics')).text;
   const series = [
     'sallyport_requests_total',
     'sallyport_denials_total',
@@ -73,31 +73,31 @@ t.test('metrics have the names and the closed labels of the contract', async (t)
   ];
   for (const name of series) t.match(text, new RegExp(`^# TYPE ${name} `, 'm'), name);
   const counted: readonly (readonly [string, string, Record<string, string>])[] = [
-    ['sallyport_requests_total{route="list-orders",outcome="forwarded"}', '/orders', world.authorization()],
+    ['sallyport_requests_total{route="list-orders",outcome="forwarded"}', '/orders', proxy.authorization()],
     ['sallyport_requests_total{route="list-orders",outcome="denied"}', '/orders', {}],
-    ['sallyport_requests_total{route="none",outcome="denied"}', '/no-such-route', world.authorization()],
+    ['sallyport_requests_total{route="none",outcome="denied"}', '/no-such-route', proxy.authorization()],
     ['sallyport_denials_total{reason="credential_missing"}', '/orders', {}],
-    ['sallyport_denials_total{reason="token_expired"}', '/orders', world.authorization({ exp: 1, iat: undefined })],
-    ['sallyport_denials_total{reason="route_unknown"}', '/no-such-route', world.authorization()],
-    ['sallyport_denials_total{reason="target_malformed"}', '/orders//x', world.authorization()],
-    ['sallyport_request_duration_seconds_count{route="list-orders"}', '/orders', world.authorization()],
-    ['sallyport_overhead_seconds_count{route="list-orders"}', '/orders', world.authorization()],
+    ['sallyport_denials_total{reason="token_expired"}', '/orders', proxy.authorization({ exp: 1, iat: undefined })],
+    ['sallyport_denials_total{reason="route_unknown"}', '/no-such-route', proxy.authorization()],
+    ['sallyport_denials_total{reason="target_malformed"}', '/orders//x', proxy.authorization()],
+    ['sallyport_request_duration_seconds_count{route="list-orders"}', '/orders', proxy.authorization()],
+    ['sallyport_overhead_seconds_count{route="list-orders"}', '/orders', proxy.authorization()],
   ];
   for (const [name, path, headers] of counted) {
-    const before = await world.metric(name);
-    await world.request({ path, headers });
-    t.equal((await world.metric(name)) - before, 1, name);
+    const before = await proxy.metric(name);
+    await proxy.request({ path, headers });
+    t.equal((await proxy.metric(name)) - before, 1, name);
   }
   const ownSeries = async (): Promise<string[]> =>
-    (await world.admin('/metrics')).text
+    (await proxy.admin('/metrics')).text
       .split('\n')
       .filter((line) => line.startsWith('sallyport_'))
       .map((line) => line.replace(/ [^ ]*$/, ''));
   const before = await ownSeries();
   for (let i = 0; i < 50; i += 1) {
-    await world.request({
+    await proxy.request({
       path: `/made-up-${String(i)}`,
-      headers: world.authorization({ sub: `caller-${String(i)}` }),
+      headers: proxy.authorization({ sub: `caller-${String(i)}` }),
     });
   }
   t.same(await ownSeries(), before, 'nothing that callers send makes a series');
@@ -126,7 +126,7 @@ t.test('one log line per request', async (t) => {
   ];
   const service = { kind: 'service', issuer: 'core', subject: 'checkout', key_id: 'd-1' };
   const nobody = { kind: null, issuer: null, subject: null, key_id: null };
-  const auth = world.authorization();
+  const auth = proxy.authorization();
   const rows = [
     {
       id: 'forwarded',
@@ -149,7 +149,7 @@ t.test('one log line per request', async (t) => {
     {
       id: 'unapproved',
       path: '/orders',
-      headers: world.authorization({ sub: 'other' }),
+      headers: proxy.authorization({ sub: 'other' }),
       line: {
         route: 'list-orders',
         decision: 'denied',
@@ -162,7 +162,7 @@ t.test('one log line per request', async (t) => {
     {
       id: 'lacking',
       path: '/orders',
-      headers: world.authorization({ permissions: [] }),
+      headers: proxy.authorization({ permissions: [] }),
       line: { route: 'list-orders', decision: 'denied', reason: 'permission_missing', status: 403, ...service },
     },
     {
@@ -180,8 +180,8 @@ t.test('one log line per request', async (t) => {
   ];
   for (const { id, path, headers, line } of rows) {
     const requestId =
-      (await world.request({ path, headers: { ...headers, 'X-Request-Id': `log-${id}` } })).field('x-request-id') ?? '';
-    const written = await world.logOf(requestId);
+      (await proxy.request({ path, headers: { ...headers, 'X-Request-Id': `log-${id}` } })).field('x-request-id') ?? '';
+    const written = await proxy.logOf(requestId);
     t.match(written, line, id);
     t.same(
       members.filter((member) => !(member in written)),
@@ -197,23 +197,23 @@ t.test('one log line per request', async (t) => {
     t.equal(typeof written['duration_ms'], 'number', id);
     t.equal(typeof written['upstream_ms'], line.decision === 'forwarded' ? 'number' : 'object', id);
     t.match(written['time'], /^\d{4}-\d\d-\d\dT|^\d+$/, id);
-    t.equal(world.logs().filter((other) => other['request_id'] === requestId).length, 1, `${id}: one line`);
+    t.equal(proxy.logs().filter((other) => other['request_id'] === requestId).length, 1, `${id}: one line`);
   }
 });
 
 t.test('what callers send cannot forge a log line', async (t) => {
-  const before = world.process.output().split('\n').length;
+  const before = proxy.process.output().split('\n').length;
   const id = 'forged-1';
-  await world.request({
+  await proxy.request({
     path: '/orders%20%22%7d',
-    headers: { ...world.authorization({ sub: '"}{"forged":"1' }), 'X-Request-Id': id },
+    headers: { ...proxy.authorization({ sub: '"}{"forged":"1' }), 'X-Request-Id': id },
   });
-  const line = await world.logOf(id);
+  const line = await proxy.logOf(id);
   t.equal(line['forged'], undefined);
   t.equal(line['subject'], '"}{"forged":"1');
-  t.ok(world.process.output().split('\n').length > before);
+  t.ok(proxy.process.output().split('\n').length > before);
   t.equal(
-    world.process
+    proxy.process
       .output()
       .split('\n')
       .filter((text) => text !== '' && !text.startsWith('{'))
@@ -222,4 +222,4 @@ t.test('what callers send cannot forge a log line', async (t) => {
   );
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

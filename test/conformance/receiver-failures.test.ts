@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import t from 'tap';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const first = await startReceiver(t, { alike: true });
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   receiver: first,
   config: {
     upstream: { response_timeout: '300ms', idle_timeout: '300ms', connect_timeout: '2s' },
@@ -73,27 +73,27 @@ const faults: readonly { name: string; fault: Fault; expected: Refusal }[] = [
 t.test('the receiver broke off (502) or was too slow (504), and got the request once', async (t) => {
   for (const { name, fault, expected } of faults) {
     for (const method of ['GET', 'POST']) {
-      world.receiver.behave(fault);
-      const before = world.receiver.requests.length;
+      proxy.receiver.behave(fault);
+      const before = proxy.receiver.requests.length;
       const requestId = `${name.replaceAll(' ', '-')}-${method}`;
-      const response = await world.request({
+      const response = await proxy.request({
         method,
         path: '/orders',
-        headers: { ...world.authorization(), 'X-Request-Id': requestId },
+        headers: { ...proxy.authorization(), 'X-Request-Id': requestId },
         ...(method === 'POST' ? { body: 'x' } : {}),
       });
       checkRefusal(t, response, expected, `${name}, ${method}`);
-      t.equal(world.receiver.requests.length - before, 1, `${name}, ${method}`);
+      t.equal(proxy.receiver.requests.length - before, 1, `${name}, ${method}`);
       const reason = expected.status === 502 ? 'upstream_failed' : 'upstream_timeout';
       t.match(
-        await world.logOf(requestId),
+        await proxy.logOf(requestId),
         { decision: 'failed', reason, status: expected.status, subject: 'checkout' },
         'the log says so',
       );
-      world.receiver.behave(null);
-      // On the patient route, since the answer of a busy machine may take longer than this world's time-out.
+      proxy.receiver.behave(null);
+      // On the patient route, since the answer of a busy machine may take longer than this proxy's time-out.
       t.equal(
-        (await world.request({ path: '/patient', headers: world.authorization() })).status,
+        (await proxy.request({ path: '/patient', headers: proxy.authorization() })).status,
         200,
         'the next request is none the worse',
       );
@@ -102,9 +102,9 @@ t.test('the receiver broke off (502) or was too slow (504), and got the request 
 });
 
 t.test('a route may have more patience', async (t) => {
-  world.receiver.behave((_req, res) => setTimeout(() => res.end('late'), 600));
-  const response = await world.request({ path: '/patient', headers: world.authorization() });
-  world.receiver.behave(null);
+  proxy.receiver.behave((_req, res) => setTimeout(() => res.end('late'), 600));
+  const response = await proxy.request({ path: '/patient', headers: proxy.authorization() });
+  proxy.receiver.behave(null);
   t.match(response, { status: 200, text: 'late' });
 });
 
@@ -135,22 +135,22 @@ t.test('an answer that stops in the middle does not look whole', async (t) => {
     ],
   ];
   for (const [name, stop] of stops) {
-    world.receiver.behave(stop);
-    const response = await world.request({ path: '/orders', headers: world.authorization() }).catch(() => null);
+    proxy.receiver.behave(stop);
+    const response = await proxy.request({ path: '/orders', headers: proxy.authorization() }).catch(() => null);
     // A reset may overtake the bytes before it: then there is no answer at all, or 502.
     if (response === null) t.equal(name, 'a reset', name);
     else t.ok(response.status === 502 || !response.complete, name);
   }
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
 });
 
 t.test('the receiver was certainly not reached: 503', async (t) => {
-  await world.receiver.close();
+  await proxy.receiver.close();
   for (const method of ['GET', 'POST']) {
-    const response = await world.request({
+    const response = await proxy.request({
       method,
       path: '/orders',
-      headers: { ...world.authorization(), 'X-Request-Id': `gone-${method}` },
+      headers: { ...proxy.authorization(), 'X-Request-Id': `gone-${method}` },
       ...(method === 'POST' ? { body: 'x' } : {}),
     });
     checkRefusal(
@@ -159,19 +159,19 @@ t.test('the receiver was certainly not reached: 503', async (t) => {
       { ...refusals.upstreamUnreachable, error: 'connection_refused' },
       `nobody listens, ${method}`,
     );
-    t.match(await world.logOf(`gone-${method}`), { decision: 'failed', reason: 'upstream_unreachable', status: 503 });
+    t.match(await proxy.logOf(`gone-${method}`), { decision: 'failed', reason: 'upstream_unreachable', status: 503 });
   }
   const again = await startReceiver(t, { port: first.port, alike: true });
   await until(
     'it is back',
-    async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 200,
+    async () => (await proxy.request({ path: '/orders', headers: proxy.authorization() })).status === 200,
   );
   t.not(again.requests.length, 0);
   t.equal(
-    (await world.metric('sallyport_requests_total{route="read",outcome="failed"}')) > 0,
+    (await proxy.metric('sallyport_requests_total{route="read",outcome="failed"}')) > 0,
     true,
     'counted as failed',
   );
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

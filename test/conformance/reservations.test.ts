@@ -5,12 +5,12 @@ import t from 'tap';
 import { connectRaw, requestBytes, type RawResponse } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { startWorld, type ConfigTree } from '../support/world.js';
+import { startProxyProcess, type ConfigTree } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const approved: ConfigTree = { methods: ['POST'], subjects: ['checkout', 'migration'], permissions: [] };
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   receiver: await startReceiver(t, { alike: true }),
   config: {
     store: { memory: {} },
@@ -57,11 +57,11 @@ async function write({
   headers,
 }: Write = {}): Promise<RawResponse> {
   const keyField = key === null ? {} : { 'Idempotency-Key': key };
-  if (key !== null) world.markSecret(key);
-  return world.request({
+  if (key !== null) proxy.markSecret(key);
+  return proxy.request({
     method: 'POST',
     path,
-    headers: { ...world.authorization(claims), ...keyField, ...headers },
+    headers: { ...proxy.authorization(claims), ...keyField, ...headers },
     body,
   });
 }
@@ -71,8 +71,8 @@ function recordOf({ text }: RawResponse): string {
 }
 
 t.beforeEach(() => {
-  world.receiver.behave(null);
-  world.receiver.requests.length = 0;
+  proxy.receiver.behave(null);
+  proxy.receiver.requests.length = 0;
 });
 
 t.test('a write with a key runs once; a retry gets its answer, marked as such', async (t) => {
@@ -86,11 +86,11 @@ t.test('a write with a key runs once; a retry gets its answer, marked as such', 
   t.equal(retry.field('Proxy-Status'), null);
   t.equal(retry.field('Cache-Control'), 'no-store');
   t.equal(retry.field('Idempotency-Key'), key);
-  t.equal(world.receiver.requests.length, 1);
-  const line = await world.logOf(retry.field('X-Request-Id') ?? '');
+  t.equal(proxy.receiver.requests.length, 1);
+  const line = await proxy.logOf(retry.field('X-Request-Id') ?? '');
   t.match(line, { decision: 'replayed', reason: null, upstream_ms: null, record: /^[\w-]{43}\.[\w-]{43}$/ });
-  t.equal(await world.metric('sallyport_requests_total{route="required",outcome="replayed"}'), 1);
-  t.equal(await world.metric('sallyport_reservations_total{result="replayed"}'), 1);
+  t.equal(await proxy.metric('sallyport_requests_total{route="required",outcome="replayed"}'), 1);
+  t.equal(await proxy.metric('sallyport_reservations_total{result="replayed"}'), 1);
 });
 
 t.test('required, optional and none', async (t) => {
@@ -111,7 +111,7 @@ t.test('who is refused reserves nothing', async (t) => {
   for (const path of ['/required', '/both']) {
     const key = randomUUID();
     const request = { method: 'POST', path, body: '{"item":1}', headers: { 'Idempotency-Key': key } };
-    checkRefusal(t, await world.request(request), refusals.unauthorized, `${path}, nobody`);
+    checkRefusal(t, await proxy.request(request), refusals.unauthorized, `${path}, nobody`);
     checkRefusal(
       t,
       await write({ path, key, claims: { sub: 'stranger', jti: randomUUID() } }),
@@ -126,20 +126,20 @@ t.test('who is refused reserves nothing', async (t) => {
       checkRefusal(t, await write({ path, claims }), refusals.unauthorized, 'the token again, with another key');
     }
   }
-  t.equal(world.receiver.requests.length, 2);
+  t.equal(proxy.receiver.requests.length, 2);
 });
 
 t.test('a malformed key is 400', async (t) => {
   for (const key of ['a b', '""', '"a"; p=1', 'x'.repeat(256), 'a,b']) {
     checkRefusal(t, await write({ key }), refusals.idempotencyKeyInvalid, key);
   }
-  t.equal(world.receiver.requests.length, 0);
+  t.equal(proxy.receiver.requests.length, 0);
 });
 
 t.test('409 in progress, 422 for another request', async (t) => {
   const key = randomUUID();
   const held: ServerResponse[] = [];
-  world.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume().on('end', () => held.push(res));
   });
   const first = write({ key });
@@ -161,23 +161,23 @@ t.test('502 and 504 name the record, which is 409 from then on', async (t) => {
     ['silence', refusals.upstreamTimeout],
   ] as const) {
     const key = randomUUID();
-    world.receiver.behave((req) => {
+    proxy.receiver.behave((req) => {
       if (behave === 'reset') req.socket.destroy();
       else req.resume();
     });
     const first = await write({ key });
     t.match(recordOf(first), /^[\w-]{43}\.[\w-]{43}$/);
     checkRefusal(t, first, { ...refusal, record: recordOf(first) }, behave);
-    world.receiver.behave(null);
+    proxy.receiver.behave(null);
     const retry = await write({ key });
     checkRefusal(t, retry, { ...refusals.idempotencyOutcomeUnknown, record: recordOf(first) }, 'outcome unknown');
   }
-  t.equal(world.receiver.requests.length, 2);
+  t.equal(proxy.receiver.requests.length, 2);
 });
 
 t.test('409 where the result cannot be shown again', async (t) => {
   const key = randomUUID();
-  world.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume().on('end', () => res.end(Buffer.alloc(300 * 1024)));
   });
   t.equal((await write({ key })).body.length, 300 * 1024);
@@ -190,7 +190,7 @@ t.test(
   async (t) => {
     const path = '/settings/1';
     const answer = (status: number, headers: Record<string, string>, body = 'x'): void =>
-      world.receiver.behave((req, res) => {
+      proxy.receiver.behave((req, res) => {
         req.resume().on('end', () => res.writeHead(status, headers).end(body));
       });
     const key = randomUUID();
@@ -256,23 +256,23 @@ t.test('a single-use token passes once, for any request', async (t) => {
     refusals.unauthorized,
     'without jti',
   );
-  t.equal(world.receiver.requests.length, 1);
+  t.equal(proxy.receiver.requests.length, 1);
 });
 
 t.test('a caller that leaves does not cancel a reserved write', async (t) => {
   const key = randomUUID();
   const held: ServerResponse[] = [];
-  world.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume().on('end', () => held.push(res));
   });
-  const connection = await connectRaw(world.port);
-  const headers = { ...world.authorization(), 'Idempotency-Key': key };
-  connection.write(requestBytes(world.port, { method: 'POST', path: '/required', headers, body: '{"item":1}' }));
+  const connection = await connectRaw(proxy.port);
+  const headers = { ...proxy.authorization(), 'Idempotency-Key': key };
+  connection.write(requestBytes(proxy.port, { method: 'POST', path: '/required', headers, body: '{"item":1}' }));
   await until('the receiver to have it', () => held.length === 1);
   connection.end();
   await until(
     'it to be over',
-    async () => (await world.metric('sallyport_requests_total{route="required",outcome="forwarded"}')) > 0,
+    async () => (await proxy.metric('sallyport_requests_total{route="required",outcome="forwarded"}')) > 0,
   );
   held[0]?.end('done');
   await until('its result', async () => (await write({ key })).text === 'done');
@@ -281,9 +281,9 @@ t.test('a caller that leaves does not cancel a reserved write', async (t) => {
 
 t.test('the receiver learns of the reservation from us, not from the caller', async (t) => {
   await write({ headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '0', idempotency_record: 'forged' } });
-  const [received] = world.receiver.requests;
+  const [received] = proxy.receiver.requests;
   t.match(received?.field('Idempotency-Record'), [/^[\w-]{43}\.[\w-]{43}$/]);
   t.match(received?.field('Idempotency-Fence'), [/^\d+$/]);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

@@ -4,7 +4,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { rotateUnderLoad } from './rotation.js';
 
 t.test('while keys rotate every second, each published before it signs, nobody is wrongly refused', async (t) => {
@@ -23,11 +23,11 @@ t.test('a key that left the fetched set stops working with that fetch', async (t
   const [first, second] = [rsaKey('d-1'), rsaKey('d-2')];
   const jwks = await startJwksServer(t, { keys: [first] });
   const config = { issuers: { core: { jwks: { min_age: '100ms', max_age: '200ms', cooldown: '100ms' } } } };
-  const world = await startWorld(t, { jwks, key: first, config });
+  const proxy = await startProxyProcess(t, { jwks, key: first, config });
   const statusWith = async (key: typeof first): Promise<number> =>
-    (await world.request({ path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } })).status;
+    (await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } })).status;
   const fetchedKeys = async (): Promise<readonly string[]> => {
-    const { issuers } = JSON.parse((await world.admin('/status')).text) as Status;
+    const { issuers } = JSON.parse((await proxy.admin('/status')).text) as Status;
     return issuers.flatMap(({ keys }) => keys.map(({ key_id: keyId }) => keyId));
   };
   t.equal(await statusWith(first), 200);

@@ -9,7 +9,7 @@ import { startCommand } from '../cli/started-command.js';
 import { listen } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
 import { serviceClaims } from '../support/tokens.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 export interface RotationRun {
   readonly requests: number;
@@ -54,10 +54,10 @@ export async function rotateUnderLoad(
   const core = startCommand(t, ['core', '--port', '0', '--rotate-every', rotateEvery]);
   const [, coreUrl = ''] = await core.says(/^core {2}(\S+)$/m);
   const { url, fetched } = await startRelay(t, `${coreUrl}/auth/jwt/jwks.json`);
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: { issuers: { core: { jwks_url: url, jwks: { min_age: '100ms', max_age: '300ms', cooldown: '100ms' } } } },
   });
-  const pool = new Pool(`http://127.0.0.1:${String(world.port)}`, { connections: concurrency });
+  const pool = new Pool(`http://127.0.0.1:${String(proxy.port)}`, { connections: concurrency });
   const tokens: Minted[] = [await mint(coreUrl)];
   const startedMs = performance.now();
   const outcomes = { accepted: 0, refused: 0, wronglyRefused: [] as string[], wronglyAccepted: [] as string[] };

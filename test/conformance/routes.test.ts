@@ -1,13 +1,13 @@
 /** docs/contract.md 3.1, 3.2 and 3.6: methods, which route holds, who may pass, and what nobody may learn. */
 import t, { type Test } from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const open = { subjects: ['checkout'], permissions: [] };
 const nobody = { subjects: ['nobody'], permissions: [] };
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   config: {
     // Otherwise spellings such as /tree/OAK, which another route takes here, would have the config refused.
     receiver: {
@@ -54,7 +54,7 @@ interface Row {
 }
 
 const send = async ({ method = 'GET', path, claims }: Row, requestId: string): Promise<RawResponse> =>
-  world.request({ method, path, headers: { ...world.authorization(claims), 'X-Request-Id': requestId } });
+  proxy.request({ method, path, headers: { ...proxy.authorization(claims), 'X-Request-Id': requestId } });
 
 async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<void> {
   for (const [index, row] of rows.entries()) {
@@ -66,7 +66,7 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
   }
   for (const [index, row] of rows.entries()) {
     t.equal(
-      (await world.logOf(`${label}-${String(index)}`))['route'],
+      (await proxy.logOf(`${label}-${String(index)}`))['route'],
       row.route,
       `${row.path}: ${row.route} in the log`,
     );
@@ -102,16 +102,16 @@ t.test('methods are exact, GET is not HEAD, * is all but TRACE and CONNECT', asy
       route: 'every-method',
     })),
   ]);
-  const head = await world.request({ method: 'HEAD', path: '/thing', headers: world.authorization() });
+  const head = await proxy.request({ method: 'HEAD', path: '/thing', headers: proxy.authorization() });
   t.match(head, { status: 403, text: '' }, 'HEAD where only GET is written: 403 without a body');
 });
 
 t.test('TRACE, TRACK and CONNECT get 405, methods that are no upper-case token 400', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const path of ['/any', '/thing', '/unknown', '/healthz']) {
     checkRefusal(
       t,
-      await world.request({ method: 'TRACE', path, headers: world.authorization() }),
+      await proxy.request({ method: 'TRACE', path, headers: proxy.authorization() }),
       refusals.methodNotAllowed,
       `TRACE ${path}`,
     );
@@ -121,13 +121,13 @@ t.test('TRACE, TRACK and CONNECT get 405, methods that are no upper-case token 4
     'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: a\r\n\r\n',
     'TRACK /any HTTP/1.1\r\nHost: a\r\n\r\n',
   ]) {
-    const [response] = await world.send(bytes);
+    const [response] = await proxy.send(bytes);
     t.ok(response !== undefined && [400, 405].includes(response.status), bytes.slice(0, 20));
   }
   for (const method of ['get', 'Get', 'gET', 'G!T', 'FOO']) {
-    t.equal((await world.request({ method, path: '/any', headers: world.authorization() })).status, 400, method);
+    t.equal((await proxy.request({ method, path: '/any', headers: proxy.authorization() })).status, 400, method);
   }
-  t.equal(world.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
 });
 
 t.test('subject and every permission, or one of several pairs', async (t) => {
@@ -155,11 +155,11 @@ t.test('subject and every permission, or one of several pairs', async (t) => {
 
 t.test('401 before 403, and no answer tells which routes exist', async (t) => {
   const paths = ['/both', '/tree/elm', '/unknown', '/thing/below', '/pairs', '/', '/any'];
-  const anonymous = await Promise.all(paths.map(async (path) => world.request({ path })));
+  const anonymous = await Promise.all(paths.map(async (path) => proxy.request({ path })));
   for (const [index, response] of anonymous.entries()) {
     checkRefusal(t, response, refusals.unauthorized, `anonymous ${String(paths[index])}`);
   }
-  const posts = await Promise.all(paths.map(async (path) => world.request({ method: 'POST', path })));
+  const posts = await Promise.all(paths.map(async (path) => proxy.request({ method: 'POST', path })));
   t.equal(new Set([...anonymous, ...posts].map(comparable)).size, 1, 'every 401 is the same');
 
   const denied = await Promise.all(
@@ -180,12 +180,12 @@ t.test('public routes need no credential, look at none and pass none', async (t)
   const rows = [
     {},
     { Authorization: 'Bearer not-a-token-at-all' },
-    world.authorization(),
+    proxy.authorization(),
     { Authorization: 'Basic dXNlcjpodXNoLTVkMWY=' },
   ];
   for (const headers of rows) {
-    t.equal((await world.request({ path: '/healthz', headers })).status, 200);
-    const received = world.receiver.requests.at(-1);
+    t.equal((await proxy.request({ path: '/healthz', headers })).status, 200);
+    const received = proxy.receiver.requests.at(-1);
     t.same(received?.field('authorization'), [], 'the receiver sees no Authorization');
     t.same(
       received?.rawHeaders.filter((name) => /^x-auth/i.test(name)),
@@ -193,9 +193,9 @@ t.test('public routes need no credential, look at none and pass none', async (t)
       'and no identity',
     );
   }
-  await world.request({ path: '/passing', headers: { Authorization: 'Bearer passed-on-as-it-is' } });
+  await proxy.request({ path: '/passing', headers: { Authorization: 'Bearer passed-on-as-it-is' } });
   t.same(
-    world.receiver.requests.at(-1)?.field('authorization'),
+    proxy.receiver.requests.at(-1)?.field('authorization'),
     ['Bearer passed-on-as-it-is'],
     'unless the route says so',
   );
@@ -204,13 +204,13 @@ t.test('public routes need no credential, look at none and pass none', async (t)
     ['/healthz/', refusals.unauthorized],
     ['/HEALTHZ', refusals.unauthorized],
   ] as const) {
-    const response = await world.request({ method: path === '/healthz' ? 'POST' : 'GET', path });
+    const response = await proxy.request({ method: path === '/healthz' ? 'POST' : 'GET', path });
     checkRefusal(t, response, expected, `${path} is not public in another spelling or method`);
   }
 });
 
 t.test('a body on GET or HEAD is 400 unless the route allows it', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const chunked = { 'Transfer-Encoding': 'chunked' };
   const rows: readonly {
     name: string;
@@ -257,23 +257,23 @@ t.test('a body on GET or HEAD is 400 unless the route allows it', async (t) => {
     },
   ];
   for (const { name, method, path, headers, body, expected } of rows) {
-    const response = await world.request({ method, path, headers: { ...world.authorization(), ...headers }, body });
+    const response = await proxy.request({ method, path, headers: { ...proxy.authorization(), ...headers }, body });
     if (expected === 200) t.equal(response.status, 200, name);
     else checkRefusal(t, response, expected, name);
   }
-  const received = world.receiver.requests.slice(before).map((request) => [request.target, request.body.toString()]);
+  const received = proxy.receiver.requests.slice(before).map((request) => [request.target, request.body.toString()]);
   t.same(received, [
     ['/thing', ''],
     ['/query', '{"q":1}'],
     ['/query', 'x'],
   ]);
-  const head = await world.request({
+  const head = await proxy.request({
     method: 'HEAD',
     path: '/headed',
-    headers: { ...world.authorization(), 'Content-Length': '1' },
+    headers: { ...proxy.authorization(), 'Content-Length': '1' },
     body: 'x',
   });
   t.equal(head.status, 400, 'HEAD with a length');
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

@@ -1,7 +1,7 @@
 /** Routes that accept service tokens, sessions or both, and requests to them. */
 import type { Test } from 'tap';
 import type { SessionService } from '../support/session-service.js';
-import type { ConfigTree, World } from '../support/world.js';
+import type { ConfigTree, ProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 
 /** A config for the sessions of this service. */
@@ -88,7 +88,7 @@ export interface Row {
 let asked = 0;
 
 /** Asks them all at once, so that what one is told cannot depend on the one before. */
-export async function checkRows(t: Test, on: World, rows: readonly Row[]): Promise<void> {
+export async function checkRows(t: Test, on: ProxyProcess, rows: readonly Row[]): Promise<void> {
   await Promise.all(
     rows.map(async ({ name, method = 'GET', path, fields, reason, body, status = 401 }) => {
       asked += 1;

@@ -6,17 +6,17 @@ import { revokeSession } from 'supertokens-node/recipe/session';
 import t from 'tap';
 import { coreApiKey, roles, startSessionService } from '../support/session-service.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { bearer, checkRows, cookie, sessionConfig, unauthorised } from './session-rows.js';
 
 const service = await startSessionService(t);
-const [world, checking] = await Promise.all([
-  startWorld(t, { config: sessionConfig(service) }),
-  startWorld(t, { config: sessionConfig(service, {}, { check_database: true }) }),
+const [proxy, checking] = await Promise.all([
+  startProxyProcess(t, { config: sessionConfig(service) }),
+  startProxyProcess(t, { config: sessionConfig(service, {}, { check_database: true }) }),
 ]);
 const user = await service.signIn('user-1', roles('support'));
 const token = await service.mint();
-for (const secret of [user.accessToken, token, coreApiKey]) world.markSecret(secret);
+for (const secret of [user.accessToken, token, coreApiKey]) proxy.markSecret(secret);
 
 t.test('what is revoked is revoked for sessions too', async (t) => {
   const key =
@@ -27,29 +27,29 @@ t.test('what is revoked is revoked for sessions too', async (t) => {
     [{ key_ids: [key] }, 'key_revoked'],
     [{ issued_before: inAMinute }, 'issue_time_revoked'],
   ] as const) {
-    world.rewrite(sessionConfig(service, { revoked }));
-    world.signal('SIGHUP');
+    proxy.rewrite(sessionConfig(service, { revoked }));
+    proxy.signal('SIGHUP');
     await until(`${reason} is in force`, async () => {
-      const response = await world.request({ path: '/users', headers: bearer(user.accessToken) });
-      return (await world.logOf(response.field('x-request-id') ?? ''))['reason'] === reason;
+      const response = await proxy.request({ path: '/users', headers: bearer(user.accessToken) });
+      return (await proxy.logOf(response.field('x-request-id') ?? ''))['reason'] === reason;
     });
-    await checkRows(t, world, [
+    await checkRows(t, proxy, [
       { name: `${reason}: as bearer`, path: '/users', fields: bearer(user.accessToken), reason, body: unauthorised },
       { name: `${reason}: as cookie`, path: '/both', fields: cookie(user.accessToken), reason, body: unauthorised },
     ]);
   }
-  world.rewrite(sessionConfig(service));
-  world.signal('SIGHUP');
+  proxy.rewrite(sessionConfig(service));
+  proxy.signal('SIGHUP');
   await until(
     'nothing is revoked',
-    async () => (await world.request({ path: '/users', headers: bearer(user.accessToken) })).status === 200,
+    async () => (await proxy.request({ path: '/users', headers: bearer(user.accessToken) })).status === 200,
   );
 });
 
 t.test('what a reload changes of sessions waits for a restart', async (t) => {
-  world.rewrite(sessionConfig(service, {}, { api_domain: 'https://other.example.com', check_database: true }));
+  proxy.rewrite(sessionConfig(service, {}, { api_domain: 'https://other.example.com', check_database: true }));
   const status = await until('the reload', async () => {
-    const read = JSON.parse((await world.admin('/status')).text) as {
+    const read = JSON.parse((await proxy.admin('/status')).text) as {
       readonly restart_needed: readonly string[];
       readonly issuers: readonly unknown[];
     };
@@ -61,7 +61,7 @@ t.test('what a reload changes of sessions waits for a restart', async (t) => {
     { name: 'sessions', issuer: 'https://api.example.com/auth', usable: true, source: /\.well-known\/jwks\.json$/ },
   ]);
   t.equal(
-    (await world.request({ path: '/users', headers: bearer(user.accessToken) })).status,
+    (await proxy.request({ path: '/users', headers: bearer(user.accessToken) })).status,
     200,
     'the old API domain still counts',
   );
@@ -84,7 +84,7 @@ t.test('check_database: a session that was revoked in the Core ends at once', as
     },
   ]);
   t.equal(
-    (await world.request({ path: '/users', headers: bearer(session.accessToken) })).status,
+    (await proxy.request({ path: '/users', headers: bearer(session.accessToken) })).status,
     200,
     'without it the token lives on',
   );
@@ -94,10 +94,10 @@ t.test('check_database: a session that was revoked in the Core ends at once', as
 t.test('with the Core away what it has to vouch for is 503, and everything else goes on', async (t) => {
   const { refreshToken } = await service.signIn('user-1');
   const { accessToken: unconfirmed } = await service.refresh(refreshToken);
-  world.markSecret(unconfirmed);
+  proxy.markSecret(unconfirmed);
   service.core.signal('SIGKILL');
   await service.core.exited;
-  await checkRows(t, world, [
+  await checkRows(t, proxy, [
     {
       name: 'a session that needs the Core',
       path: '/users',
@@ -119,13 +119,13 @@ t.test('with the Core away what it has to vouch for is 503, and everything else 
     { name: 'as cookie', path: '/both', fields: cookie(user.accessToken), reason: 'core_unavailable', status: 503 },
   ]);
   t.match(
-    world.logs().find(({ msg }) => msg === 'sessions cannot be verified with the Core'),
+    proxy.logs().find(({ msg }) => msg === 'sessions cannot be verified with the Core'),
     { reason: /cannot be reached|call of the Core failed/ },
   );
-  t.match(JSON.parse((await world.admin('/readyz')).text), { status: /ready|degraded/ });
+  t.match(JSON.parse((await proxy.admin('/readyz')).text), { status: /ready|degraded/ });
 });
 
 t.test('nothing that was sent stands in a log, on /metrics or on /status', async (t) => {
-  t.same(await world.exposures(), []);
+  t.same(await proxy.exposures(), []);
   t.same(await checking.exposures(), []);
 });

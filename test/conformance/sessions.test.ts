@@ -7,7 +7,7 @@ import type { RawResponse } from '../support/raw-client.js';
 import { fieldValues } from '../support/receiver.js';
 import { coreApiKey, roles, startSessionService } from '../support/session-service.js';
 import type { Claims } from '../support/tokens.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import {
   bearer,
   checkRows,
@@ -22,7 +22,7 @@ import {
 
 const service = await startSessionService(t);
 
-const world = await startWorld(t, { config: sessionConfig(service) });
+const proxy = await startProxyProcess(t, { config: sessionConfig(service) });
 
 const user = await service.signIn('user-1', roles('support', 'admin'));
 const guest = await service.signIn('user-2', roles('guest'));
@@ -50,11 +50,11 @@ const guarded = await service.session({
   antiCsrf: true,
 });
 for (const { accessToken } of [user, guest, elsewhere, bare, unnamed, marked, stays, guarded]) {
-  world.markSecret(accessToken);
+  proxy.markSecret(accessToken);
 }
-world.markSecret(token);
-world.markSecret(crafted);
-world.markSecret(coreApiKey);
+proxy.markSecret(token);
+proxy.markSecret(crafted);
+proxy.markSecret(coreApiKey);
 
 const crossUses: readonly Row[] = [
   // What is good gets through.
@@ -323,15 +323,15 @@ const crossUses: readonly Row[] = [
 ];
 
 t.test('each kind of credential counts where it is accepted, and every cross-use is refused', async (t) => {
-  await checkRows(t, world, crossUses);
+  await checkRows(t, proxy, crossUses);
 });
 
 t.test('sessions are held to a policy of their own', async (t) => {
   const invalid =
     '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}}]}';
   const namesake = await service.signIn('checkout', roles('guest'));
-  world.markSecret(namesake.accessToken);
-  await checkRows(t, world, [
+  proxy.markSecret(namesake.accessToken);
+  await checkRows(t, proxy, [
     {
       name: 'another role',
       path: '/both',
@@ -383,7 +383,7 @@ t.test('sessions are held to a policy of their own', async (t) => {
 
 /** What the receiver got last. */
 function received(): readonly string[] {
-  return world.receiver.requests.at(-1)?.rawHeaders ?? [];
+  return proxy.receiver.requests.at(-1)?.rawHeaders ?? [];
 }
 
 t.test('the receiver learns who the user is, and gets nothing to act as the user with', async (t) => {
@@ -393,7 +393,7 @@ t.test('the receiver learns who the user is, and gets nothing to act as the user
     ['X-Auth-Kind', 'service'],
     ['X-Auth-Subject', 'admin'],
   ];
-  const response = await world.request({ path: '/both', headers: [...cookie(user.accessToken), ...rid, ...st] });
+  const response = await proxy.request({ path: '/both', headers: [...cookie(user.accessToken), ...rid, ...st] });
   t.equal(response.status, 200);
   for (const [name, expected] of [
     ['x-auth-kind', ['session']],
@@ -409,17 +409,17 @@ t.test('the receiver learns who the user is, and gets nothing to act as the user
   ] as const) {
     t.same(fieldValues(received(), name), expected, name);
   }
-  await world.request({ path: '/both', headers: [...bearer(user.accessToken), ['Cookie', 'sRefreshToken=x']] });
+  await proxy.request({ path: '/both', headers: [...bearer(user.accessToken), ['Cookie', 'sRefreshToken=x']] });
   t.same(fieldValues(received(), 'authorization'), [], 'a bearer ends here');
   t.same(fieldValues(received(), 'cookie'), []);
-  await world.request({ path: '/raw', headers: [...cookie(user.accessToken), ['st-auth-mode', 'cookie']] });
+  await proxy.request({ path: '/raw', headers: [...cookie(user.accessToken), ['st-auth-mode', 'cookie']] });
   t.match(fieldValues(received(), 'cookie'), [/sAccessToken=/], 'forward_tokens');
   t.same(fieldValues(received(), 'st-auth-mode'), ['cookie']);
-  await world.request({ path: '/raw', headers: bearer(user.accessToken) });
+  await proxy.request({ path: '/raw', headers: bearer(user.accessToken) });
   t.same(fieldValues(received(), 'authorization'), [`Bearer ${user.accessToken}`], 'forward_authorization');
-  await world.request({ path: '/services', headers: [...bearer(token), ...cookie(user.accessToken)] });
+  await proxy.request({ path: '/services', headers: [...bearer(token), ...cookie(user.accessToken)] });
   t.match(fieldValues(received(), 'cookie'), [/sAccessToken=/], 'on a service route cookies are nobody’s business');
-  const line = await world.logOf(response.field('x-request-id') ?? '');
+  const line = await proxy.logOf(response.field('x-request-id') ?? '');
   t.match(line, { kind: 'session', issuer: 'sessions', subject: 'user-1', key_id: /^d-/, decision: 'forwarded' });
 });
 
@@ -430,45 +430,45 @@ function setCookies(response: RawResponse): readonly string[] {
 async function refreshed(claims: Claims = roles('support')): Promise<string> {
   const { refreshToken } = await service.signIn('user-1', claims);
   const { accessToken } = await service.refresh(refreshToken);
-  world.markSecret(accessToken);
+  proxy.markSecret(accessToken);
   return accessToken;
 }
 
 t.test('a refreshed access token is handed back the way it came, and the next request needs no Core', async (t) => {
-  const first = await world.request({ path: '/both', headers: bearer(await refreshed()) });
+  const first = await proxy.request({ path: '/both', headers: bearer(await refreshed()) });
   const next = first.field('st-access-token') ?? '';
-  world.markSecret(next);
+  proxy.markSecret(next);
   t.equal(first.status, 200);
   t.match(JSON.parse(Buffer.from(first.field('front-token') ?? '', 'base64').toString()), {
     uid: 'user-1',
     up: { sub: 'user-1' },
   });
   t.same(setCookies(first), []);
-  const second = await world.request({ path: '/both', headers: bearer(next) });
+  const second = await proxy.request({ path: '/both', headers: bearer(next) });
   t.match([second.status, second.field('st-access-token'), second.field('front-token')], [200, null, null]);
 
-  const inCookie = await world.request({ path: '/both', headers: cookie(await refreshed()) });
+  const inCookie = await proxy.request({ path: '/both', headers: cookie(await refreshed()) });
   const [set = ''] = setCookies(inCookie);
   t.match(set, /^sAccessToken=[\w.-]+; Path=\/; Expires=[^;]+ GMT; HttpOnly; Secure; SameSite=Lax$/);
   t.equal(inCookie.field('st-access-token'), null);
   t.ok(inCookie.field('front-token'));
   const kept = /^sAccessToken=([^;]+)/.exec(set)?.[1] ?? '';
-  world.markSecret(kept);
-  const again = await world.request({ path: '/both', headers: cookie(kept) });
+  proxy.markSecret(kept);
+  const again = await proxy.request({ path: '/both', headers: cookie(kept) });
   t.same([again.status, setCookies(again)], [200, []]);
 });
 
 t.test('a user’s write runs once; the new token goes back with the shown answer too, and into no store', async (t) => {
   const key: Fields = [['Idempotency-Key', 'pay-1']];
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const accessToken = await refreshed();
-  const first = await world.request({ method: 'POST', path: '/payments', headers: [...bearer(accessToken), ...key] });
-  const shown = await world.request({
+  const first = await proxy.request({ method: 'POST', path: '/payments', headers: [...bearer(accessToken), ...key] });
+  const shown = await proxy.request({
     method: 'POST',
     path: '/payments',
     headers: [...bearer(await refreshed()), ...key],
   });
-  const plain = await world.request({
+  const plain = await proxy.request({
     method: 'POST',
     path: '/payments',
     headers: [...bearer(user.accessToken), ...key],
@@ -486,13 +486,13 @@ t.test('a user’s write runs once; the new token goes back with the shown answe
   t.not(shown.field('st-access-token'), first.field('st-access-token'));
   t.equal(plain.field('st-access-token'), null);
   t.equal(plain.field('front-token'), null);
-  t.equal(world.receiver.requests.length, before + 1);
-  const other = await world.request({
+  t.equal(proxy.receiver.requests.length, before + 1);
+  const other = await proxy.request({
     method: 'POST',
     path: '/payments',
     headers: [...bearer(guest.accessToken), ...key],
   });
-  const machine = await world.request({ method: 'POST', path: '/payments', headers: [...bearer(token), ...key] });
+  const machine = await proxy.request({ method: 'POST', path: '/payments', headers: [...bearer(token), ...key] });
   t.same(
     [other, machine].map((response) => [response.status, response.field('idempotent-replayed')]),
     [
@@ -504,7 +504,7 @@ t.test('a user’s write runs once; the new token goes back with the shown answe
 });
 
 t.test('nothing that was sent stands in a log, on /metrics or on /status', async (t) => {
-  t.same(await world.exposures(), []);
-  t.ok((await world.metric('sallyport_denials_total{reason="credential_ambiguous"}')) > 0);
-  t.ok((await world.metric('sallyport_jwks_refreshes_total{issuer="sessions",result="ok"}')) > 0);
+  t.same(await proxy.exposures(), []);
+  t.ok((await proxy.metric('sallyport_denials_total{reason="credential_ambiguous"}')) > 0);
+  t.ok((await proxy.metric('sallyport_jwks_refreshes_total{issuer="sessions",result="ok"}')) > 0);
 });

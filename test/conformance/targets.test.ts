@@ -1,14 +1,14 @@
 /** docs/contract.md 3.1: which targets are refused, and that the rest is forwarded as the bytes that came. */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { markedSecret } from '../support/secrets.js';
 import { readCorpusTargets } from './corpus-targets.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const open = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   config: {
     listen: { max_target: '1KiB' },
     routes: [
@@ -20,8 +20,8 @@ const world = await startWorld(t, {
   },
 });
 
-const headers = world.authorization();
-const get = async (path: string): Promise<RawResponse> => world.request({ path, headers });
+const headers = proxy.authorization();
+const get = async (path: string): Promise<RawResponse> => proxy.request({ path, headers });
 
 const refused: readonly { name: string; targets: readonly string[] }[] = [
   {
@@ -119,15 +119,15 @@ const refused: readonly { name: string; targets: readonly string[] }[] = [
 ];
 
 t.test('ambiguous targets are refused', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const { name, targets } of refused) {
     for (const target of targets) checkRefusal(t, await get(target), refusals.badTarget, `${name} ${target}`);
   }
-  t.equal(world.receiver.requests.length, before, 'none reached the receiver');
+  t.equal(proxy.receiver.requests.length, before, 'none reached the receiver');
 });
 
 t.test('targets that no parser takes are refused', async (t) => {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   for (const target of [
     'files/a',
     '',
@@ -144,7 +144,7 @@ t.test('targets that no parser takes are refused', async (t) => {
     t.equal(response.status, 400, JSON.stringify(target));
     t.match(response.field('proxy-status'), /^sallyport; error=http_request_error$/, JSON.stringify(target));
   }
-  t.equal(world.receiver.requests.length, before, 'none reached the receiver');
+  t.equal(proxy.receiver.requests.length, before, 'none reached the receiver');
 });
 
 const forwarded: readonly string[] = [
@@ -187,7 +187,7 @@ t.test('accepted targets reach the receiver as the bytes that came', async (t) =
   for (const target of forwarded) {
     const response = await get(target);
     t.equal(response.status, 200, target);
-    t.equal(world.receiver.requests.at(-1)?.target, target, target);
+    t.equal(proxy.receiver.requests.at(-1)?.target, target, target);
   }
 });
 
@@ -217,10 +217,10 @@ t.test('a target that is too long is 414', async (t) => {
 });
 
 t.test('the target is judged before the credential', async (t) => {
-  checkRefusal(t, await world.request({ path: '/files/../x' }), refusals.badTarget, 'without a credential');
+  checkRefusal(t, await proxy.request({ path: '/files/../x' }), refusals.badTarget, 'without a credential');
   checkRefusal(
     t,
-    await world.request({ path: '/files/a' }),
+    await proxy.request({ path: '/files/a' }),
     refusals.unauthorized,
     'a good target without a credential',
   );
@@ -231,9 +231,9 @@ t.test('public corpora are refused or forwarded byte for byte', async (t) => {
   const wrong: string[] = [];
   let passed = 0;
   for (const target of targets) {
-    const before = world.receiver.requests.length;
+    const before = proxy.receiver.requests.length;
     const { status } = await get(target);
-    const received = world.receiver.requests.slice(before).map((request) => request.target);
+    const received = proxy.receiver.requests.slice(before).map((request) => request.target);
     const held =
       status === 200
         ? received.length === 1 && received[0] === target
@@ -245,4 +245,4 @@ t.test('public corpora are refused or forwarded byte for byte', async (t) => {
   t.not(passed, 0, `${String(passed)} of ${String(targets.length)} forwarded`);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

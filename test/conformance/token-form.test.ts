@@ -2,12 +2,12 @@
 import t, { type Test } from 'tap';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken, serviceClaims, signToken } from '../support/tokens.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
 const key = rsaKey();
-const world = await startWorld(t, { key });
+const proxy = await startProxyProcess(t, { key });
 const header = '{"alg":"RS256","kid":"d-1"}';
 const payload = JSON.stringify(serviceClaims());
 const good = signToken(header, payload, key.privateKey);
@@ -17,7 +17,7 @@ const answers = new Set<string>();
 
 async function checkForms(t: Test, rows: readonly { name: string; token: string; passes?: true }[]): Promise<void> {
   for (const { name, token, passes } of rows) {
-    const response = await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
+    const response = await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
     if (passes === true) {
       t.equal(response.status, 200, name);
       continue;
@@ -117,4 +117,4 @@ t.test('header and payload are duplicate-free JSON objects in UTF-8', async (t) 
   t.equal(answers.size, 1, 'and every refusal is the same answer');
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

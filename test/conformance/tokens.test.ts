@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken, serviceClaims, signToken, type Claims } from '../support/tokens.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -21,7 +21,7 @@ const ellipticJwk = { ...elliptic.publicKey.export({ format: 'jwk' }), kid: 'd-e
 
 const skewS = 60;
 const capS = 3600;
-const world = await startWorld(t, {
+const proxy = await startProxyProcess(t, {
   key,
   config: {
     issuers: {
@@ -34,7 +34,7 @@ const world = await startWorld(t, {
     },
   },
 });
-world.jwks.setKeys([
+proxy.jwks.setKeys([
   key,
   weak,
   fixed,
@@ -45,7 +45,7 @@ world.jwks.setKeys([
   { kty: 'oct', kid: 'd-oct', k: base64url('secret-of-thirty-two-bytes-------') },
 ]);
 // The set is fetched again for the first unknown key id, and then not for a minute.
-await world.request({ path: '/orders', headers: world.authorization() });
+await proxy.request({ path: '/orders', headers: proxy.authorization() });
 
 interface Row {
   readonly name: string;
@@ -58,11 +58,11 @@ const answers = new Set<string>();
 let sent = 0;
 
 async function checkTokens(t: Test, rows: readonly Row[]): Promise<void> {
-  const before = world.receiver.requests.length;
+  const before = proxy.receiver.requests.length;
   const start = sent;
   for (const { name, token, reason } of rows) {
     const requestId = `token-${String(sent++)}`;
-    const response = await world.request({
+    const response = await proxy.request({
       path: '/orders',
       headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId },
     });
@@ -74,12 +74,12 @@ async function checkTokens(t: Test, rows: readonly Row[]): Promise<void> {
     answers.add(comparable(response));
   }
   for (const [index, { name, reason }] of rows.entries()) {
-    const line = await world.logOf(`token-${String(start + index)}`);
+    const line = await proxy.logOf(`token-${String(start + index)}`);
     t.match(line, { reason }, `${name}: reason`);
     if (reason !== null) t.match(line, { decision: 'denied', status: 401, upstream_ms: null }, name);
   }
   t.equal(
-    world.receiver.requests.length - before,
+    proxy.receiver.requests.length - before,
     rows.filter(({ reason }) => reason === null).length,
     'only good ones reached the receiver',
   );
@@ -319,7 +319,7 @@ t.test('RS256 and nothing else', async (t) => {
   for (const alg of [undefined, null, 256, ['RS256'], { name: 'RS256' }]) {
     checkRefusal(
       t,
-      await world.request({ path: '/orders', headers: { Authorization: `Bearer ${headed({ alg })}` } }),
+      await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${headed({ alg })}` } }),
       refusals.unauthorized,
       `alg ${JSON.stringify(alg)}`,
     );
@@ -366,7 +366,7 @@ t.test('kid names an accepted key of the set', async (t) => {
     },
   ]);
   for (const keyId of [undefined, null, 1, ['d-1'], { a: 'd-1' }, `d-${'x'.repeat(400)}`, 'd-1\n']) {
-    const response = await world.request({
+    const response = await proxy.request({
       path: '/orders',
       headers: { Authorization: `Bearer ${headed({ kid: keyId })}` },
     });
@@ -376,7 +376,7 @@ t.test('kid names an accepted key of the set', async (t) => {
 
 t.test('the header has alg, kid and typ, and no other member', async (t) => {
   const members: Claims[] = [
-    { jku: world.jwks.url },
+    { jku: proxy.jwks.url },
     { jwk: other.jwk },
     { x5u: 'https://example.com/x5u' },
     { x5c: ['MIIB'] },
@@ -410,7 +410,7 @@ t.test('the header has alg, kid and typ, and no other member', async (t) => {
     ...['at+jwt', '', 'JWS'].map((typ) => ({ name: `typ ${typ}`, token: headed({ typ }), reason: 'token_malformed' })),
   ]);
   t.equal(
-    (await world.request({ path: '/orders', headers: { Authorization: `Bearer ${headed({ typ: 5 })}` } })).status,
+    (await proxy.request({ path: '/orders', headers: { Authorization: `Bearer ${headed({ typ: 5 })}` } })).status,
     401,
     'typ 5',
   );
@@ -420,4 +420,4 @@ t.test('every refused token got the same answer', async (t) => {
   t.equal(answers.size, 1);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);

@@ -9,13 +9,13 @@ import {
   startWebSocketReceiver,
   type Client,
   type WebSocketReceiver,
-} from '../proxy/websocket/scene.js';
+} from '../proxy/websocket/websocket-proxy.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { sendRaw, type RawResponse } from '../support/raw-client.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, comparable, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -49,7 +49,7 @@ const config = {
   upstream: { url: receiver.url },
   routes: [live, files, plain],
 };
-const world = await startWorld(t, { config });
+const proxy = await startProxyProcess(t, { config });
 
 interface Asked {
   readonly target?: string;
@@ -65,11 +65,11 @@ async function ask({
   method = 'GET',
   version = 'HTTP/1.1',
   fields = '',
-  token = world.token(),
+  token = proxy.token(),
 }: Asked): Promise<RawResponse> {
   const host = /^host:/im.test(fields) ? '' : 'Host: a\r\n';
   const credential = token === null ? '' : `Authorization: Bearer ${token}\r\n`;
-  const [answer] = await world.send(
+  const [answer] = await proxy.send(
     `${method} ${target} ${version}\r\n${host}${soundFields}${credential}${fields}\r\n`,
     { untilClosed: true },
   );
@@ -126,9 +126,9 @@ const nowS = Math.floor(Date.now() / 1_000);
 const credentials: readonly (Asked & { readonly name: string })[] = [
   { name: 'none', token: null },
   { name: 'no token', token: 'x' },
-  { name: 'in the query', target: `/live?access_token=${world.token()}`, token: null },
-  { name: 'as a subprotocol', token: null, fields: `Sec-WebSocket-Protocol: bearer, ${world.token()}\r\n` },
-  { name: 'in a cookie', token: null, fields: `Cookie: token=${world.token()}\r\n` },
+  { name: 'in the query', target: `/live?access_token=${proxy.token()}`, token: null },
+  { name: 'as a subprotocol', token: null, fields: `Sec-WebSocket-Protocol: bearer, ${proxy.token()}\r\n` },
+  { name: 'in a cookie', token: null, fields: `Cookie: token=${proxy.token()}\r\n` },
   { name: 'another scheme', token: null, fields: 'Authorization: Basic YTpi\r\n' },
   { name: 'expired', token: minted({ iat: nowS - 600, exp: nowS - 60 }) },
   { name: 'not yet valid', token: minted({ nbf: nowS + 600 }) },
@@ -143,7 +143,7 @@ const credentials: readonly (Asked & { readonly name: string })[] = [
   { name: 'a static key', token: minted({}, { kid: 's-1' }) },
   { name: 'an unknown key', token: minted({}, { kid: 'd-unknown' }) },
   { name: 'signed by another', token: mintToken({ key: { ...rsaKey('d-2'), keyId: 'd-1' } }) },
-  { name: 'a signature that is cut', token: world.token().slice(0, -8) },
+  { name: 'a signature that is cut', token: proxy.token().slice(0, -8) },
 ];
 
 t.test(
@@ -151,7 +151,7 @@ t.test(
   async (t) => {
     const answers = [];
     for (const { name, ...asked } of credentials) {
-      if (typeof asked.token === 'string') world.markSecret(asked.token);
+      if (typeof asked.token === 'string') proxy.markSecret(asked.token);
       const answer = await ask(asked);
       checkRefusal(t, answer, refusals.unauthorized, name);
       answers.push(comparable(answer));
@@ -164,8 +164,8 @@ t.test(
 
 t.test('a good credential without the right is 403 at the upgrade', async (t) => {
   const cases: readonly (Asked & { readonly name: string })[] = [
-    { name: 'another subject', token: world.token({ sub: 'reporting' }) },
-    { name: 'without the permission', token: world.token({ permissions: ['orders:write'] }) },
+    { name: 'another subject', token: proxy.token({ sub: 'reporting' }) },
+    { name: 'without the permission', token: proxy.token({ permissions: ['orders:write'] }) },
     { name: 'no such route', target: '/nowhere' },
   ];
   for (const { name, ...asked } of cases) checkRefusal(t, await ask(asked), refusals.forbidden, name);
@@ -178,10 +178,10 @@ interface Connection extends Client {
 }
 
 function open(claims?: Claims, headers: Readonly<Record<string, string>> = {}): Connection {
-  const fields = { headers: { ...world.authorization(claims), ...headers } };
+  const fields = { headers: { ...proxy.authorization(claims), ...headers } };
   const connect = (port: number): Client =>
     clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=marked-secret-5d1f`, fields));
-  return { ...connect(world.port), inShadow: world.shadow === null ? null : connect(world.shadow.port) };
+  return { ...connect(proxy.port), inShadow: proxy.shadow === null ? null : connect(proxy.shadow.port) };
 }
 
 async function echoes({ socket, messages }: Client): Promise<void> {
@@ -190,19 +190,19 @@ async function echoes({ socket, messages }: Client): Promise<void> {
   await until('the echo', () => messages.length > before);
 }
 
-type Watched = Pick<World, 'metric' | 'logOf'>;
+type Watched = Pick<ProxyProcess, 'metric' | 'logOf'>;
 
 /** Each end of it, with the receiver and the proxy that it has. */
 function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketReceiver, Watched])[] {
-  const own = [client, receiver, world] as const;
-  return inShadow === null || receiver.mirror === null || world.shadow === null
+  const own = [client, receiver, proxy] as const;
+  return inShadow === null || receiver.mirror === null || proxy.shadow === null
     ? [own]
-    : [own, [inShadow, receiver.mirror, world.shadow]];
+    : [own, [inShadow, receiver.mirror, proxy.shadow]];
 }
 
 /** Whether a plain request reaches the receiver, which has nothing for it. */
 async function isLetThrough(): Promise<boolean> {
-  return (await world.request({ path: '/live', headers: world.authorization() })).status === 404;
+  return (await proxy.request({ path: '/live', headers: proxy.authorization() })).status === 404;
 }
 
 t.test('a connection is open, echoes, and has one line in the log at its end', async (t) => {
@@ -243,40 +243,40 @@ t.test(
     const revoked = open({}, { 'X-Request-Id': 'ws-revoked' });
     await Promise.all([short.opened, revoked.opened, short.inShadow?.opened, revoked.inShadow?.opened]);
     t.same(await short.closed, { code: 4401, reason: 'unauthorized' }, 'after the skew of 5 s');
-    t.match(await world.logOf('ws-expired'), { reason: 'token_expired', status: 101 });
+    t.match(await proxy.logOf('ws-expired'), { reason: 'token_expired', status: 101 });
     if (short.inShadow !== null) {
       await echoes(short.inShadow);
       short.inShadow.socket.close(1000);
       t.match(
-        await world.shadow?.logOf('ws-expired'),
+        await proxy.shadow?.logOf('ws-expired'),
         { decision: 'shadow', reason: 'token_expired', status: 101 },
         'in shadow mode it stays open',
       );
     }
-    world.rewrite({ ...config, revoked: { subjects: ['checkout'] } });
+    proxy.rewrite({ ...config, revoked: { subjects: ['checkout'] } });
     t.same(await revoked.closed, { code: 4401, reason: 'unauthorized' });
-    t.match(await world.logOf('ws-revoked'), { reason: 'subject_revoked', status: 101 });
+    t.match(await proxy.logOf('ws-revoked'), { reason: 'subject_revoked', status: 101 });
     if (revoked.inShadow !== null) {
       t.same(await revoked.inShadow.closed, { code: 4401, reason: 'unauthorized' }, 'in shadow mode too');
     }
     checkRefusal(t, await ask({}), refusals.unauthorized, 'a new one');
-    world.rewrite(config);
+    proxy.rewrite(config);
     await until('it is lifted', isLetThrough);
     const forbidden = open();
     await Promise.all([forbidden.opened, forbidden.inShadow?.opened]);
-    world.rewrite({ ...config, routes: [{ ...live, permissions: ['orders:admin'] }, plain] });
+    proxy.rewrite({ ...config, routes: [{ ...live, permissions: ['orders:admin'] }, plain] });
     t.same(await forbidden.closed, { code: 4403, reason: 'forbidden' });
     if (forbidden.inShadow !== null) {
-      await world.loaded();
+      await proxy.loaded();
       await echoes(forbidden.inShadow);
       forbidden.inShadow.socket.close(1000);
     }
-    world.rewrite(config);
+    proxy.rewrite(config);
   },
 );
 
 t.test('what Sallyport has no room or no keys for is refused at the upgrade', async (t) => {
-  const crowded = await startWorld(t, {
+  const crowded = await startProxyProcess(t, {
     config: {
       listen: { max_websockets: 2, header_timeout: '300ms' },
       upstream: { url: receiver.url },
@@ -333,13 +333,13 @@ t.test('what Sallyport has no room or no keys for is refused at the upgrade', as
   t.same(await crowded.exposures(), []);
 });
 
-checkSilence(t, world);
+checkSilence(t, proxy);
 
 t.test('SIGTERM tells open connections 1001, and the process ends with 0', async (t) => {
   await until('the old policy', isLetThrough);
   const client = open();
   await Promise.all([client.opened, client.inShadow?.opened]);
-  const ended = world.stop();
+  const ended = proxy.stop();
   for (const [one] of sides(client)) t.same(await one.closed, { code: 1001, reason: 'going away' });
   t.match(await ended, { code: 0 });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { projectDir } from '../support/project-dir.js';
-import { baseConfig, tokenCacheSwitch } from '../support/world.js';
+import { baseConfig, tokenCacheSwitch } from '../support/proxy-process.js';
 
 t.setTimeout(3_600_000);
 

@@ -16,8 +16,8 @@ import { recentLimits } from '../../src/proxy/idempotency/recent-settlements.js'
 import { maxBufferedBytes } from '../../src/proxy/idempotency/coordinator.js';
 import { maxWaiting } from '../../src/adapters/jwks/waiting-room.js';
 import { entryBytes } from '../../src/proxy/auth/verified-token-cache.js';
-import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
-import { acquire, freshAttempt, freshScope, reserveOf } from '../adapters/store-world.js';
+import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
+import { acquire, freshAttempt, freshScope, reserveOf } from '../adapters/store-commands.js';
 import { loadNames, measureRedis } from '../bench/capacity.js';
 import { projectDir } from '../support/project-dir.js';
 import { startRedis } from '../support/redis-server.js';
@@ -141,11 +141,11 @@ t.test('the table of memory has a row for each load that is measured', async (t)
 t.test('they take the CPU of a request from the pages that measured it', async (t) => {
   const cell = (path: string, row: RegExp, column: number): number =>
     Number(row.exec(read(path))?.[0].split('|')[column]?.trim());
-  const near = (figure: number, said: string): void => {
-    t.ok(sums.filter(({ sum }) => sum.includes(said)).length > 1, said);
+  const near = (figure: number, documented: string): void => {
+    t.ok(sums.filter(({ sum }) => sum.includes(documented)).length > 1, documented);
     t.ok(
-      Math.abs((figure * 1e-6) / quantity(said) - 1) < 0.25,
-      `${said}; measured ${String(figure)} µs: work the page out again`,
+      Math.abs((figure * 1e-6) / quantity(documented) - 1) < 0.25,
+      `${documented}; measured ${String(figure)} µs: work the page out again`,
     );
   };
   // Planned on the safe side: a request took this much where other programs were busy on the same cores.
@@ -229,15 +229,15 @@ t.test('docs/storage.md: bytes for each record', async (t) => {
       await Promise.all(Array.from({ length: Math.min(100, count - made) }, async () => make(store)));
     }
     const bytes = ((await used()) - before) / count;
-    const said = table
+    const documented = table
       .split('\n')
       .find((line) => line.startsWith(`| ${row}`))
       ?.split('|')[2]
       ?.split('·')
       [place]?.replaceAll(',', '');
     t.ok(
-      Math.abs(bytes / Number(said) - 1) < 0.3,
-      `${row}, ${String(place)}: ${bytes.toFixed(0)} bytes, the page says ${said ?? 'nothing'}`,
+      Math.abs(bytes / Number(documented) - 1) < 0.3,
+      `${row}, ${String(place)}: ${bytes.toFixed(0)} bytes, the page says ${documented ?? 'nothing'}`,
     );
   }
 });

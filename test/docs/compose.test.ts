@@ -171,24 +171,24 @@ t.test('it runs, and each line of try.sh gets what it expects', async (t) => {
     [/^cd /, 'docker compose up --detach --wait', 'sh try.sh'],
     'what is done here by hand, and what is run',
   );
-  const said = await run(sh, ['try.sh'], {
+  const printed = await run(sh, ['try.sh'], {
     CORE: `http://127.0.0.1:${String(ports.core)}`,
     ORDERS: `http://127.0.0.1:${String(ports.proxy)}`,
   });
-  const expected = [...said.matchAll(/^(\d+): .*$/gm)].map(([, code]) => code);
+  const expected = [...printed.matchAll(/^(\d+): .*$/gm)].map(([, code]) => code);
   t.same(expected, ['200', '401', '200', '200', '403', '201', '201', '422', '200']);
   t.same(
-    [...said.matchAll(/ -> (\d+)$/gm)].map(([, code]) => code),
+    [...printed.matchAll(/ -> (\d+)$/gm)].map(([, code]) => code),
     expected,
-    said,
+    printed,
   );
-  t.equal(said.match(/"caller":"checkout","orders"/g)?.length, 3, 'whatever a caller says of itself');
+  t.equal(printed.match(/"caller":"checkout","orders"/g)?.length, 3, 'whatever a caller says of itself');
   t.match(
-    said,
+    printed,
     /\{"caller":"checkout","orders":\[\{"number":1,"item":"book","caller":"checkout"\}\]\} -> 200\n$/,
     'written once',
   );
   const [shown] = fencedBlocks('docs/deployment.md').filter(({ text }) => text.startsWith('401: no token'));
-  for (const answer of shown?.text.trimEnd().split('\n\n') ?? ['nothing']) t.ok(said.includes(answer), answer);
-  t.notMatch(said + serve.output(), password);
+  for (const answer of shown?.text.trimEnd().split('\n\n') ?? ['nothing']) t.ok(printed.includes(answer), answer);
+  t.notMatch(printed + serve.output(), password);
 });

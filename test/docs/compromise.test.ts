@@ -10,7 +10,7 @@ import { projectDir } from '../support/project-dir.js';
 import { startRedis } from '../support/redis-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 
 const page = readFileSync(join(projectDir, 'docs/compromise.md'), 'utf8');
 const commands = [...page.matchAll(/^ *(sallyport revoke --config sallyport\.yaml .*)$/gm)].map(

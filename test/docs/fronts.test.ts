@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
-import { clientOf, startWebSocketReceiver } from '../proxy/websocket/scene.js';
+import { clientOf, startWebSocketReceiver } from '../proxy/websocket/websocket-proxy.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { freePort } from '../support/listening.js';
 import { runNginx } from '../support/nginx.js';
@@ -18,7 +18,7 @@ import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
 import { readProjectFile } from '../support/source-files.js';
 import { until } from '../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../support/world.js';
+import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 import { blockThatBegins } from './fenced-blocks.js';
 import { accepting, frontNames, page, startFront, type Front, type FrontName } from './fronts.js';
 
@@ -56,8 +56,8 @@ const routes = [
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
-interface Scene {
-  readonly world: World;
+interface FrontedProxy {
+  readonly proxy: ProxyProcess;
   readonly upstream: Receiver;
   readonly front: Front;
   /** Between the front and Sallyport. */
@@ -121,27 +121,27 @@ function pageConfig(overrides: ConfigTree): ConfigTree {
   };
 }
 
-async function startScene(
+async function startFrontedProxy(
   t: Scope,
   name: FrontName,
   config: ConfigTree = {},
   edits: Parameters<typeof startFront>[3] = [],
-): Promise<Scene> {
+): Promise<FrontedProxy> {
   const upstream = await startReceiver(t);
-  const world = await startWorld(t, { receiver: upstream, config: pageConfig(config) });
-  const relay = await startRelay(t, world.port);
-  const front = await startFront(t, name, { proxy: relay.port, probes: await world.process.port('probes') }, edits);
-  const ask: Scene['ask'] = async (path, options) => askOf(front, path, options);
+  const proxy = await startProxyProcess(t, { receiver: upstream, config: pageConfig(config) });
+  const relay = await startRelay(t, proxy.port);
+  const front = await startFront(t, name, { proxy: relay.port, probes: await proxy.process.port('probes') }, edits);
+  const ask: FrontedProxy['ask'] = async (path, options) => askOf(front, path, options);
   await until(
     `${name} forwards`,
     async () => (await ask('/healthz').catch(() => null))?.headers['x-request-id'] !== undefined,
   );
-  return { world, upstream, front, relay, ask };
+  return { proxy, upstream, front, relay, ask };
 }
 
 for (const name of frontNames) {
   t.test(`${name}: callers and Sallyport see of each other what they should`, async (t) => {
-    const { world, upstream, ask } = await startScene(t, name);
+    const { proxy, upstream, ask } = await startFrontedProxy(t, name);
 
     await t.test('who calls, from where, and nothing of what a caller makes up', async (t) => {
       const spoofed = {
@@ -157,7 +157,7 @@ for (const name of frontNames) {
       };
       upstream.requests.length = 0;
       const allowed = await ask('/orders?page=2', {
-        headers: { ...world.authorization(), ...spoofed, 'X-Request-Id': `of-${name}` },
+        headers: { ...proxy.authorization(), ...spoofed, 'X-Request-Id': `of-${name}` },
       });
       t.equal(allowed.status, 200);
       t.equal(allowed.headers['x-request-id'], `of-${name}`);
@@ -189,7 +189,7 @@ for (const name of frontNames) {
 
     await t.test('a reserved write runs once, and its repetition gets its answer', async (t) => {
       upstream.requests.length = 0;
-      const headers = { ...world.authorization(), 'Content-Type': 'application/json', 'Idempotency-Key': 'k-1' };
+      const headers = { ...proxy.authorization(), 'Content-Type': 'application/json', 'Idempotency-Key': 'k-1' };
       const write = { method: 'POST', body: '{"item":1}', headers };
       const [first, second] = [await ask('/orders', write), await ask('/orders', write)];
       t.same([first.status, second.status], [200, 200]);
@@ -204,7 +204,7 @@ for (const name of frontNames) {
     await t.test('a body of 4 MiB, with a length and in chunks', async (t) => {
       const body = Buffer.alloc(largeBytes, 'sallyport ');
       for (const framing of [{}, { 'Transfer-Encoding': 'chunked', 'Content-Length': [] }]) {
-        const headers = { ...world.authorization(), 'Content-Type': 'text/plain', ...framing };
+        const headers = { ...proxy.authorization(), 'Content-Type': 'text/plain', ...framing };
         t.equal((await ask('/uploads', { method: 'POST', body, headers })).status, 200);
         t.ok(upstream.requests.at(-1)?.body.equals(body), JSON.stringify(framing));
       }
@@ -213,12 +213,12 @@ for (const name of frontNames) {
 
   t.test(`${name}: a WebSocket, and none without a token`, async (t) => {
     const webSockets = await startWebSocketReceiver(t);
-    const { world, front } = await startScene(t, name, { upstream: { url: webSockets.url } });
+    const { proxy, front } = await startFrontedProxy(t, name, { upstream: { url: webSockets.url } });
     const url = `wss://localhost:${front.port}/live`;
     const options = { ca: front.ca, localAddress: callersAddress, perMessageDeflate: false };
     const client = clientOf(
       t,
-      new WebSocket(url, { ...options, headers: { Host: publicHost, ...world.authorization() } }),
+      new WebSocket(url, { ...options, headers: { Host: publicHost, ...proxy.authorization() } }),
     );
     await client.opened;
     client.socket.send('through two proxies');
@@ -226,16 +226,16 @@ for (const name of frontNames) {
     t.same(client.messages, ['through two proxies']);
     t.equal(webSockets.upgrades[0]?.headers['x-auth-subject'], 'checkout');
     await t.rejects(clientOf(t, new WebSocket(url, { ...options, headers: { Host: publicHost } })).opened, /401/);
-    world.rewrite(pageConfig({ upstream: { url: webSockets.url }, revoked: { subjects: ['checkout'] } }));
+    proxy.rewrite(pageConfig({ upstream: { url: webSockets.url }, revoked: { subjects: ['checkout'] } }));
     t.match(await client.closed, { code: 4401 }, 'Sallyport’s own close code arrives');
   });
 
   t.test(`${name}: connections to Sallyport are kept, and one that it has closed is not used again`, async (t) => {
     // Not 1s: HAProxy passes Sallyport's Keep-Alive field on, and Node's client takes a second off what it says.
-    const { world, relay, ask } = await startScene(t, name, { listen: { keep_alive_timeout: '3s' } });
+    const { proxy, relay, ask } = await startFrontedProxy(t, name, { listen: { keep_alive_timeout: '3s' } });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.teardown(() => agent.destroy());
-    const get = async (): Promise<number> => (await ask('/orders', { headers: world.authorization(), agent })).status;
+    const get = async (): Promise<number> => (await ask('/orders', { headers: proxy.authorization(), agent })).status;
     const before = relay.accepted();
     for (let i = 0; i < 20; i++) t.equal(await get(), 200);
     t.ok(relay.accepted() - before < 10, `${relay.accepted() - before} connections for 20 requests`);
@@ -251,18 +251,18 @@ t.test(
   async (t) => {
     for (const name of ['HAProxy', 'Caddy'] as const) {
       const jwks = await startJwksServer(t, { keys: [] });
-      const world = await startWorld(t, {
+      const proxy = await startProxyProcess(t, {
         jwks,
         ready: false,
         config: pageConfig({ issuers: { core: { jwks: { cooldown: '0ms' } } } }),
       });
-      const front = await startFront(t, name, { proxy: world.port, probes: await world.process.port('probes') });
+      const front = await startFront(t, name, { proxy: proxy.port, probes: await proxy.process.port('probes') });
       await until(`${name} sees that it is not ready`, async () => {
         const { status, headers } = await askOf(front, '/healthz');
         return status === 503 && headers['x-request-id'] === undefined;
       });
-      t.match(await world.request({ path: '/healthz' }), { status: 200 }, 'though it would answer');
-      jwks.setKeys([world.key]);
+      t.match(await proxy.request({ path: '/healthz' }), { status: 200 }, 'though it would answer');
+      jwks.setKeys([proxy.key]);
       await until(`${name} sees that it is ready`, async () => (await askOf(front, '/healthz')).status === 200);
     }
   },
@@ -274,7 +274,7 @@ t.test('idle connections: what the page says gives them up does so before Sallyp
     ['Caddy', 'keepalive 60s', 'keepalive 1s'],
   ] as const;
   for (const [name, shown, here] of shorter) {
-    const { ask, relay } = await startScene(t, name, {}, [[shown, here]]);
+    const { ask, relay } = await startFrontedProxy(t, name, {}, [[shown, here]]);
     t.equal((await ask('/healthz')).status, 200);
     await until(`${name} gives up its idle connections`, () => relay.open() === 0);
   }
@@ -288,14 +288,14 @@ t.test('nginx without the two lines is answered 400; with them, or with http_1_0
     { lines: '', config: { listen: { http_1_0: 'allow' } }, status: 200 },
   ];
   for (const { lines, config, status } of cases) {
-    const world = await startWorld(t, { config });
+    const proxy = await startProxyProcess(t, { config });
     const port = await freePort();
     const program = runNginx(
       t,
-      `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${world.port}; ${lines} } }`,
+      `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${proxy.port}; ${lines} } }`,
     );
     await accepting(program, port, 'nginx');
-    const answer = await request(port, { path: '/orders', headers: world.authorization() });
+    const answer = await request(port, { path: '/orders', headers: proxy.authorization() });
     t.equal(answer.status, status);
     if (status === 400) t.match(answer.text, /Only HTTP\/1\.1 is supported/, 'as the page says');
   }

@@ -14,7 +14,7 @@ import { startPython } from '../support/python.js';
 import type { RawResponse, RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
-import { baseConfig, merge, startWorld, type ConfigTree, type World } from '../support/world.js';
+import { baseConfig, merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 import { fencedBlocks } from './fenced-blocks.js';
 
 const page = 'docs/legacy-applications.md';
@@ -105,13 +105,14 @@ async function startExpress(t: Scope): Promise<string> {
 }
 
 interface Pair {
-  readonly before: World;
-  readonly after: World;
+  readonly before: ProxyProcess;
+  readonly after: ProxyProcess;
 }
 
 async function startPair(t: Scope, url: string, more: ConfigTree = {}): Promise<Pair> {
   const at = { ...own, upstream: { ...own.upstream, url } };
-  const start = async (policy: Policy): Promise<World> => startWorld(t, { config: merge(merge(policy, at), more) });
+  const start = async (policy: Policy): Promise<ProxyProcess> =>
+    startProxyProcess(t, { config: merge(merge(policy, at), more) });
   return { before: await start(unaware), after: await start(aware) };
 }
 
@@ -121,12 +122,12 @@ async function ask(
   input: RequestInput,
   isAnonymous = false,
 ): Promise<readonly [RawResponse, RawResponse]> {
-  const send = async (world: World): Promise<RawResponse> => {
+  const send = async (proxy: ProxyProcess): Promise<RawResponse> => {
     const headers = {
-      ...(isAnonymous ? {} : world.authorization(claims)),
+      ...(isAnonymous ? {} : proxy.authorization(claims)),
       ...(input.headers as Readonly<Record<string, string>> | undefined),
     };
-    return world.request({ ...input, headers });
+    return proxy.request({ ...input, headers });
   };
   return [await send(before), await send(after)];
 }
@@ -200,11 +201,11 @@ t.test('in front of Express', async (t) => {
   );
   t.same(await seen({ X_Tenant: 'a' }), [plain, { ...plain, tenant: 'a' }], 'an underscore');
 
-  const greeting = async (world: World): Promise<string> => {
-    const socket = new WebSocket(`ws://127.0.0.1:${String(world.port)}/orders/live`, {
-      headers: world.authorization(claims),
+  const greeting = async (proxy: ProxyProcess): Promise<string> => {
+    const socket = new WebSocket(`ws://127.0.0.1:${String(proxy.port)}/orders/live`, {
+      headers: proxy.authorization(claims),
     });
-    const said = await new Promise<string>((resolve) => {
+    const received = await new Promise<string>((resolve) => {
       socket
         .once('message', (message: Buffer) => {
           resolve(message.toString());
@@ -214,7 +215,7 @@ t.test('in front of Express', async (t) => {
         });
     });
     socket.terminate();
-    return said;
+    return received;
   };
   t.same(
     [await greeting(pair.before), await greeting(pair.after)],
@@ -227,9 +228,12 @@ t.test('in front of a WSGI program: where its redirects lead, in stored answers 
   const { wsgi } = await startPython(t, tempDir(t));
   const url = `http://127.0.0.1:${String(wsgi)}`;
   const pair = await startPair(t, url);
-  const location = async (world: World, headers: Readonly<Record<string, string>> = {}): Promise<string | null> => {
-    const all = { ...world.authorization(claims), Host: 'orders.example.com', ...headers };
-    const answer = await world.request({ method: 'POST', path: '/orders', headers: all });
+  const location = async (
+    proxy: ProxyProcess,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string | null> => {
+    const all = { ...proxy.authorization(claims), Host: 'orders.example.com', ...headers };
+    const answer = await proxy.request({ method: 'POST', path: '/orders', headers: all });
     t.equal(answer.status, 201);
     return answer.field('location');
   };
@@ -239,12 +243,12 @@ t.test('in front of a WSGI program: where its redirects lead, in stored answers 
   const idempotent = { name: 'create-order', methods: ['POST'], path: '/orders', ...checkout, idempotency: 'required' };
   for (const [index, policy] of [unaware, aware].entries()) {
     const routes = [...policy.routes.filter(({ name }) => name !== 'create-order'), idempotent];
-    const world = await startWorld(t, {
+    const proxy = await startProxyProcess(t, {
       config: { ...merge(policy, merge(own, { upstream: { url } })), routes, store: { memory: {} } },
     });
     const key = { 'Idempotency-Key': '"one"' };
     t.same(
-      [await location(world, key), await location(world, key)],
+      [await location(proxy, key), await location(proxy, key)],
       [made[index], made[index]],
       'the answer that is kept',
     );
@@ -276,16 +280,16 @@ t.test(
   "what no line changes: overrides of method and target, and other names for the caller's address, never arrive",
   async (t) => {
     const { wsgi } = await startPython(t, tempDir(t));
-    const world = await startWorld(t, {
+    const proxy = await startProxyProcess(t, {
       config: merge(merge(aware, own), { upstream: { url: `http://127.0.0.1:${String(wsgi)}` } }),
     });
     const headers = {
-      ...world.authorization(claims),
+      ...proxy.authorization(claims),
       'X-HTTP-Method-Override': 'DELETE',
       'X-Original-URL': '/admin',
       'X-Real-IP': '198.51.100.1',
     };
-    const { fields } = JSON.parse((await world.request({ path: '/orders', headers })).text) as {
+    const { fields } = JSON.parse((await proxy.request({ path: '/orders', headers })).text) as {
       readonly fields: ConfigTree;
     };
     t.same(

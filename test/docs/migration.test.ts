@@ -17,7 +17,7 @@ import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken, type Claims } from '../support/tokens.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 import { blockThatBegins } from './fenced-blocks.js';
 
 const page = 'docs/migration.md';
@@ -98,7 +98,7 @@ t.test(
     const service = await startService(t, shown('export function identify'), 'identify');
     const { issuers, routes } = parse(shown('# Sallyport, from middleware')) as OurConfig;
     const upstream = { url: `http://127.0.0.1:${String(service)}` };
-    const world = await startWorld(t, {
+    const proxy = await startProxyProcess(t, {
       key,
       jwks,
       config: { upstream, issuers: { core: { ...issuers.core, jwks_url: jwks.url } }, routes },
@@ -110,7 +110,7 @@ t.test(
         headers: { Authorization: `Bearer ${mintToken({ key, claims })}`, 'X-Auth-Subject': 'root' },
       };
       const old = await request(before, input);
-      const answer = await world.request(input);
+      const answer = await proxy.request(input);
       t.same([old.status, answer.status], [then, now], name);
       if (now === 200) t.same([old.text, answer.text], ['checkout', 'checkout'], `${name}: as whom`);
     }

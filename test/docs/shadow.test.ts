@@ -11,7 +11,7 @@ import type { RawResponse } from '../support/raw-client.js';
 import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../support/world.js';
+import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
 const page = readFileSync(join(projectDir, 'docs/shadow.md'), 'utf8');
 
@@ -57,10 +57,10 @@ async function sallyport(...args: readonly string[]): Promise<Ended> {
 }
 
 /** Runs the line of the page over the log. */
-function readLog(world: World): readonly Seen[] {
+function readLog(proxy: ProxyProcess): readonly Seen[] {
   const line = block('sh');
   const dir = tempDir(t);
-  const log = world.process
+  const log = proxy.process
     .output()
     .split('\n')
     .filter((text) => text.startsWith('{'))
@@ -137,10 +137,10 @@ t.test(
         idempotency: unreserved,
       },
     ];
-    const world = await startWorld(t, { config: { mode: 'shadow', routes: known } });
+    const proxy = await startProxyProcess(t, { config: { mode: 'shadow', routes: known } });
     const grants = new Map<string, readonly string[]>();
     const as = (sub: string, permissions: readonly string[]) =>
-      world.authorization({ sub, permissions: [...permissions, ...(grants.get(sub) ?? [])] });
+      proxy.authorization({ sub, permissions: [...permissions, ...(grants.get(sub) ?? [])] });
     const traffic = (): readonly {
       readonly name: string;
       readonly method?: string;
@@ -156,12 +156,12 @@ t.test(
       { name: 'the monitor again', path: '/healthz', headers: {} },
     ];
     const send = async (): Promise<RawResponse[]> =>
-      Promise.all(traffic().map(async ({ name: _name, ...input }) => world.request(input)));
+      Promise.all(traffic().map(async ({ name: _name, ...input }) => proxy.request(input)));
     const identities = (): readonly (readonly string[])[] =>
-      world.receiver.requests.slice(-traffic().length).map((one) => one.field('x-auth-subject'));
+      proxy.receiver.requests.slice(-traffic().length).map((one) => one.field('x-auth-subject'));
 
     // 1. Shadow.
-    const doctor = await sallyport('doctor', '--config', world.configFile);
+    const doctor = await sallyport('doctor', '--config', proxy.configFile);
     t.equal(doctor.code, 0, doctor.out);
     t.ok(
       (await send()).every(({ status }) => status === 200),
@@ -175,7 +175,7 @@ t.test(
 
     // 2. Read.
     const all = await until('all lines are written', () => {
-      const lines = readLog(world);
+      const lines = readLog(proxy);
       return lines.reduce((sum, { count }) => sum + count, 0) === 6 ? lines : null;
     });
     for (const { route, reason } of all) {
@@ -183,7 +183,7 @@ t.test(
         .filter((other) => other.route === route && other.reason === reason)
         .reduce((sum, { count }) => sum + count, 0);
       t.equal(
-        await world.metric(`sallyport_shadow_denials_total{route="${route}",reason="${reason}"}`),
+        await proxy.metric(`sallyport_shadow_denials_total{route="${route}",reason="${reason}"}`),
         same,
         `${route} ${reason}`,
       );
@@ -200,11 +200,11 @@ t.test(
     t.same(routes.map(({ name }) => name).sort(), ['create-order', 'get-healthz', 'get-invoices', 'list-orders']);
 
     // 3. Check.
-    const wished = join(dirname(world.configFile), 'wished.yaml');
-    const place = { upstream: { url: world.receiver.url } };
+    const wished = join(dirname(proxy.configFile), 'wished.yaml');
+    const place = { upstream: { url: proxy.receiver.url } };
     const check = async (config: ConfigTree): Promise<Ended> => {
-      world.rewrite({ ...place, ...config });
-      writeFileSync(wished, readFileSync(world.configFile));
+      proxy.rewrite({ ...place, ...config });
+      writeFileSync(wished, readFileSync(proxy.configFile));
       return sallyport('check', wished);
     };
     const inShadow = await check({ mode: 'shadow', routes });
@@ -213,32 +213,32 @@ t.test(
       inShadow.out.split('\n').filter((line) => /: (?:error|warning): /.test(line)),
       [/warning: mode is shadow/],
     );
-    await until('the reload', async () => (await world.metric('sallyport_config_reloads_total{result="ok"}')) === 1);
-    const before = readLog(world);
+    await until('the reload', async () => (await proxy.metric('sallyport_config_reloads_total{result="ok"}')) === 1);
+    const before = readLog(proxy);
     t.ok((await send()).every(({ status }) => status === 200));
     t.same(
       identities().flat().sort(),
       ['billing', 'checkout', 'checkout', 'reporting', 'reporting'],
       'all but the monitor have an identity now',
     );
-    t.same(readLog(world), before, 'the counters are at a standstill');
+    t.same(readLog(proxy), before, 'the counters are at a standstill');
 
     // 4. Enforce.
     const enforced = await check({ routes });
     t.same([enforced.code, enforced.out], [0, '']);
-    await until('the reload', async () => (await world.metric('sallyport_config_reloads_total{result="ok"}')) === 2);
+    await until('the reload', async () => (await proxy.metric('sallyport_config_reloads_total{result="ok"}')) === 2);
     t.ok(
       (await send()).every(({ status }) => status === 200),
       'every caller gets through',
     );
-    const reached = world.receiver.requests.length;
+    const reached = proxy.receiver.requests.length;
     const stranger = as('stranger', ['orders:read', 'orders:write', 'invoices:read']);
     for (const path of ['/orders', '/invoices', '/elsewhere']) {
-      t.equal((await world.request({ path, headers: stranger })).status, 403, `${path} for a stranger`);
-      t.equal((await world.request({ path })).status, 401, `${path} for nobody`);
+      t.equal((await proxy.request({ path, headers: stranger })).status, 403, `${path} for a stranger`);
+      t.equal((await proxy.request({ path })).status, 401, `${path} for nobody`);
     }
-    t.equal(world.receiver.requests.length, reached, 'nothing of theirs reached the receiver');
-    t.same(await world.exposures(), []);
+    t.equal(proxy.receiver.requests.length, reached, 'nothing of theirs reached the receiver');
+    t.same(await proxy.exposures(), []);
   },
 );
 

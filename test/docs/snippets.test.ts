@@ -8,7 +8,7 @@ import { readAssertionKeys } from '../../src/adapters/assertion-signer.js';
 import { commandNames } from '../../src/cli/program.js';
 import { inspectConfig } from '../../src/config/load/load-config.js';
 import { accept } from '../../src/lib/result.js';
-import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
+import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
 import { offeredOptions } from '../cli/whole-program.js';
 import '../support/openssl.js';
 import { projectDir } from '../support/project-dir.js';

@@ -50,8 +50,8 @@ t.test('systemd takes the unit, and the unit with each drop-in of the page', asy
 t.test('systemd-analyze finds no more exposure than the page says', async (t) => {
   const { output } = analyze(t, 'security', 'sallyport.service', unitHere);
   const [, level = ''] = /Overall exposure level for sallyport\.service: ([\d.]+)/.exec(output) ?? [];
-  const [, said = ''] = /`systemd-analyze security sallyport` says ([\d.]+)/.exec(text) ?? [];
-  t.ok(Number(level) > 0 && Number(level) <= Number(said), `${level}; the page says ${said}`);
+  const [, documented = ''] = /`systemd-analyze security sallyport` says ([\d.]+)/.exec(text) ?? [];
+  t.ok(Number(level) > 0 && Number(level) <= Number(documented), `${level}; the page says ${documented}`);
   for (const [key] of text.matchAll(
     /`(?:Restrict|Protect|Private|SystemCall|NoNew|Capability|Lock|Proc)[A-Za-z]+=`/g,
   )) {

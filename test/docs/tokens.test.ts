@@ -22,7 +22,7 @@ import { startServe } from '../support/serve-process.js';
 import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { base64url, mintToken, serviceClaims, signToken, type Claims } from '../support/tokens.js';
-import { startWorld, type World } from '../support/world.js';
+import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { blockThatBegins } from './fenced-blocks.js';
 import { codeSpans, tableBelow } from './pages.js';
 
@@ -139,7 +139,7 @@ const trials: Readonly<Record<string, readonly Trial[]>> = {
   'other claims': [{ claims: { scope: 'x', nonce: [1] }, reason: null }],
 };
 
-/** Reasons of a row that need another world than the one below. */
+/** Reasons of a row that need another proxy than the one below. */
 const shownElsewhere: Readonly<Record<string, string>> = {
   keys_unavailable: 'test/conformance/keys.test.ts',
   token_id_missing: 'test/conformance/reservations.test.ts',
@@ -147,20 +147,20 @@ const shownElsewhere: Readonly<Record<string, string>> = {
 
 let asked = 0;
 
-async function reasonOf(world: World, { claims, header: changed, token }: Trial): Promise<unknown> {
+async function reasonOf(proxy: ProxyProcess, { claims, header: changed, token }: Trial): Promise<unknown> {
   const id = `trial-${(asked += 1)}`;
-  const sent = token ?? world.token(claims, changed);
-  const { status } = await world.request({
+  const sent = token ?? proxy.token(claims, changed);
+  const { status } = await proxy.request({
     path: '/orders',
     headers: { Authorization: `Bearer ${sent}`, 'X-Request-Id': id },
   });
-  const { reason } = await world.logOf(id);
+  const { reason } = await proxy.logOf(id);
   t.equal(status === 200, reason === null);
   return reason;
 }
 
 t.test('what a token is held to, part by part, and the reason in the log', async (t) => {
-  const world = await startWorld(t, { key });
+  const proxy = await startProxyProcess(t, { key });
   const rows = tableBelow(page, '## What it is held to');
   t.same(
     rows.map(([part]) => part),
@@ -171,7 +171,7 @@ t.test('what a token is held to, part by part, and the reason in the log', async
     const named = codeSpans(reasons);
     const seen = new Set<unknown>();
     for (const trial of trials[part] ?? []) {
-      const reason = await reasonOf(world, trial);
+      const reason = await reasonOf(proxy, trial);
       t.equal(reason, trial.reason, `${part}: ${JSON.stringify(trial)}`);
       seen.add(reason);
     }
@@ -179,11 +179,11 @@ t.test('what a token is held to, part by part, and the reason in the log', async
       t.ok(seen.has(reason), `${part}: ${reason}`);
     }
   }
-  t.same(await world.exposures(), []);
+  t.same(await proxy.exposures(), []);
 });
 
 t.test('how tokens of many other issuers differ, and the reason that each difference has', async (t) => {
-  const world = await startWorld(t, { key });
+  const proxy = await startProxyProcess(t, { key });
   const different: readonly Trial[] = [
     { claims: { source: undefined, token_type: undefined }, reason: 'source_mismatch' },
     { claims: { permissions: undefined, scope: 'orders:read' }, reason: 'claim_malformed' },
@@ -197,7 +197,7 @@ t.test('how tokens of many other issuers differ, and the reason that each differ
   t.equal(rows.length, different.length);
   for (const [i, [theirs = '', ours = '']] of rows.entries()) {
     const trial = different[i] ?? { reason: null };
-    t.equal(await reasonOf(world, trial), trial.reason, theirs);
+    t.equal(await reasonOf(proxy, trial), trial.reason, theirs);
     t.match(ours, `\`${String(trial.reason)}\``, theirs);
   }
 });
@@ -213,8 +213,8 @@ t.test('the header and the claims that are shown are let through at their time',
   const kid = (JSON.parse(shownHeader) as { readonly kid: string }).kid;
   t.match(token, new RegExp(`^${base64url(shownHeader)}\\.`), 'it begins as the page says of Authorization');
   const jwks = await startJwksServer(t, { keys: [{ ...key.jwk, kid }] });
-  const world = await startWorld(t, { key, jwks });
-  t.equal(await reasonOf(world, { token, reason: null }), null);
+  const proxy = await startProxyProcess(t, { key, jwks });
+  t.equal(await reasonOf(proxy, { token, reason: null }), null);
 });
 
 t.test("a key of one's own: the program, the issuer, and the lines that ask", async (t) => {

@@ -139,8 +139,8 @@ export async function startLockstep(
           }
         }
       } catch (error) {
-        const said = error instanceof Error ? error.message : String(error);
-        differences.push(`${textOf(what)} at ${textOf(store.slot(from))}, held as ${textOf(place.held)}: ${said}`);
+        const answered = error instanceof Error ? error.message : String(error);
+        differences.push(`${textOf(what)} at ${textOf(store.slot(from))}, held as ${textOf(place.held)}: ${answered}`);
         return;
       }
       reach({ content: to, held, steps: place.steps });

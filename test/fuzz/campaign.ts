@@ -45,7 +45,7 @@ export async function runCampaign(stages: readonly Stage[], options: CampaignOpt
     if (outcome.forwarded) forwarded += 1;
     if (outcome.fault !== null) {
       faults.push(
-        `seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`,
+        `seed ${String(seed)}, case ${String(number)}, ${stage.surroundings.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`,
       );
     }
     if (ways.has(outcome.way)) continue;

@@ -1,5 +1,5 @@
 /** Configs: route tables made at random, and the example with bytes changed. */
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 import { once, pick, several, type Draw } from './draw.js';
 import { handshakeFields, sessionFields, someToken } from './heads.js';
 import type { Tokens } from './keyring.js';

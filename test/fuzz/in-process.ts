@@ -16,12 +16,12 @@ import type { Scope } from '../support/scope.js';
 import { keyrings, publicNumbers } from './keyring.js';
 import type { Field } from './model-fields.js';
 import type { Policy } from './model-policy.js';
-import { judge, type Expected, type Head, type Scene } from './model.js';
+import { judge, type Expected, type Head, type Surroundings } from './model.js';
 import { configOf, nowMs, policies } from './policies.js';
 
 /** One policy, as the model has it and as it is in force. */
 export interface Stage {
-  readonly scene: Scene;
+  readonly surroundings: Surroundings;
   readonly inForce: InForce;
 }
 
@@ -75,7 +75,14 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     verified: createVerifiedTokens(256 * 1024),
   };
   return {
-    scene: { policy, keys: publicNumbers, sessionKeys, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress },
+    surroundings: {
+      policy,
+      keys: publicNumbers,
+      sessionKeys,
+      nowMs,
+      upstreamHost: new URL(upstreamUrl).host,
+      callerAddress,
+    },
     inForce,
   };
 }
@@ -117,7 +124,7 @@ const verifier: SessionVerifier = {
  * Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver
  * gets.
  */
-export async function tryHead(head: Head, { scene, inForce }: Stage): Promise<Outcome> {
+export async function tryHead(head: Head, { surroundings, inForce }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
   const judged = await authorizeRequest(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
@@ -129,7 +136,7 @@ export async function tryHead(head: Head, { scene, inForce }: Stage): Promise<Ou
       return result;
     },
   );
-  const expected = judge(head, scene);
+  const expected = judge(head, surroundings);
   return { fault: faultOf(head, judged, expected), forwarded: judged.ok, way: wayOf(judged, steps, head) };
 }
 

@@ -33,7 +33,7 @@ export type Expected =
     };
 
 /** What the model knows besides the request. */
-export interface Scene {
+export interface Surroundings {
   readonly policy: Policy;
   /** By issuer and key id. */
   readonly keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>;
@@ -49,8 +49,8 @@ const maxHeaderBytes = 16 * 1024;
 const maxTargetBytes = 8 * 1024;
 
 /** Judges a request. */
-export function judge(head: Head, scene: Scene): Expected {
-  const { policy } = scene;
+export function judge(head: Head, surroundings: Surroundings): Expected {
+  const { policy } = surroundings;
   const bytes =
     head.method.length +
     head.target.length +
@@ -78,7 +78,9 @@ export function judge(head: Head, scene: Scene): Expected {
     found !== null &&
     !(target.hasEncodedSlash && found.encoded_slashes !== 'allow') &&
     !(target.hasParameters && found.path_parameters !== 'allow');
-  if (found?.access === 'public') return fits ? conclude(found, null, fields, bodyWithGet, scene, head) : refused(400);
+  if (found?.access === 'public') {
+    return fits ? conclude(found, null, fields, bodyWithGet, surroundings, head) : refused(400);
+  }
 
   // A path that the route does not take in this spelling is no path of it: either kind of credential may be shown to
   // learn that.
@@ -86,18 +88,18 @@ export function judge(head: Head, scene: Scene): Expected {
   if (shown === null) return refused(401);
   const user =
     shown.kind === 'session'
-      ? readUser(shown, head.method, fields.passed, policy, scene.sessionKeys, scene.nowMs)
+      ? readUser(shown, head.method, fields.passed, policy, surroundings.sessionKeys, surroundings.nowMs)
       : null;
   if (typeof user === 'number') return refused(user);
-  const caller = user ?? readCaller(shown.token, policy, scene.keys, scene.nowMs);
+  const caller = user ?? readCaller(shown.token, policy, surroundings.keys, surroundings.nowMs);
   if (caller === null || isWithdrawn(policy, caller)) return refused(401);
   if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
   if ('claims' in caller) {
-    return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, scene, head) : refused(403);
+    return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, surroundings, head) : refused(403);
   }
   if (found.issuers !== undefined && !found.issuers.includes(caller.issuerName)) return refused(401);
   if (!isApproved(found, caller)) return refused(403);
-  return conclude(found, caller, fields, bodyWithGet, scene, head);
+  return conclude(found, caller, fields, bodyWithGet, surroundings, head);
 }
 
 function conclude(
@@ -105,7 +107,7 @@ function conclude(
   caller: Caller | User | null,
   fields: Extract<ReadFields, { status: null }>,
   bodyWithGet: boolean,
-  scene: Scene,
+  surroundings: Surroundings,
   head: Head,
 ): Expected {
   const opens = fields.protocols.length > 0;
@@ -121,7 +123,7 @@ function conclude(
     route.accept?.includes('session') === true && route.session?.forward_tokens !== true
       ? withoutSession(fields.passed)
       : fields.passed;
-  const identity = caller === null ? [] : identityOf(scene.policy, caller);
+  const identity = caller === null ? [] : identityOf(surroundings.policy, caller);
   const authorization: Field[] =
     route.forward_authorization === true && fields.authorization !== null
       ? [['Authorization', fields.authorization]]
@@ -133,11 +135,11 @@ function conclude(
     maxBodyBytes,
     opens,
     fields: [
-      ['Host', scene.upstreamHost],
+      ['Host', surroundings.upstreamHost],
       ...passed,
       ...authorization,
       ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
-      ['X-Forwarded-For', scene.callerAddress],
+      ['X-Forwarded-For', surroundings.callerAddress],
       ['X-Forwarded-Proto', 'http'],
       ['X-Forwarded-Host', fields.host],
       ['Via', `${head.version} sallyport`],

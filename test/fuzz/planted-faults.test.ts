@@ -99,7 +99,10 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
 
 for (const fault of faults) {
   t.test(`it is found that ${fault.name}`, async (t) => {
-    const stages = createStages(t).map(({ scene, inForce }) => ({ scene, inForce: fault.break(inForce) }));
+    const stages = createStages(t).map(({ surroundings, inForce }) => ({
+      surroundings,
+      inForce: fault.break(inForce),
+    }));
     const report = await runCampaign(stages, { seed: 1, cases: 40_000, resignOdds: 200, maxFaults: 1 });
     t.equal(report.faults.length, 1, `after ${String(report.cases)} cases`);
   });

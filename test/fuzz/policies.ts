@@ -1,5 +1,5 @@
 /** The configs that are tried, in the words of the model and as YAML would hold them. */
-import type { ConfigTree } from '../support/world.js';
+import type { ConfigTree } from '../support/proxy-process.js';
 import type { Policy, PolicyRoute } from './model-policy.js';
 
 const checkout = { subjects: ['checkout'], permissions: ['orders:read'] };

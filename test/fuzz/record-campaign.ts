@@ -2,7 +2,7 @@
 import { readReserved } from '../../src/adapters/redis/scripts/replies.js';
 import { accept, refuse } from '../../src/lib/result.js';
 import type { ReservationStore } from '../../src/ports/idempotency.js';
-import { startScene } from '../proxy/idempotency/scene.js';
+import { startReservingProxy } from '../proxy/idempotency/reserving-proxy.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { drawFrom, once, pick, several, type Draw } from './draw.js';
@@ -101,17 +101,17 @@ export async function runRecords(t: Scope, seed: number, cases: number): Promise
       }
     },
   });
-  const scene = await startScene(t, { watch });
-  const headers = { ...scene.authorization(), 'Idempotency-Key': 'k' };
+  const proxy = await startReservingProxy(t, { watch });
+  const headers = { ...proxy.authorization(), 'Idempotency-Key': 'k' };
   let number = 0;
   let shown = 0;
   for (; number < cases && faults.length < 10; number++) {
     reply = someReply(drawFrom(seed, number));
-    const answer = await request(scene.port, { method: 'POST', path: '/orders', headers, body: 'x' });
+    const answer = await request(proxy.port, { method: 'POST', path: '/orders', headers, body: 'x' });
     const isShown = answer.field('idempotent-replayed') === 'true';
     if (isShown) shown += 1;
     const refused = answer.status === 503 ? null : `answered ${String(answer.status)} ${answer.text}`;
-    const ran = scene.receiver.requests.length > 0 ? 'it ran again' : null;
+    const ran = proxy.receiver.requests.length > 0 ? 'it ran again' : null;
     const fault = ran ?? (isShown ? differenceOf(answer.fields, answer.status, answer.body, reply) : refused);
     if (fault !== null) {
       faults.push(`seed ${String(seed)}, record ${String(number)}: ${fault}\n${JSON.stringify(reply).slice(0, 1000)}`);

@@ -9,12 +9,12 @@ import type { Scope } from '../support/scope.js';
 import { differenceOf, sessionKeys, sessionsInForce } from './in-process.js';
 import { keyrings, publicNumbers } from './keyring.js';
 import type { Policy } from './model-policy.js';
-import { judge, type Expected, type Head, type Scene } from './model.js';
+import { judge, type Expected, type Head, type Surroundings } from './model.js';
 import { configOf, nowMs } from './policies.js';
 import { readWire, type ReadWire, type WireRequest } from './wire.js';
 
 export interface StreamStage {
-  readonly scene: Scene;
+  readonly surroundings: Surroundings;
   readonly proxy: Harness;
   /** Whole requests that reached the receiver since this was asked last, and what it got that is none. */
   readonly taken: () => { readonly requests: readonly WireRequest[]; readonly garbage: readonly string[] };
@@ -68,7 +68,7 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
   const all = new Map([...publicNumbers.values()].flatMap((keys) => [...keys]));
   const keys = new Map([...publicNumbers.keys()].map((name) => [name, all]));
   return {
-    scene: { policy, keys, sessionKeys, nowMs, upstreamHost: `127.0.0.1:${String(port)}`, callerAddress },
+    surroundings: { policy, keys, sessionKeys, nowMs, upstreamHost: `127.0.0.1:${String(port)}`, callerAddress },
     proxy,
     taken: () => {
       const taken = { requests, garbage };
@@ -85,7 +85,7 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
  */
 export async function tryStream(bytes: string, stage: StreamStage): Promise<StreamOutcome> {
   const wire = readWire(bytes);
-  const expected = wire.requests.map((request) => ({ request, expected: judge(request.head, stage.scene) }));
+  const expected = wire.requests.map((request) => ({ request, expected: judge(request.head, stage.surroundings) }));
   const allowed = expected.flatMap(({ request, expected: verdict }) =>
     verdict.kind === 'forwarded' && request.body.length <= verdict.maxBodyBytes ? [{ request, verdict }] : [],
   );

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startAppWorld } from '../app/app-world.js';
-import { redisStore } from '../app/store/store-world.js';
+import { startInProcessProxy } from '../app/in-process-proxy.js';
+import { redisStore } from '../app/store/store-config.js';
 import { chartDir } from '../support/helm.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -36,10 +36,10 @@ t.test(
   'every alert is evaluated without a fault, every panel has data, and an alert fires when it should',
   async (t) => {
     const redis = await startRedis(t);
-    const world = await startAppWorld(t, { config: { mode: 'shadow', ...redisStore(redis) } });
+    const proxy = await startInProcessProxy(t, { config: { mode: 'shadow', ...redisStore(redis) } });
     const prometheus = await startPrometheus(
       t,
-      [{ namespace: 'shop', job: 'orders', port: world.adminPort }],
+      [{ namespace: 'shop', job: 'orders', port: proxy.adminPort }],
       rulesFile,
     );
     const { panels } = JSON.parse(readFileSync(join(chartDir, 'files/dashboard.json'), 'utf8')) as Dashboard;
@@ -55,8 +55,8 @@ t.test(
     await until(
       'every panel has data',
       async () => {
-        await world.request({ path: '/orders' });
-        await world.request({ path: '/orders' }, { permissions: [] });
+        await proxy.request({ path: '/orders' });
+        await proxy.request({ path: '/orders' }, { permissions: [] });
         for (const { title, expr } of expressions) {
           if ((await prometheus.query(expr)).length === 0 && !quiet.has(title)) return false;
         }
@@ -84,7 +84,7 @@ t.test(
       async () => (await prometheus.query(stale)).length > 0,
       90_000,
     );
-    world.rewrite({ routes: 'none' });
+    proxy.rewrite({ routes: 'none' });
     const firing = 'ALERTS{alertname="SallyportConfigRefused",namespace="shop",job="orders",alertstate="firing"}';
     await until('a refused config raises its alert', async () => (await prometheus.query(firing)).length > 0, 60_000);
   },
@@ -94,18 +94,18 @@ t.test('of twenty services the one in trouble is told of, and nothing of the oth
   const [jwks, receiver] = [await startJwksServer(t, { keys: [rsaKey()] }), await startReceiver(t)];
   const jobs = Array.from({ length: 20 }, (_, index) => `service-${String(index)}`);
   // Each has a config of its own, as services have.
-  const worlds = await Promise.all(
+  const proxies = await Promise.all(
     jobs.map(async (job) => ({
       job,
-      world: await startAppWorld(t, { jwks, receiver, config: { issuers: { core: { audience: job } } } }),
+      proxy: await startInProcessProxy(t, { jwks, receiver, config: { issuers: { core: { audience: job } } } }),
     })),
   );
   const prometheus = await startPrometheus(
     t,
-    worlds.map(({ job, world }) => ({ namespace: 'shop', job, port: world.adminPort })),
+    proxies.map(({ job, proxy }) => ({ namespace: 'shop', job, port: proxy.adminPort })),
     rulesFile,
   );
-  const bad = worlds.find(({ job }) => job === 'service-13');
+  const bad = proxies.find(({ job }) => job === 'service-13');
   if (bad === undefined) throw new Error('there is no such service');
   const alerts = async (): Promise<readonly string[]> =>
     (await prometheus.query('ALERTS'))
@@ -119,7 +119,7 @@ t.test('of twenty services the one in trouble is told of, and nothing of the oth
       'X-Forwarded-For': '203.0.113.7',
       'X-Forwarded-Proto': 'https',
     };
-    for (const { job, world } of worlds) await world.request({ path: '/orders', headers }, { aud: job });
+    for (const { job, proxy } of proxies) await proxy.request({ path: '/orders', headers }, { aud: job });
   };
   const expected = ['SallyportConfigRefused service-13 firing', 'SallyportSpoofedIdentity service-13 firing'];
   await asked();
@@ -129,8 +129,8 @@ t.test('of twenty services the one in trouble is told of, and nothing of the oth
     60_000,
   );
   t.same(await alerts(), [], 'nobody is told of anything before');
-  await bad.world.request({ path: '/orders', headers: { 'X-Auth-Subject': 'root' } }, { aud: bad.job });
-  bad.world.rewrite({ routes: 'none' });
+  await bad.proxy.request({ path: '/orders', headers: { 'X-Auth-Subject': 'root' } }, { aud: bad.job });
+  bad.proxy.rewrite({ routes: 'none' });
   await until(
     'both alerts fire',
     async () => {

@@ -1,7 +1,7 @@
 /** Twenty services as their Prometheus sees them, made of what a real one exposes. */
 import { request } from '../support/raw-client.js';
-import { startAppWorld } from '../app/app-world.js';
-import { redisStore } from '../app/store/store-world.js';
+import { startInProcessProxy } from '../app/in-process-proxy.js';
+import { redisStore } from '../app/store/store-config.js';
 import { certificates } from '../support/certificates.js';
 import type { RuleTest } from '../support/prometheus.js';
 import { startRedis } from '../support/redis-server.js';
@@ -11,17 +11,17 @@ import type { Scope } from '../support/scope.js';
 export async function scrape(t: Scope): Promise<string> {
   const c = certificates(t);
   const tls = { cert_file: c.server.certFile, key_file: c.server.keyFile };
-  const world = await startAppWorld(t, {
+  const proxy = await startInProcessProxy(t, {
     config: { listen: { tls }, mode: 'shadow', ...redisStore(await startRedis(t)) },
   });
   const ask = async (headers: Readonly<Record<string, string>>): Promise<number> =>
-    (await request(world.port, { path: '/orders', headers }, { tls: { ca: c.ca.cert } })).status;
+    (await request(proxy.port, { path: '/orders', headers }, { tls: { ca: c.ca.cert } })).status;
   const statuses = [
-    await ask({ Authorization: `Bearer ${world.token()}` }),
-    await ask({ Authorization: `Bearer ${world.token({ permissions: [] })}`, 'X-Auth_Subject': 'x' }),
+    await ask({ Authorization: `Bearer ${proxy.token()}` }),
+    await ask({ Authorization: `Bearer ${proxy.token({ permissions: [] })}`, 'X-Auth_Subject': 'x' }),
   ];
   if (statuses.some((status) => status !== 200)) throw new Error(statuses.join());
-  return (await world.admin('/metrics')).text;
+  return (await proxy.admin('/metrics')).text;
 }
 
 /** One series of a scrape. */

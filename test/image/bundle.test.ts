@@ -6,7 +6,7 @@ import { commandNames } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
 import { projectFiles, readProjectFile } from '../support/source-files.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 interface Bom {
   readonly components: readonly {
@@ -48,8 +48,8 @@ t.test('the bundle stands alone: it serves, from an empty folder, without node_m
     ],
   );
   t.notOk(existsSync(join(app, 'node_modules')));
-  const world = await startWorld(t, { main: join(app, 'main.js') });
-  t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
+  const proxy = await startProxyProcess(t, { main: join(app, 'main.js') });
+  t.equal((await proxy.request({ path: '/orders', headers: proxy.authorization() })).status, 200);
   for (const command of commandNames.filter((name) => !toolNames.includes(name))) {
     t.equal(runBundled(app, command, '--help').status, 0, command);
   }

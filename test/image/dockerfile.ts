@@ -29,8 +29,8 @@ export function argumentsOf(
   const values: Record<string, string> = {};
   for (const { words } of instructions.filter(({ name }) => name === 'ARG')) {
     const [name = '', value] = words.split(/=(.*)/s);
-    const said = given[name] ?? (value === undefined ? undefined : expand(value, values));
-    if (said !== undefined) values[name] = said;
+    const argument = given[name] ?? (value === undefined ? undefined : expand(value, values));
+    if (argument !== undefined) values[name] = argument;
   }
   return values;
 }

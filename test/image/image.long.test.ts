@@ -18,7 +18,7 @@ import { env, sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 import { argumentsOf, parseDockerfile, stageChain, stagesOf } from './dockerfile.js';
 
 const root = tempDir(t);

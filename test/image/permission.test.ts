@@ -7,7 +7,7 @@ import { projectDir } from '../support/project-dir.js';
 import { env } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startProxyProcess } from '../support/proxy-process.js';
 
 const page = readFileSync(join(projectDir, 'docs/image.md'), 'utf8');
 const [, shown = ''] = /^NODE_OPTIONS="(.*)"$/m.exec(page) ?? [];
@@ -37,7 +37,7 @@ const app = ['dist', 'node_modules', 'package.json'].map((name) => join(projectD
 t.test('serve decides, reloads and counts under the permission model', async (t) => {
   const dir = tempDir(t);
   t.match(shown, /^--permission /);
-  // The world's config is in a folder of its own, whose name is known once it is there.
+  // The proxy's config is in a folder of its own, whose name is known once it is there.
   const [command, args] = bare(optionsFor(app, dirname(dir)), [join(projectDir, 'dist/main.js')]);
   const main = join(dir, 'serve.mjs');
   writeFileSync(
@@ -48,17 +48,17 @@ t.test('serve decides, reloads and counts under the permission model', async (t)
     for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
     child.on('exit', (code) => process.exit(code ?? 1));`,
   );
-  const world = await startWorld(t, { main });
-  t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
-  t.equal((await world.request({ path: '/orders' })).status, 401);
-  world.rewrite({
+  const proxy = await startProxyProcess(t, { main });
+  t.equal((await proxy.request({ path: '/orders', headers: proxy.authorization() })).status, 200);
+  t.equal((await proxy.request({ path: '/orders' })).status, 401);
+  proxy.rewrite({
     routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['nobody'], permissions: [] }],
   });
   await until(
     'the reload',
-    async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 403,
+    async () => (await proxy.request({ path: '/orders', headers: proxy.authorization() })).status === 403,
   );
-  t.ok((await world.metric('process_resident_memory_bytes')) > 0);
+  t.ok((await proxy.metric('process_resident_memory_bytes')) > 0);
 });
 
 t.test('what it has no need of is refused', (t) => {

@@ -29,7 +29,7 @@ import { startReceiver, type Receiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+import { baseConfig, merge, type ConfigTree } from '../support/proxy-process.js';
 
 export interface HarnessOptions {
   /** Laid over `baseConfig` and the receiver's URL. */

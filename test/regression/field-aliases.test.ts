@@ -185,7 +185,7 @@ t.test('the public corpora that are at hand', (t) => {
     'sf-string-generated.json',
   ];
   const absent = files.filter((file) => readCorpus(file) === null);
-  const said = `${String(absent.length)} of ${String(files.length)} are absent, their tests run on our own vectors: ${absent.join(', ')}`;
-  t.comment(absent.length === 0 ? 'all are read' : said);
+  const note = `${String(absent.length)} of ${String(files.length)} are absent, their tests run on our own vectors: ${absent.join(', ')}`;
+  t.comment(absent.length === 0 ? 'all are read' : note);
   t.end();
 });

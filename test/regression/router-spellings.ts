@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import { problemsOf } from '../config/inspection.js';
 import { startProxy } from '../proxy/harness.js';
 import { sendRaw } from '../support/raw-client.js';
-import { baseConfig } from '../support/world.js';
+import { baseConfig } from '../support/proxy-process.js';
 import type { Fold, Router } from './routers.js';
 
 interface Spelling {

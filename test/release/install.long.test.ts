@@ -35,7 +35,7 @@ function project(t: Scope): string {
 /** What a project has of it: the command, the module and its types. */
 async function holds(t: Test, dir: string): Promise<void> {
   t.match(
-    (await runNpm(t, dir, null, ['npx', '--no', '--', 'sallyport', '--version'], cached)).said,
+    (await runNpm(t, dir, null, ['npx', '--no', '--', 'sallyport', '--version'], cached)).output,
     `sallyport ${version} (`,
   );
   const script = 'import { createTokenSource } from "sallyport/client"; console.log(typeof createTokenSource)';
@@ -55,12 +55,12 @@ t.test('the tarball of a clean clone is whole, and a project can install it', as
   // `npm ci` of the page.
   symlinkSync(join(projectDir, 'node_modules'), join(clone, 'node_modules'));
   const packed = await runNpm(t, clone, null, ['npm', ...words(pack)], cached);
-  t.equal(packed.code, 0, packed.said);
+  t.equal(packed.code, 0, packed.output);
   const dir = project(t);
   const [install = '', use = ''] = blockThatBegins(page, 'npm install --save-exact ./').text.trimEnd().split('\n');
   t.equal(use, 'npx --no -- sallyport --version');
   const installed = await runNpm(t, dir, null, ['npm', ...words(install.replace('./', `${clone}/`))], cached);
-  t.equal(installed.code, 0, installed.said);
+  t.equal(installed.code, 0, installed.output);
   await holds(t, dir);
   t.notOk(existsSync(join(dir, 'node_modules/sallyport/dist/.tsbuildinfo')), 'nothing of the compiler’s own');
 });
@@ -74,8 +74,8 @@ t.test(
       .trimEnd()
       .split('\n');
     for (const line of publish) {
-      const { code, said } = await runNpm(t, clone, registry, ['npm', ...words(line)]);
-      t.equal(code, 0, `${line}: ${said}`);
+      const { code, output } = await runNpm(t, clone, registry, ['npm', ...words(line)]);
+      t.equal(code, 0, `${line}: ${output}`);
     }
     const dir = project(t);
     const [rc = '', install = ''] = blockThatBegins(page, "echo '@your-scope").text.trimEnd().split('\n');
@@ -83,8 +83,8 @@ t.test(
       join(dir, '.npmrc'),
       `${/'(.*)'/.exec(rc)?.[1]?.replace('https://npm.example.com/', `${registry.url}/`) ?? ''}\n`,
     );
-    const { code, said } = await runNpm(t, dir, null, ['npm', ...words(install)], cached);
-    t.equal(code, 0, said);
+    const { code, output } = await runNpm(t, dir, null, ['npm', ...words(install)], cached);
+    t.equal(code, 0, output);
     t.ok(
       registry.requests().some((request) => /^GET \/@your-scope\/sallyport\/-\//.test(request)),
       'it came from there',

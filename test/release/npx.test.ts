@@ -29,8 +29,8 @@ async function publish(t: Scope, registry: NpmRegistry, name: string): Promise<v
   writeFileSync(join(dir, 'main.js'), '#!/usr/bin/env node\nconsole.log("a stranger’s program ran");\n', {
     mode: 0o755,
   });
-  const { code, said } = await runNpm(t, dir, registry, ['npm', 'publish']);
-  if (code !== 0) throw new Error(said);
+  const { code, output } = await runNpm(t, dir, registry, ['npm', 'publish']);
+  if (code !== 0) throw new Error(output);
 }
 
 t.test('in a clone without what is built, it says what to do, and asks nobody', async (t) => {
@@ -39,18 +39,18 @@ t.test('in a clone without what is built, it says what to do, and asks nobody', 
   const before = registry.requests().length;
   const dir = clone(t);
   for (const cwd of [dir, join(dir, 'docs')]) {
-    const { code, said } = await runNpm(t, cwd, registry, ['npx', 'sallyport', '--version']);
+    const { code, output } = await runNpm(t, cwd, registry, ['npx', 'sallyport', '--version']);
     t.not(code, 0);
     t.match(
-      said,
+      output,
       /sallyport is not built, or was not installed whole: run npm ci in its folder\n {2}Cannot find module .*dist\/main\.js/,
     );
-    t.notMatch(said, /stranger/);
+    t.notMatch(output, /stranger/);
   }
   mkdirSync(join(dir, 'dist'));
   writeFileSync(join(dir, 'dist/main.js'), 'import "commander";\n');
   t.match(
-    (await runNpm(t, dir, registry, ['npx', 'sallyport', '--version'])).said,
+    (await runNpm(t, dir, registry, ['npx', 'sallyport', '--version'])).output,
     /run npm ci in its folder\n {2}Cannot find package 'commander'/,
   );
   t.same(registry.requests().slice(before), []);
@@ -60,8 +60,8 @@ t.test('in a clone that is built, it runs the clone’s program, and asks nobody
   const registry = await startNpmRegistry(t);
   const dir = clone(t);
   for (const path of ['dist', 'node_modules']) symlinkSync(join(projectDir, path), join(dir, path));
-  const { code, said } = await runNpm(t, dir, registry, ['npx', 'sallyport', '--version']);
-  t.match(said, /^sallyport \d/m);
+  const { code, output } = await runNpm(t, dir, registry, ['npx', 'sallyport', '--version']);
+  t.match(output, /^sallyport \d/m);
   t.equal(code, 0);
   t.same(registry.requests(), []);
 });
@@ -70,9 +70,9 @@ t.test('what a clone does not have is never installed, however it is called', as
   const registry = await startNpmRegistry(t);
   await publish(t, registry, 'salyport');
   const before = registry.requests().length;
-  const { code, said } = await runNpm(t, clone(t), registry, ['npx', 'salyport', 'check']);
+  const { code, output } = await runNpm(t, clone(t), registry, ['npx', 'salyport', 'check']);
   t.not(code, 0);
-  t.match(said, /no YES option: \["salyport@1\.0\.0"\]/);
+  t.match(output, /no YES option: \["salyport@1\.0\.0"\]/);
   t.same(
     registry
       .requests()
@@ -89,9 +89,16 @@ t.test('elsewhere, npx --no -- runs what is installed and nothing else', async (
   const before = registry.requests().length;
   const dir = tempDir(t);
   writeFileSync(join(dir, 'package.json'), '{}');
-  const { code, said } = await runNpm(t, dir, registry, ['npx', '--no', '--', 'sallyport', 'check', 'sallyport.yaml']);
+  const { code, output } = await runNpm(t, dir, registry, [
+    'npx',
+    '--no',
+    '--',
+    'sallyport',
+    'check',
+    'sallyport.yaml',
+  ]);
   t.not(code, 0);
-  t.match(said, /no YES option: \["sallyport@1\.0\.0"\]/);
+  t.match(output, /no YES option: \["sallyport@1\.0\.0"\]/);
   t.same(
     registry
       .requests()

@@ -30,8 +30,8 @@ interface Tree {
   readonly run: (
     command: string,
     ...args: readonly string[]
-  ) => { readonly code: number | null; readonly said: string };
-  readonly release: (...args: readonly string[]) => { readonly code: number | null; readonly said: string };
+  ) => { readonly code: number | null; readonly output: string };
+  readonly release: (...args: readonly string[]) => { readonly code: number | null; readonly output: string };
 }
 
 function tree(t: Scope): Tree {
@@ -46,7 +46,7 @@ function tree(t: Scope): Tree {
   );
   const run: Tree['run'] = (command, ...args) => {
     const { status, stdout, stderr } = spawnSync(command, args, { cwd: dir, encoding: 'utf8' });
-    return { code: status, said: `${stdout}${stderr}` };
+    return { code: status, output: `${stdout}${stderr}` };
   };
   run('npm', 'pkg', 'set', 'repository.url=https://git.example.com/sallyport');
   run('git', 'init', '--quiet');
@@ -72,10 +72,10 @@ const shown = blockThatBegins('docs/releasing.md', 'node .release/release.mjs')
 t.test('a release ties package, image and chart to one version, tags it, and goes on as -dev', async (t) => {
   const { dir, run, release } = tree(t);
   t.same(shown, [['NEXT', '--check'], ['NEXT']], 'as the page has it');
-  t.match(release('0.2.0', '--check'), { code: 0, said: /→ .*package\.json/ });
-  t.equal(run('git', 'status', '--porcelain').said, '', '--check changes nothing');
+  t.match(release('0.2.0', '--check'), { code: 0, output: /→ .*package\.json/ });
+  t.equal(run('git', 'status', '--porcelain').output, '', '--check changes nothing');
   t.match(release('0.2.0', '--date', '2026-01-31'), { code: 0 });
-  const read = (at: string, file: string): string => run('git', 'show', `${at}:${file}`).said;
+  const read = (at: string, file: string): string => run('git', 'show', `${at}:${file}`).output;
   for (const [at, now] of [
     ['v0.2.0', '0.2.0'],
     ['HEAD', '0.3.0-dev'],
@@ -90,35 +90,35 @@ t.test('a release ties package, image and chart to one version, tags it, and goe
     t.match(read(at, 'helm/sallyport/Chart.yaml'), `version: ${now}\nappVersion: ${now}`);
     t.match(read(at, 'Dockerfile'), `ARG VERSION=${now}\n`);
     t.match(read(at, 'helm/manifests/orders.yaml'), `image: sallyport:${now}\n`);
-    t.equal(run('git', 'grep', '--fixed-strings', '-e', dev, at).said, '', `nothing of ${at} calls itself ${dev}`);
+    t.equal(run('git', 'grep', '--fixed-strings', '-e', dev, at).output, '', `nothing of ${at} calls itself ${dev}`);
   }
   const section = '## 0.2.0\n\n2026-01-31\n\n- **Something** new.\n\n## 0.1.0\n';
   t.match(read('v0.2.0', 'CHANGELOG.md'), `# Changelog\n\n${section}`);
   t.match(read('HEAD', 'CHANGELOG.md'), `# Changelog\n\n## 0.3.0-dev (unreleased)\n\n${section}`);
-  t.equal(run('git', 'tag', '--list').said.trim(), 'v0.2.0');
-  t.equal(run('git', 'status', '--porcelain').said, '', 'everything is committed');
-  t.match(release('0.2.1'), { code: 1, said: 'CHANGELOG.md says nothing under "## 0.3.0-dev (unreleased)"' });
+  t.equal(run('git', 'tag', '--list').output.trim(), 'v0.2.0');
+  t.equal(run('git', 'status', '--porcelain').output, '', 'everything is committed');
+  t.match(release('0.2.1'), { code: 1, output: 'CHANGELOG.md says nothing under "## 0.3.0-dev (unreleased)"' });
   writeFileSync(
     join(dir, 'CHANGELOG.md'),
     read('HEAD', 'CHANGELOG.md').replace('(unreleased)\n', '(unreleased)\n\n- A repair.\n'),
   );
   run('git', 'commit', '--all', '--quiet', '--message', 'a repair');
-  t.match(release('0.2.1', '--check'), { code: 0, said: /^0\.3\.0-dev → 0\.2\.1: / });
+  t.match(release('0.2.1', '--check'), { code: 0, output: /^0\.3\.0-dev → 0\.2\.1: / });
 });
 
 t.test('what stands in the way is named, and nothing is changed', async (t) => {
   const { dir, run, release } = tree(t);
-  t.match(release(), { code: 1, said: /say which version/ });
-  t.match(release('1.2'), { code: 1, said: /say which version/ });
-  t.match(release('0.1.2'), { code: 1, said: /0\.1\.2 does not follow 0\.1\.0: 0\.1\.1, 0\.2\.0, 1\.0\.0 would/ });
+  t.match(release(), { code: 1, output: /say which version/ });
+  t.match(release('1.2'), { code: 1, output: /say which version/ });
+  t.match(release('0.1.2'), { code: 1, output: /0\.1\.2 does not follow 0\.1\.0: 0\.1\.1, 0\.2\.0, 1\.0\.0 would/ });
   run('git', 'tag', 'v0.2.0');
-  t.match(release('0.2.0'), { code: 1, said: /the tag v0\.2\.0 exists/ });
+  t.match(release('0.2.0'), { code: 1, output: /the tag v0\.2\.0 exists/ });
   run('npm', 'pkg', 'delete', 'repository');
   run('git', 'commit', '--all', '--quiet', '--message', 'nowhere');
-  t.match(release('0.2.0'), { code: 1, said: /package\.json has no repository\.url/ });
+  t.match(release('0.2.0'), { code: 1, output: /package\.json has no repository\.url/ });
   const manifest = readFileSync(join(dir, 'package.json'), 'utf8');
   writeFileSync(join(dir, 'package.json'), manifest.replace(dev, '0.2.0'));
-  t.match(release('0.2.0'), { code: 1, said: /the version 0\.2\.0, which does not end in -dev[^]*not committed/ });
+  t.match(release('0.2.0'), { code: 1, output: /the version 0\.2\.0, which does not end in -dev[^]*not committed/ });
 });
 
 t.test('the changelog tells what is released from what is not', async (t) => {

@@ -27,7 +27,7 @@ function tree(t: Scope, { path = '', env = process.env } = {}): Tree {
     mkdirSync(join(dir, file, '..'), { recursive: true });
     writeFileSync(join(dir, file), text);
   };
-  const git: Tree['git'] = (...args) => runGit(top, ...args).said.trim();
+  const git: Tree['git'] = (...args) => runGit(top, ...args).output.trim();
   for (const file of ['.release/revision.mjs', 'dist/version.js']) {
     cpSync(join(projectDir, file), join(dir, file), { recursive: true });
   }

@@ -54,8 +54,8 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   let version = 0;
 
   const server = createServer((req, res) => {
-    void answer(req, res).then((said) => {
-      if (said !== null) send(res, ...said);
+    void answer(req, res).then((response) => {
+      if (response !== null) send(res, ...response);
     });
   });
   const { port } = await listen(t, server);

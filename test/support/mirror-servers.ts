@@ -2,7 +2,7 @@
  * In the runs with a shadow mirror each server of a test has a mirror, which serves the second proxy: so nothing that
  * the first proxy does is counted twice, and a fault that one proxy meets the other meets too.
  */
-import type { ConfigTree } from './world.js';
+import type { ConfigTree } from './proxy-process.js';
 
 /** Whether the tests run with a second proxy in shadow mode. */
 export const isMirrored = process.env['SALLYPORT_SHADOW_MIRROR'] === '1';

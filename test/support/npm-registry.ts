@@ -16,7 +16,7 @@ export interface NpmRegistry {
 export interface NpmRun {
   readonly code: number;
   /** Both streams. */
-  readonly said: string;
+  readonly output: string;
 }
 
 /** As much as counts here of what `npm publish` sends. */
@@ -81,7 +81,7 @@ export async function runNpm(
   };
   return new Promise((resolve) => {
     const child = execFile(program, args, { cwd, env, timeout: 240_000 }, (error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? (error === null ? 0 : 1), said: `${stdout}${stderr}` });
+      resolve({ code: child.exitCode ?? (error === null ? 0 : 1), output: `${stdout}${stderr}` });
     });
     child.stdin?.end();
   });

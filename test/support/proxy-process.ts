@@ -63,7 +63,7 @@ const defaults: ConfigTree = {
   ],
 };
 
-export interface World {
+export interface ProxyProcess {
   /** Port of the proxy. */
   readonly port: number;
   readonly adminPort: number;
@@ -106,8 +106,8 @@ export interface World {
   readonly shadow: ShadowMirror | null;
 }
 
-export interface WorldOptions {
-  /** Laid over `baseConfig` and over the URLs of this world's servers. */
+export interface ProxyProcessOptions {
+  /** Laid over `baseConfig` and over the URLs of this proxy's servers. */
   readonly config?: ConfigTree;
   readonly key?: RsaKey;
   readonly jwks?: JwksServer;
@@ -120,7 +120,7 @@ export interface WorldOptions {
 }
 
 /** Starts one; everything ends with the test. */
-export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<World> {
+export async function startProxyProcess(t: Scope, options: ProxyProcessOptions = {}): Promise<ProxyProcess> {
   const key = options.key ?? rsaKey();
   const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
   const receiver = options.receiver ?? (await startReceiver(t));
@@ -149,7 +149,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   if (options.ready ?? true) {
     await until('ready', async () => (await admin('/readyz')).status === 200);
   }
-  const logOf: World['logOf'] = async (requestId) =>
+  const logOf: ProxyProcess['logOf'] = async (requestId) =>
     until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId));
   const mirror = isMirrored
     ? await startMirror(t, {
@@ -166,7 +166,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     secrets.add(minted);
     return minted;
   };
-  const send: World['send'] = async (bytes, sendOptions) => {
+  const send: ProxyProcess['send'] = async (bytes, sendOptions) => {
     secrets.addFieldsOf(bytes);
     const answers = await sendRaw(port, bytes, sendOptions);
     await mirror?.compareRaw(bytes, sendOptions, answers);

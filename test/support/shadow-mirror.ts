@@ -1,5 +1,5 @@
 /**
- * The conformance suite in shadow mode: beside the proxy of each world runs a second one, with the same config but
+ * The conformance suite in shadow mode: beside each proxy runs a second one, with the same config but
  * `mode: shadow`, and mirrors of all its servers. What the first one answers says what the second one has to do with
  * the same request.
  */

@@ -29,11 +29,11 @@ const driver = [
 export function offersOfZsh(folder: string, line: string): readonly string[] {
   const file = join(folder, 'driver.zsh');
   writeFileSync(file, driver);
-  const said = execFileSync('zsh', ['-f', file, folder, line], {
+  const output = execFileSync('zsh', ['-f', file, folder, line], {
     cwd: folder,
     encoding: 'utf8',
     timeout: 60_000,
     env: { ...process.env, HOME: folder },
   });
-  return [...said.matchAll(/offer ([^\r\n]+)/g)].map(([, offer = '']) => offer);
+  return [...output.matchAll(/offer ([^\r\n]+)/g)].map(([, offer = '']) => offer);
 }

@@ -26,7 +26,7 @@ const created = ok({ status: 'OK', didUserAlreadyExist: false });
 const existed = ok({ status: 'OK', didUserAlreadyExist: true });
 const unreachable: Answer = refuse({ kind: 'unreachable', reason: 'connection refused', mayHaveRun: false });
 
-interface World {
+interface RunResult {
   readonly ledger: Ledger;
   /** What happened, in order: journal records, syncs and calls. */
   readonly events: string[];
@@ -55,7 +55,7 @@ async function run({
   lost,
   commit = () => accept(null),
   signal,
-}: Setting): Promise<World> {
+}: Setting): Promise<RunResult> {
   const events: string[] = [];
   const records: JournalRecord[] = [];
   let nowMs = 0;

@@ -3,7 +3,7 @@ import t from 'tap';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { until } from '../../support/until.js';
-import { setScene, startScene } from './source-scene.js';
+import { createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
@@ -20,7 +20,7 @@ function randomIds(count: number): string[] {
 
 t.test('one fetch in flight, however many ask', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { source, lookUp } = setScene(t, { kind: 'url', url: server.url });
+  const { source, lookUp } = createKeySourceHarness(t, { kind: 'url', url: server.url });
   const starts = [source.start(), source.start()];
   const answers = await Promise.all(Array.from({ length: 200 }, () => lookUp('d-1')));
   await Promise.all(starts);
@@ -30,7 +30,7 @@ t.test('one fetch in flight, however many ask', async (t) => {
 
 t.test('10,000 unknown key ids cause one fetch for each cooldown', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp } = await startScene(t, server.url);
+  const { time, lookUp } = await startKeySourceHarness(t, server.url);
   const flood = (): Promise<string[]> => Promise.all(randomIds(10_000).map(async (keyId) => lookUp(keyId)));
   t.same(tally(await flood()), { unknown: 10_000 }, 'the set is good: there are no such keys');
   t.equal(server.hits(), 1, 'the attempt at start counts');
@@ -47,7 +47,7 @@ t.test('10,000 unknown key ids cause one fetch for each cooldown', async (t) => 
 
 t.test('the cooldown counts from failed attempts too', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp } = await startScene(t, server.url);
+  const { time, lookUp } = await startKeySourceHarness(t, server.url);
   server.behave((_req, res) => res.writeHead(500).end());
   time.advance(5_000);
   const flood = (): Promise<string[]> => Promise.all(randomIds(1_000).map(async (keyId) => lookUp(keyId)));
@@ -65,14 +65,14 @@ t.test('the cooldown counts from failed attempts too', async (t) => {
 t.test('while no set was ever loaded, too', async (t) => {
   const server = await startJwksServer(t);
   server.behave((_req, res) => res.writeHead(500).end());
-  const { lookUp } = await startScene(t, server.url);
+  const { lookUp } = await startKeySourceHarness(t, server.url);
   t.same(tally(await Promise.all(randomIds(1_000).map(async (keyId) => lookUp(keyId)))), { unavailable: 1_000 });
   t.equal(server.hits(), 1);
 });
 
 t.test('look-ups that wait for a source that hangs are bounded in number and time', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, lookUp } = await startScene(t, server.url);
+  const { time, source, lookUp } = await startKeySourceHarness(t, server.url);
   server.behave(() => undefined);
   time.advance(5_000);
   const answers: string[] = [];
@@ -93,7 +93,7 @@ t.test('look-ups that wait for a source that hangs are bounded in number and tim
 
 t.test('mixed look-ups while the source hangs, fails and rotates: no mix-up, no endless wait', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, lookUp } = await startScene(t, server.url);
+  const { time, source, lookUp } = await startKeySourceHarness(t, server.url);
   const phases: { name: string; prepare: () => void }[] = [
     {
       name: 'hangs',

@@ -13,7 +13,7 @@ export interface Line extends LogFields {
 }
 
 /** A key source whose time stands still until the test moves it. */
-export interface Scene {
+export interface KeySourceHarness {
   readonly source: RefreshedKeySource;
   readonly time: ManualTime;
   /** What was logged. */
@@ -28,7 +28,7 @@ export interface Scene {
   readonly settings: KeySourceSettings;
 }
 
-export interface SceneOptions {
+export interface KeySourceHarnessOptions {
   readonly settings?: Partial<KeySourceSettings>;
   readonly keyIds?: KeyIdRules;
   readonly issuer?: string;
@@ -53,7 +53,11 @@ const defaults = {
  * Makes a source of the URL or file, not yet started. Its refreshes come at 0.8 of a lifetime, unless `random` says
  * otherwise.
  */
-export function setScene(t: Scope, source: KeySourceSettings['source'], options: SceneOptions = {}): Scene {
+export function createKeySourceHarness(
+  t: Scope,
+  source: KeySourceSettings['source'],
+  options: KeySourceHarnessOptions = {},
+): KeySourceHarness {
   const settings: KeySourceSettings = { source, ...defaults, ...options.settings };
   const time = manualTime();
   const lines: Line[] = [];
@@ -92,8 +96,12 @@ export function asker(
 }
 
 /** A source of the URL whose first attempt is over. */
-export async function startScene(t: Scope, url: string, options: SceneOptions = {}): Promise<Scene> {
-  const scene = setScene(t, { kind: 'url', url }, options);
-  await scene.source.start();
-  return scene;
+export async function startKeySourceHarness(
+  t: Scope,
+  url: string,
+  options: KeySourceHarnessOptions = {},
+): Promise<KeySourceHarness> {
+  const harness = createKeySourceHarness(t, { kind: 'url', url }, options);
+  await harness.source.start();
+  return harness;
 }

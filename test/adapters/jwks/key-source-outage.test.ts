@@ -2,7 +2,7 @@ import t from 'tap';
 import { keySet, startJwksServer, type Behaviour } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';
-import { setScene, startScene } from './source-scene.js';
+import { createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
@@ -35,7 +35,7 @@ t.test('an answer that is no key set never replaces a good one', async (t) => {
   ];
   for (const { name, behaviour, error } of rows) {
     const server = await startJwksServer(t, { keys: [one] });
-    const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url);
+    const { time, source, refreshes, lookUp, lines } = await startKeySourceHarness(t, server.url);
     server.behave(behaviour);
     time.advance(480_000);
     await until(`the refresh: ${name}`, () => refreshes.length === 2);
@@ -63,7 +63,7 @@ t.test('an answer that is no key set never replaces a good one', async (t) => {
 
 t.test('when the source is out of reach, known keys serve up to max_stale', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url, {
+  const { time, source, refreshes, lookUp, lines } = await startKeySourceHarness(t, server.url, {
     settings: { cooldownMs: 10_000_000 },
   });
   server.behave(fails);
@@ -104,7 +104,7 @@ t.test('under must-revalidate keys serve for 5 minutes past their lifetime, unle
   for (const { cacheControl, maxStaleMs, staleForMs } of rows) {
     const name = `${cacheControl}, max_stale ${String(maxStaleMs)}`;
     const server = await startJwksServer(t, { keys: [one], fields: { 'cache-control': cacheControl } });
-    const { time, refreshes, lookUp, source } = await startScene(t, server.url, {
+    const { time, refreshes, lookUp, source } = await startKeySourceHarness(t, server.url, {
       settings: { maxStaleMs, cooldownMs: 10_000_000 },
     });
     server.behave(fails);
@@ -120,7 +120,7 @@ t.test('under must-revalidate keys serve for 5 minutes past their lifetime, unle
 
 t.test('with a max_stale of 0 the keys end with their age', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, refreshes, lookUp } = await startScene(t, server.url, {
+  const { time, refreshes, lookUp } = await startKeySourceHarness(t, server.url, {
     settings: { maxStaleMs: 0, cooldownMs: 10_000_000 },
   });
   server.behave(fails);
@@ -137,7 +137,7 @@ t.test(
   async (t) => {
     const server = await startJwksServer(t, { keys: [one] });
     server.behave(fails);
-    const { time, source, refreshes, lookUp } = await startScene(t, server.url, { random: () => 1 });
+    const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url, { random: () => 1 });
     t.match(source.state(), { usable: false, stale: true, ageMs: null, lastError: 'the answer has status 500' });
     t.equal(await lookUp('d-1'), 'unavailable', 'at once: the last attempt was just now');
     const delays: number[] = [];
@@ -164,14 +164,14 @@ t.test('attempts after a failure are spread, never sooner than 1 s', async (t) =
     [0.5, 1_500],
     [1, 2_000],
   ] as const) {
-    const { time } = await startScene(t, server.url, { random: () => random });
+    const { time } = await startKeySourceHarness(t, server.url, { random: () => random });
     t.same(time.due(), [due]);
   }
 });
 
 t.test('while known keys serve, a source in trouble is not asked sooner than the cooldown', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, refreshes } = await startScene(t, server.url, { settings: { cooldownMs: 7_000 } });
+  const { time, refreshes } = await startKeySourceHarness(t, server.url, { settings: { cooldownMs: 7_000 } });
   server.behave(fails);
   time.advance(480_000);
   await until('the failed refresh', () => refreshes.length === 2);
@@ -186,7 +186,7 @@ t.test('an attempt ends at the time limit', async (t) => {
       closed = true;
     }),
   );
-  const { source, time, refreshes, lookUp } = setScene(
+  const { source, time, refreshes, lookUp } = createKeySourceHarness(
     t,
     { kind: 'url', url: server.url },
     { settings: { timeoutMs: 600_000 } },
@@ -211,10 +211,10 @@ t.test("one issuer's trouble is no other's", async (t) => {
   const good = await startJwksServer(t, { keys: [one] });
   const bad = await startJwksServer(t);
   bad.behave(() => undefined);
-  const other = setScene(t, { kind: 'url', url: bad.url }, { issuer: 'partner' });
+  const other = createKeySourceHarness(t, { kind: 'url', url: bad.url }, { issuer: 'partner' });
   void other.source.start();
   await until('the other hangs', () => bad.hits() === 1);
-  const { lookUp, source } = await startScene(t, good.url);
+  const { lookUp, source } = await startKeySourceHarness(t, good.url);
   t.equal(await lookUp('d-1'), 'found');
   t.match(source.state(), { issuer: 'core', usable: true });
   t.match(other.source.state(), { issuer: 'partner', usable: false });
@@ -223,6 +223,6 @@ t.test("one issuer's trouble is no other's", async (t) => {
 t.test("what is said of a failure holds nothing of the URL's query", async (t) => {
   const server = await startJwksServer(t);
   await server.close();
-  const { lines, source } = await startScene(t, `${server.url}?key=hidden`);
+  const { lines, source } = await startKeySourceHarness(t, `${server.url}?key=hidden`);
   t.notMatch(JSON.stringify([lines, source.state()]), /hidden/);
 });

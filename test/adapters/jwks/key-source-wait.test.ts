@@ -4,7 +4,7 @@ import { startJwksServer, type JwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { settled } from '../../support/settled.js';
 import { until } from '../../support/until.js';
-import { asker, setScene, startScene, type Scene } from './source-scene.js';
+import { asker, createKeySourceHarness, startKeySourceHarness, type KeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
@@ -19,7 +19,7 @@ const madeUp = (): string => `d-${randomUUID()}`;
 t.test(
   'within the cool-down a caller with a new key waits for the next fetch, whatever the last one was for',
   async (t) => {
-    const causes: { name: string; prepare: (scene: Scene, server: JwksServer) => Promise<void> }[] = [
+    const causes: { name: string; prepare: (harness: KeySourceHarness, server: JwksServer) => Promise<void> }[] = [
       { name: 'the start', prepare: () => Promise.resolve() },
       {
         name: 'a refresh',
@@ -38,9 +38,9 @@ t.test(
     ];
     for (const { name, prepare } of causes) {
       const server = await startJwksServer(t, { keys: [one] });
-      const scene = await startScene(t, server.url);
-      await prepare(scene, server);
-      const { time, lookUp, source } = scene;
+      const harness = await startKeySourceHarness(t, server.url);
+      await prepare(harness, server);
+      const { time, lookUp, source } = harness;
       const hits = server.hits();
       server.setKeys([one, two]);
       time.advance(1_000);
@@ -54,14 +54,14 @@ t.test(
       t.equal(await answer, 'waited: found', `after ${name}`);
       t.equal(server.hits(), hits + 1);
       t.equal(source.state().waiting, 0);
-      t.equal(scene.waits.at(-1), 'found');
+      t.equal(harness.waits.at(-1), 'found');
     }
   },
 );
 
 t.test('a key that is none is refused after that fetch; who asks for it again, at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp } = await startScene(t, server.url);
+  const { time, lookUp } = await startKeySourceHarness(t, server.url);
   const answer = lookUp('d-9', asker());
   time.advance(cooldownMs);
   t.equal(await answer, 'waited: unknown');
@@ -76,7 +76,7 @@ t.test('a key that is none is refused after that fetch; who asks for it again, a
 
 t.test('whoever came after a fetch had begun is not refused for what that fetch says', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, refreshes } = await startScene(t, server.url);
+  const { time, lookUp, refreshes } = await startKeySourceHarness(t, server.url);
   let answerFirst = (): void => undefined;
   server.behave((_req, res) => {
     answerFirst = () => res.end(JSON.stringify({ keys: [one.jwk] }));
@@ -98,7 +98,7 @@ t.test('whoever came after a fetch had begun is not refused for what that fetch 
 
 t.test('nobody waits longer than 10 s, and nobody for what cannot come by then', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const hangs = await startScene(t, server.url, { settings: { timeoutMs: 60_000 } });
+  const hangs = await startKeySourceHarness(t, server.url, { settings: { timeoutMs: 60_000 } });
   server.behave(() => undefined);
   const answer = hangs.lookUp('d-2', asker());
   hangs.time.advance(longestWaitMs - 1);
@@ -111,7 +111,9 @@ t.test('nobody waits longer than 10 s, and nobody for what cannot come by then',
     [0, false],
     [1, true],
   ] as const) {
-    const { lookUp, source } = await startScene(t, server.url, { settings: { cooldownMs: longestWaitMs + more } });
+    const { lookUp, source } = await startKeySourceHarness(t, server.url, {
+      settings: { cooldownMs: longestWaitMs + more },
+    });
     const late = lookUp('d-2', asker());
     t.equal(await settled(late), expected, `${String(more)} ms more`);
     if (expected) t.equal(await late, 'unknown', "the operator's word: the set counts for so long");
@@ -122,7 +124,7 @@ t.test('nobody waits longer than 10 s, and nobody for what cannot come by then',
 t.test('while the source is in trouble nobody waits for the cool-down', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   server.behave((_req, res) => res.writeHead(500).end());
-  const { time, lookUp } = await startScene(t, server.url);
+  const { time, lookUp } = await startKeySourceHarness(t, server.url);
   t.equal(await lookUp('d-2', asker()), 'unavailable');
   server.behave(null);
   time.advance(cooldownMs);
@@ -131,7 +133,7 @@ t.test('while the source is in trouble nobody waits for the cool-down', async (t
 
 t.test('whoever waits for a fetch that fails hears so', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, waits } = await startScene(t, server.url);
+  const { time, lookUp, waits } = await startKeySourceHarness(t, server.url);
   const answer = lookUp('d-2', asker());
   server.behave((_req, res) => res.writeHead(500).end());
   time.advance(cooldownMs);
@@ -141,7 +143,7 @@ t.test('whoever waits for a fetch that fails hears so', async (t) => {
 
 t.test('while a set without keys waits to be confirmed, so does whoever has a new key', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, refreshes } = await startScene(t, server.url);
+  const { time, lookUp, refreshes } = await startKeySourceHarness(t, server.url);
   server.behave((_req, res) => res.end('{"keys":[]}'));
   time.advance(480_000);
   await until('an answer without keys', () => refreshes.length === 2);
@@ -157,7 +159,7 @@ t.test(
   '20,000 made-up ids of a stranger: a fetch for each cool-down, and a caller with a new key is served beside them',
   async (t) => {
     const server = await startJwksServer(t, { keys: [one] });
-    const { time, lookUp, source } = await startScene(t, server.url);
+    const { time, lookUp, source } = await startKeySourceHarness(t, server.url);
     const stranger = asker('203.0.113.9');
     const counts = new Map<string, number>();
     const flood = async (): Promise<void> => {
@@ -194,7 +196,7 @@ t.test(
 
 t.test('at the end of the process nobody waits: those who do are told to try again', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, source } = await startScene(t, server.url);
+  const { time, lookUp, source } = await startKeySourceHarness(t, server.url);
   const waiting = ['d-2', 'd-3'].map(async (keyId) => lookUp(keyId, asker()));
   t.equal(await settled(waiting[0]), false);
   source.endWaits();
@@ -208,7 +210,7 @@ t.test('at the end of the process nobody waits: those who do are told to try aga
 
 t.test('a fetch under way at the end of the process is waited for', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, source } = await startScene(t, server.url);
+  const { time, lookUp, source } = await startKeySourceHarness(t, server.url);
   server.setKeys([one, two]);
   time.advance(cooldownMs);
   const [honest, other] = [lookUp('d-2', asker()), lookUp('d-3', asker())];
@@ -218,7 +220,7 @@ t.test('a fetch under way at the end of the process is waited for', async (t) =>
 
 t.test('closing answers everybody', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, source } = await startScene(t, server.url);
+  const { time, lookUp, source } = await startKeySourceHarness(t, server.url);
   const answer = lookUp('d-2', asker());
   await source.close();
   t.equal(await answer, 'waited: unavailable');
@@ -227,7 +229,7 @@ t.test('closing answers everybody', async (t) => {
 
 t.test('an update with a shorter cool-down counts for those who wait', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, source, settings } = await startScene(t, server.url);
+  const { time, lookUp, source, settings } = await startKeySourceHarness(t, server.url);
   const answer = lookUp('d-2', asker());
   server.setKeys([one, two]);
   source.update({ ...settings, cooldownMs: 1_000 }, { accept: ['d-*'], reject: [] });
@@ -237,7 +239,7 @@ t.test('an update with a shorter cool-down counts for those who wait', async (t)
 
 t.test('what is known is found, and nothing is fetched, where nobody wants to wait', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { lookUp, time } = setScene(t, { kind: 'url', url: server.url });
+  const { lookUp, time } = createKeySourceHarness(t, { kind: 'url', url: server.url });
   t.equal(await lookUp('d-1', 'now'), 'unavailable');
   t.equal(server.hits(), 0);
   t.equal(await lookUp('d-1', 'fetch'), 'waited: found');

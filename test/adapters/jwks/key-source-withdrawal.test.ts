@@ -2,7 +2,7 @@ import t from 'tap';
 import { keySet, startJwksServer, type Behaviour } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';
-import { asker, setScene, startScene } from './source-scene.js';
+import { asker, createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
@@ -34,7 +34,7 @@ t.test('a good set without a key that counts stops them all, once it was said ag
   ];
   for (const { name, behaviour, listed } of rows) {
     const server = await startJwksServer(t, { keys: [one] });
-    const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url);
+    const { time, source, refreshes, lookUp, lines } = await startKeySourceHarness(t, server.url);
     server.behave(behaviour);
     time.advance(refreshMs);
     await until(`the first answer: ${name}`, () => refreshes.length === 2);
@@ -77,7 +77,7 @@ t.test('a good set without a key that counts stops them all, once it was said ag
 
 t.test('one answer without keys between good ones stops nothing, and has to be said twice each time', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes, lookUp } = await startScene(t, server.url);
+  const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url);
   for (let round = 0; round < 3; round += 1) {
     server.behave(empty);
     time.advance(refreshMs);
@@ -93,7 +93,7 @@ t.test('one answer without keys between good ones stops nothing, and has to be s
 
 t.test('an outage confirms nothing, and takes nothing back that was said', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes, lookUp } = await startScene(t, server.url);
+  const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url);
   server.behave(empty);
   time.advance(refreshMs);
   await until('an answer without keys', () => refreshes.length === 2);
@@ -113,7 +113,7 @@ t.test('an outage confirms nothing, and takes nothing back that was said', async
 
 t.test('an answer that comes sooner than a cool-down later is no second one', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, lookUp } = await startScene(t, server.url);
+  const { time, source, lookUp } = await startKeySourceHarness(t, server.url);
   server.behave(empty);
   time.advance(refreshMs);
   await until('an answer without keys', () => source.state().emptySet === 'unconfirmed');
@@ -130,7 +130,7 @@ t.test('an answer that comes sooner than a cool-down later is no second one', as
 
 t.test('without keys from the start: 503 until it was said again, then 401', async (t) => {
   const server = await startJwksServer(t, { keys: [withKeyId(one, 's-1')] });
-  const { time, source, refreshes, lookUp } = await startScene(t, server.url);
+  const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url);
   t.equal(await lookUp('d-1'), 'unavailable');
   t.match(source.state(), { usable: false, stale: true, emptySet: 'unconfirmed', ageMs: null });
   time.advance(cooldownMs);
@@ -141,7 +141,7 @@ t.test('without keys from the start: 503 until it was said again, then 401', asy
 
 t.test('a key that is withdrawn stops with that fetch, and operators see which', async (t) => {
   const server = await startJwksServer(t, { keys: [one, two] });
-  const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url);
+  const { time, source, refreshes, lookUp, lines } = await startKeySourceHarness(t, server.url);
   server.setKeys([two]);
   time.advance(refreshMs);
   await until('the refresh', () => refreshes.length === 2);
@@ -154,7 +154,7 @@ t.test('a key that is withdrawn stops with that fetch, and operators see which',
 
 t.test('of the keys that left the last twenty are shown', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes } = await startScene(t, server.url);
+  const { time, source, refreshes } = await startKeySourceHarness(t, server.url);
   for (let count = 1; count <= 25; count += 1) {
     server.setKeys([withKeyId(one, `d-1${String(count)}`)]);
     time.advance(refreshMs);
@@ -173,7 +173,11 @@ t.test('of the keys that left the last twenty are shown', async (t) => {
 
 t.test('with a cool-down of nothing it is asked again at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes } = setScene(t, { kind: 'url', url: server.url }, { settings: { cooldownMs: 0 } });
+  const { time, source, refreshes } = createKeySourceHarness(
+    t,
+    { kind: 'url', url: server.url },
+    { settings: { cooldownMs: 0 } },
+  );
   await source.start();
   server.behave(empty);
   time.advance(refreshMs);
@@ -187,7 +191,7 @@ t.test(
   async (t) => {
     const server = await startJwksServer(t, { keys: [one] });
     server.behave(empty);
-    const { time, source, refreshes } = await startScene(t, server.url);
+    const { time, source, refreshes } = await startKeySourceHarness(t, server.url);
     time.advance(cooldownMs);
     await until('the second answer', () => refreshes.length === 2);
     for (let count = 3; count < 6; count += 1) {
@@ -211,7 +215,9 @@ t.test(
       [0, 10_000, 8_000],
     ] as const) {
       const server = await startJwksServer(t, { keys: [] });
-      const { time, source } = await startScene(t, server.url, { settings: { cooldownMs: cooldown, maxAgeMs } });
+      const { time, source } = await startKeySourceHarness(t, server.url, {
+        settings: { cooldownMs: cooldown, maxAgeMs },
+      });
       time.advance(cooldown);
       await source.start();
       t.match(source.state(), { emptySet: 'confirmed' });

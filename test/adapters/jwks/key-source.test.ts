@@ -4,14 +4,14 @@ import type { KeySourceSettings } from '../../../src/config/types.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';
-import { setScene, startScene } from './source-scene.js';
+import { createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
 
 t.test('fetched at start; a known key is found at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { source, lookUp, refreshes, lines } = await startScene(t, server.url);
+  const { source, lookUp, refreshes, lines } = await startKeySourceHarness(t, server.url);
   t.equal(server.hits(), 1);
   t.equal(await lookUp('d-1'), 'found');
   t.match(source.find('d-1'), { kind: 'found', key: { keyId: 'd-1' } });
@@ -24,7 +24,7 @@ t.test('fetched at start; a known key is found at once', async (t) => {
 
 t.test('a look-up before the first fetch is over waits for it', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { source, lookUp } = setScene(t, { kind: 'url', url: server.url });
+  const { source, lookUp } = createKeySourceHarness(t, { kind: 'url', url: server.url });
   const started = source.start();
   t.equal(await lookUp('d-1'), 'waited: found');
   await started;
@@ -44,7 +44,7 @@ t.test('refreshed ahead of expiry with jitter, cache headers within min_age and 
   ];
   for (const { cacheControl, random, due } of rows) {
     const server = await startJwksServer(t, { keys: [one], fields: { 'cache-control': cacheControl } });
-    const { time, source } = await startScene(t, server.url, { random: () => random });
+    const { time, source } = await startKeySourceHarness(t, server.url, { random: () => random });
     t.same(time.due(), [due], `${cacheControl}, ${String(random)}`);
     time.advance(due - 1);
     t.equal(server.hits(), 1, 'not before');
@@ -56,7 +56,7 @@ t.test('refreshed ahead of expiry with jitter, cache headers within min_age and 
 
 t.test('a key that left the fetched set stops working with that fetch', async (t) => {
   const server = await startJwksServer(t, { keys: [one, two] });
-  const { time, lookUp, refreshes, lines } = await startScene(t, server.url);
+  const { time, lookUp, refreshes, lines } = await startKeySourceHarness(t, server.url);
   server.setKeys([two]);
   time.advance(479_999);
   t.equal(await lookUp('d-1'), 'found');
@@ -69,7 +69,7 @@ t.test('a key that left the fetched set stops working with that fetch', async (t
 
 t.test('a kid that comes with another key means that key from then on', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes, lines } = await startScene(t, server.url);
+  const { time, source, refreshes, lines } = await startKeySourceHarness(t, server.url);
   server.setKeys([withKeyId(two, 'd-1')]);
   time.advance(480_000);
   await until('the refresh', () => refreshes.length === 2);
@@ -81,7 +81,7 @@ t.test('a kid that comes with another key means that key from then on', async (t
 
 t.test('the key after a rotation is fetched when a token names it', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp } = await startScene(t, server.url);
+  const { time, lookUp } = await startKeySourceHarness(t, server.url);
   server.setKeys([one, two]);
   time.advance(5_000);
   t.equal(await lookUp('d-2'), 'waited: found');
@@ -91,7 +91,7 @@ t.test('the key after a rotation is fetched when a token names it', async (t) =>
 
 t.test('what operators see', async (t) => {
   const server = await startJwksServer(t, { keys: [one, withKeyId(two, 's-1')] });
-  const { time, source, refreshes } = setScene(t, { kind: 'url', url: server.url });
+  const { time, source, refreshes } = createKeySourceHarness(t, { kind: 'url', url: server.url });
   const nothing = { withdrawn: [], emptySet: null, lastError: null, waiting: 0 };
   t.same(source.state(), {
     issuer: 'core',
@@ -132,7 +132,7 @@ t.test('what operators see', async (t) => {
 t.test('keys that are passed over are logged once, and again when they change', async (t) => {
   const weak = rsaKey('d-7', 1024);
   const server = await startJwksServer(t, { keys: [one, weak] });
-  const { time, lines, refreshes, lookUp } = await startScene(t, server.url);
+  const { time, lines, refreshes, lookUp } = await startKeySourceHarness(t, server.url);
   const about = (): unknown[] => lines.filter(({ msg }) => msg.includes('passed over'));
   t.match(about(), [{ level: 'warn', issuer: 'core', skipped: [/^keys\[1\].*1024/] }]);
   time.advance(480_000);
@@ -147,7 +147,7 @@ t.test('keys that are passed over are logged once, and again when they change', 
 
 t.test('an update changes timings and key id rules and keeps the keys', async (t) => {
   const server = await startJwksServer(t, { keys: [one, withKeyId(two, 's-1')] });
-  const { time, source, lookUp, settings } = await startScene(t, server.url);
+  const { time, source, lookUp, settings } = await startKeySourceHarness(t, server.url);
   t.same(time.due(), [480_000]);
   time.advance(50_000);
   source.update({ ...settings, maxAgeMs: 100_000, cooldownMs: 60_000 }, { accept: ['s-*'], reject: [] });
@@ -170,7 +170,7 @@ t.test('an update changes timings and key id rules and keeps the keys', async (t
 
 t.test('an update that no key satisfies asks for new ones at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { source, lookUp, settings, refreshes } = await startScene(t, server.url);
+  const { source, lookUp, settings, refreshes } = await startKeySourceHarness(t, server.url);
   server.setKeys([one, withKeyId(two, 'e-1')]);
   source.update(settings, { accept: ['e-*'], reject: [] });
   t.match(source.state(), { usable: false });
@@ -188,7 +188,7 @@ t.test('an update that no key satisfies asks for new ones at once', async (t) =>
 
 t.test('an update while a fetch is under way takes the new rules for its result', async (t) => {
   const server = await startJwksServer(t, { keys: [withKeyId(one, 'e-1')] });
-  const { source, lookUp, settings } = setScene(t, { kind: 'url', url: server.url });
+  const { source, lookUp, settings } = createKeySourceHarness(t, { kind: 'url', url: server.url });
   const started = source.start();
   source.update(settings, { accept: ['e-*'], reject: [] });
   await started;
@@ -229,7 +229,7 @@ t.test('only a change of where the keys come from needs another source', (t) => 
 
 t.test('once closed it fetches no more; keys in hand answer for requests that began before', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { source, time, lookUp, settings } = await startScene(t, server.url);
+  const { source, time, lookUp, settings } = await startKeySourceHarness(t, server.url);
   await source.close();
   t.same(time.due(), [], 'nothing is planned');
   t.equal(await lookUp('d-1'), 'found');
@@ -246,7 +246,7 @@ t.test('once closed it fetches no more; keys in hand answer for requests that be
 t.test('closing ends a fetch under way and the look-ups that wait for it', async (t) => {
   const server = await startJwksServer(t);
   server.behave(() => undefined);
-  const { source, lookUp, time, refreshes } = setScene(
+  const { source, lookUp, time, refreshes } = createKeySourceHarness(
     t,
     { kind: 'url', url: server.url },
     { settings: { timeoutMs: 600_000 } },

@@ -9,7 +9,7 @@ import { keySet } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { setScene, type Scene } from './source-scene.js';
+import { createKeySourceHarness, type KeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
@@ -20,16 +20,19 @@ const files: Files = {
   watch: (path, onChange, options) => localFiles.watch(path, onChange, { ...options, intervalMs: 5 }),
 };
 
-async function startFileScene(t: { teardown: (close: () => unknown) => unknown }, path: string): Promise<Scene> {
-  const scene = setScene(t, { kind: 'file', path }, { files });
-  await scene.source.start();
-  return scene;
+async function startFileHarness(
+  t: { teardown: (close: () => unknown) => unknown },
+  path: string,
+): Promise<KeySourceHarness> {
+  const harness = createKeySourceHarness(t, { kind: 'file', path }, { files });
+  await harness.source.start();
+  return harness;
 }
 
 t.test('keys from a file, watched', async (t) => {
   const path = join(tempDir(t), 'jwks.json');
   writeFileSync(path, keySet([one]));
-  const { lookUp, source } = await startFileScene(t, path);
+  const { lookUp, source } = await startFileHarness(t, path);
   t.equal(await lookUp('d-1'), 'found');
   t.equal(await lookUp('d-2'), 'unknown');
   writeFileSync(path, keySet([two]));
@@ -48,7 +51,7 @@ t.test('the link of a ConfigMap moves', async (t) => {
   };
   publish('..v1', keySet([one]));
   symlinkSync('..data/jwks.json', join(dir, 'jwks.json'));
-  const { lookUp, source } = await startFileScene(t, join(dir, 'jwks.json'));
+  const { lookUp, source } = await startFileHarness(t, join(dir, 'jwks.json'));
   publish('..v2', keySet([one, two]));
   await until('the change is seen', () => source.state().keys.length === 2);
   t.equal(await lookUp('d-2'), 'found');
@@ -58,7 +61,7 @@ t.test('a file that is empty, broken or gone never replaces a good set', async (
   const dir = tempDir(t);
   const path = join(dir, 'jwks.json');
   writeFileSync(path, keySet([one]));
-  const { lookUp, source } = await startFileScene(t, path);
+  const { lookUp, source } = await startFileHarness(t, path);
   const rows: { name: string; change: () => void; error: RegExp }[] = [
     {
       name: 'gone',
@@ -118,7 +121,7 @@ t.test('a file that is empty, broken or gone never replaces a good set', async (
 
 t.test('a file that is not there at start is taken when it comes', async (t) => {
   const path = join(tempDir(t), 'jwks.json');
-  const { lookUp, source } = await startFileScene(t, path);
+  const { lookUp, source } = await startFileHarness(t, path);
   t.match(source.state(), { usable: false, lastError: 'the file does not exist' });
   t.equal(await lookUp('d-1'), 'unavailable');
   writeFileSync(path, keySet([one]));
@@ -137,7 +140,7 @@ t.test('an unknown kid reads the file again, once for each cooldown', async (t) 
     },
     watch: () => ({ close: () => undefined, loaded: () => undefined }),
   };
-  const { lookUp, source, time } = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: still });
+  const { lookUp, source, time } = createKeySourceHarness(t, { kind: 'file', path: '/jwks.json' }, { files: still });
   await source.start();
   text = keySet([one, two]);
   t.equal(await lookUp('d-2'), 'unknown');
@@ -168,7 +171,7 @@ t.test('a change while the file is being read is read after that', async (t) => 
       return { close: () => undefined, loaded: () => undefined };
     },
   };
-  const { source, time, lookUp } = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: slow });
+  const { source, time, lookUp } = createKeySourceHarness(t, { kind: 'file', path: '/jwks.json' }, { files: slow });
   const started = source.start();
   finish();
   await started;
@@ -190,7 +193,7 @@ t.test('what an attempt reads and is taken back before the watch sees it is take
     ...localFiles,
     watch: (name, onChange, options) => localFiles.watch(name, onChange, { ...options, intervalMs: 200 }),
   };
-  const { source, time } = setScene(t, { kind: 'file', path }, { files: idle });
+  const { source, time } = createKeySourceHarness(t, { kind: 'file', path }, { files: idle });
   await source.start();
   writeFileSync(path, keySet([two]));
   time.advance(480_000);
@@ -221,11 +224,11 @@ t.test('once closed the file is watched no more', async (t) => {
       return { close: () => watched.push('close'), loaded: () => undefined };
     },
   };
-  const first = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: counting });
+  const first = createKeySourceHarness(t, { kind: 'file', path: '/jwks.json' }, { files: counting });
   await first.source.start();
   await first.source.close();
   t.same(watched, ['watch', 'close']);
-  const second = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: counting });
+  const second = createKeySourceHarness(t, { kind: 'file', path: '/jwks.json' }, { files: counting });
   const started = second.source.start();
   await second.source.close();
   await started;

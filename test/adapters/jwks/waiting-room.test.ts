@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createWaitingRoom, maxWaiting, type Waiter } from '../../../src/adapters/jwks/waiting-room.js';
-import { asker } from './source-scene.js';
+import { asker } from './key-source-harness.js';
 
 interface Told {
   readonly enter: (name: string, from: string, more?: { isKnown?: boolean; isGone?: () => boolean }) => boolean;

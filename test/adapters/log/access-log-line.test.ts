@@ -113,9 +113,9 @@ t.test('what was kept of a line before is said of no other request', (t) => {
     fc.property(lines, (given) => {
       const membersOf = createRequestMembers(same, all);
       for (const entry of given) {
-        const said = parsed(entry, membersOf);
-        if (JSON.stringify(said) !== JSON.stringify({ ...record, ...entry })) {
-          throw new Error(JSON.stringify([entry, said]));
+        const logged = parsed(entry, membersOf);
+        if (JSON.stringify(logged) !== JSON.stringify({ ...record, ...entry })) {
+          throw new Error(JSON.stringify([entry, logged]));
         }
       }
     }),

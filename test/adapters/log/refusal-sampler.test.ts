@@ -32,14 +32,14 @@ const known = {
   status: 403,
 } as const;
 
-interface World {
+interface Setup {
   readonly admitted: (times: number, changes?: Partial<RequestRecord>) => number;
   readonly told: LogFields[];
   readonly time: ReturnType<typeof manualTime>;
   readonly lines: ReturnType<typeof createRefusalLines>;
 }
 
-function world(perSecond: number | null): World {
+function setup(perSecond: number | null): Setup {
   const time = manualTime();
   const told: LogFields[] = [];
   const lines = createRefusalLines({
@@ -57,7 +57,7 @@ function world(perSecond: number | null): World {
 }
 
 t.test('of a flood of refusals so many have their line in a second, and the rest is told of in one', (t) => {
-  const { admitted, told, time } = world(3);
+  const { admitted, told, time } = setup(3);
   t.equal(admitted(3), 3);
   t.equal(admitted(1), 0);
   t.equal(admitted(999), 0);
@@ -76,7 +76,7 @@ t.test('of a flood of refusals so many have their line in a second, and the rest
 });
 
 t.test('each reason and each verified caller is counted apart: none hides the refusals of another', (t) => {
-  const { admitted, told, time } = world(2);
+  const { admitted, told, time } = setup(2);
   t.equal(admitted(50), 2);
   t.equal(admitted(2, { reason: 'token_expired' }), 2);
   t.equal(admitted(50, known), 2);
@@ -122,13 +122,13 @@ t.test('what was forwarded, replayed, reserved or let pass always has its line',
     { name: 'shadow mode', changes: { decision: 'shadow', upstream_ms: 1 }, all: true },
     { name: 'refused in shadow mode, and not sent', changes: { decision: 'shadow' }, all: true },
   ];
-  for (const { name, changes, all } of rows) t.equal(world(2).admitted(10, changes), all ? 10 : 2, name);
-  t.equal(world(null).admitted(10_000), 10_000, 'and everything without a limit');
+  for (const { name, changes, all } of rows) t.equal(setup(2).admitted(10, changes), all ? 10 : 2, name);
+  t.equal(setup(null).admitted(10_000), 10_000, 'and everything without a limit');
   t.end();
 });
 
 t.test('callers without number are told apart up to a bound, and counted together beyond it', (t) => {
-  const { lines, told, time } = world(1);
+  const { lines, told, time } = setup(1);
   for (let index = 0; index < 3_000; index += 1) {
     for (const _ of [1, 2]) lines.admits({ ...record, ...known, subject: `caller-${index}` });
   }
@@ -139,7 +139,7 @@ t.test('callers without number are told apart up to a bound, and counted togethe
 });
 
 t.test('a flush tells at once, and a changed limit counts from the next line', (t) => {
-  const { admitted, lines, told, time } = world(1);
+  const { admitted, lines, told, time } = setup(1);
   t.equal(admitted(5), 1);
   lines.flush();
   t.same(

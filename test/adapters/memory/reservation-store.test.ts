@@ -2,7 +2,7 @@ import t from 'tap';
 import { withdrawalMs } from '../../../src/decision/idempotency/record.js';
 import { createMemoryStore, memoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
-import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-commands.js';
 import { storeContract } from '../store-contract.js';
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };

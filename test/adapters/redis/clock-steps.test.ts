@@ -8,8 +8,8 @@ import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
 import { createSteppedClock } from '../../support/stepped-clock.js';
 import { until } from '../../support/until.js';
-import { freshAttempt, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings, type OpenedStore } from './redis-world.js';
+import { freshAttempt, freshScope, reserveOf } from '../store-commands.js';
+import { openStore, redisSettings, type OpenedStore } from './redis-store.js';
 
 const hourMs = 3_600_000;
 const markerTtlMs = 60_000;
@@ -18,9 +18,9 @@ const markerTtlMs = 60_000;
 async function use({ store }: OpenedStore, scope: ReservationScope): Promise<string> {
   const askedS = Math.floor(Date.now() / 1000);
   const answer = await store.reserve(scope, reserveOf(freshAttempt(), {}, markerTtlMs));
-  const said = answer.ok ? answer.value.reserved.kind : answer.error.kind;
+  const answered = answer.ok ? answer.value.reserved.kind : answer.error.kind;
   const isRefused = (store.issuedBeforeFloorS() ?? 0) > askedS - 1;
-  return isRefused ? `${said}, and tokens of before are refused` : said;
+  return isRefused ? `${answered}, and tokens of before are refused` : answered;
 }
 
 /** Until the floor of the first start is behind a token that is a second old. */

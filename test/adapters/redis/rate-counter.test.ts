@@ -7,7 +7,7 @@ import type { ScriptCall } from '../../../src/adapters/redis/scripts/run-script.
 import type { LimitKey } from '../../../src/decision/route/rate-limit.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { leastRights, openStore, redisSettings } from './redis-store.js';
 
 const redis = await startRedis(t);
 await redis.client.connect().catch(() => undefined);

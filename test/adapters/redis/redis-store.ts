@@ -2,7 +2,7 @@ import { createRedisStore } from '../../../src/adapters/redis/reservation-store.
 import type { RedisSettings } from '../../../src/adapters/redis/client/settings.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import { collectingLog } from '../store-world.js';
+import { collectingLog } from '../store-commands.js';
 
 export const wallClock = { now: (): number => Date.now(), monotonic: (): number => performance.now() };
 

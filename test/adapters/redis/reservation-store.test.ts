@@ -4,8 +4,8 @@ import type { ReservationScope } from '../../../src/decision/idempotency/scope.j
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { startRedis } from '../../support/redis-server.js';
 import { storeContract } from '../store-contract.js';
-import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-commands.js';
+import { openStore, redisSettings } from './redis-store.js';
 
 t.test('the Redis store', async (t) => {
   const server = await startRedis(t);

@@ -11,7 +11,7 @@ import {
   type NewRevocation,
 } from '../../../src/decision/revocation/record.js';
 import type { RevocationStore } from '../../../src/ports/revocations.js';
-import { redisSettings } from './redis-world.js';
+import { redisSettings } from './redis-store.js';
 
 const newId = (): string => randomBytes(16).toString('base64url');
 

@@ -11,8 +11,8 @@ import type { RevocationStore } from '../../../src/ports/revocations.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';
-import { freshScope, reserveOf } from '../store-world.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { freshScope, reserveOf } from '../store-commands.js';
+import { leastRights, openStore, redisSettings } from './redis-store.js';
 
 const key = 'sallyport:{revoked}:list';
 const newId = (): string => randomBytes(16).toString('base64url');
@@ -21,7 +21,7 @@ function revocation(change: Partial<NewRevocation> = {}): NewRevocation {
   return { id: newId(), kind: 'subject', value: 'checkout', issuer: null, reason: 'a leak', author: 'ann', ...change };
 }
 
-async function world(t: Test): Promise<{ readonly redis: RedisServer; readonly store: RevocationStore }> {
+async function setup(t: Test): Promise<{ readonly redis: RedisServer; readonly store: RevocationStore }> {
   const redis = await startRedis(t);
   await redis.client.acl('SETUSER', 'sallyport', 'on', 'nopass', ...leastRights);
   const { store, up } = openStore(t, redisSettings(redis.port, { username: 'sallyport' }));
@@ -48,7 +48,7 @@ async function revoke(
 }
 
 t.test('a revocation is kept with author, reason and end, with the rights that docs/storage.md lists', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   t.same((await listed(store)).revocations, []);
   const made = revocation({ issuer: 'https://api.example.com', reason: 'a "leak" – ü\u{1f511}' });
   const written = await store.revoke(made, 5_000);
@@ -73,7 +73,7 @@ t.test('a revocation is kept with author, reason and end, with the rights that d
 });
 
 t.test('an undo is a record of its own, and lasts as long as what it ends', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   const [one, other] = [await revoke(store, {}, 120_000), await revoke(store, {}, 600_000)];
   t.match(await store.undo(one.id, { author: 'bob', reason: 'a mistake' }), {
     ok: true,
@@ -101,7 +101,7 @@ t.test('an undo is a record of its own, and lasts as long as what it ends', asyn
 });
 
 t.test('what is over leaves by itself: with the next write, and with the key', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   const short = await revoke(store, {}, 50);
   const long = await revoke(store, {}, 60_000);
   await until('the short one is over', async () => {
@@ -117,7 +117,7 @@ t.test('what is over leaves by itself: with the next write, and with the key', a
 });
 
 t.test('a list without an end gets one, and none of its records goes before its own', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   await revoke(store, {}, 600_000);
   await redis.client.persist(key);
   await revoke(store, {}, 5_000);
@@ -126,7 +126,7 @@ t.test('a list without an end gets one, and none of its records goes before its 
 });
 
 t.test('records have a bound; an undo of one that is there finds room', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   const made = await revoke(store);
   const now = Date.now();
   const text = `1 ${String(now)} ${String(now + 600_000)} ${revocationBody(made)}`;
@@ -148,7 +148,7 @@ t.test('records have a bound; an undo of one that is there finds room', async (t
 });
 
 t.test('damaged and hostile records take nothing from the others', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   const good = await revoke(store);
   const bad: Readonly<Record<string, string | Buffer>> = {
     [`e:${newId()}`]: '',
@@ -187,7 +187,7 @@ t.test('damaged and hostile records take nothing from the others', async (t) => 
 });
 
 t.test('another program under our key: refused, and left alone', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   await redis.client.set(key, 'theirs');
   for (const answer of [
     await store.load(null),
@@ -200,7 +200,7 @@ t.test('another program under our key: refused, and left alone', async (t) => {
 });
 
 t.test('too long to be kept', async (t) => {
-  const { store } = await world(t);
+  const { store } = await setup(t);
   t.match(await store.revoke(revocation({ reason: 'x'.repeat(9_000) }), 1_000), {
     ok: false,
     error: { kind: 'refused', reason: /too long/ },
@@ -208,7 +208,7 @@ t.test('too long to be kept', async (t) => {
 });
 
 t.test('news of each change comes at once; the connection is made again', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   let heard = 0;
   const news = store.follow(() => (heard += 1));
   t.teardown(() => news.close());
@@ -233,7 +233,7 @@ t.test('news of each change comes at once; the connection is made again', async 
 });
 
 t.test('without the right to the channel everything is kept, and nobody is told', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   await redis.client.acl('SETUSER', 'sallyport', 'resetchannels');
   const news = store.follow(() => undefined);
   t.teardown(() => news.close());
@@ -244,7 +244,7 @@ t.test('without the right to the channel everything is kept, and nobody is told'
 });
 
 t.test('a right that is missing leaves no list without an end', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   for (const right of ['+pexpire', '+hset', '+hgetall', '+hlen', '+pttl']) {
     await redis.client.acl('SETUSER', 'sallyport', `-${right.slice(1)}`);
     t.match(
@@ -277,7 +277,7 @@ t.test('a store that is too slow for reservations is read all the same', async (
 });
 
 t.test('a store that is away or gives other answers', async (t) => {
-  const { redis, store } = await world(t);
+  const { redis, store } = await setup(t);
   await redis.kill();
   t.match(await store.load(null), { ok: false, error: { kind: 'unreachable' } });
   t.match(await store.revoke(revocation(), 1_000), { ok: false, error: { kind: 'unreachable' } });

@@ -8,7 +8,7 @@ import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis } from '../../support/redis-server.js';
 import { startSentinels } from '../../support/redis-sentinel.js';
 import { until } from '../../support/until.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { leastRights, openStore, redisSettings } from './redis-store.js';
 
 const clusterRights = [...leastRights, '+cluster|slots', '+asking'];
 

@@ -24,7 +24,7 @@ import {
 } from '../../../src/decision/idempotency/record.js';
 import { startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
-import { freshScope, markOf } from '../store-world.js';
+import { freshScope, markOf } from '../store-commands.js';
 
 /** Expiry is the server's own and is shown elsewhere; here nothing expires, so that time can be moved at will. */
 const forever = 10 * 365 * 24 * 3_600_000;

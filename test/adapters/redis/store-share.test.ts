@@ -3,7 +3,7 @@ import t from 'tap';
 import { bytesOfRecord } from '../../../src/decision/limits/store-share.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { leastRights, openStore, redisSettings } from './redis-store.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

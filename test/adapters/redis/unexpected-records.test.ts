@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createOddRecords } from '../../../src/adapters/redis/reservation-store.js';
 import { manualTime } from '../manual-time.js';
-import { collectingLog } from '../store-world.js';
+import { collectingLog } from '../store-commands.js';
 
 t.test('what is not ours is told at once, and then every ten seconds at most', (t) => {
   const { clock, advance } = manualTime();

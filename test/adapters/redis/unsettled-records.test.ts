@@ -8,8 +8,8 @@ import type { RedisStore } from '../../../src/adapters/redis/reservation-store.j
 import { startCluster } from '../../support/redis-cluster.js';
 import { startSentinels } from '../../support/redis-sentinel.js';
 import { startRedis } from '../../support/redis-server.js';
-import { acquire, freshAttempt, freshScope, markOf, reserveOf } from '../store-world.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { acquire, freshAttempt, freshScope, markOf, reserveOf } from '../store-commands.js';
+import { leastRights, openStore, redisSettings } from './redis-store.js';
 
 t.jobs = 3;
 

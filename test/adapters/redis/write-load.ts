@@ -1,7 +1,7 @@
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { until } from '../../support/until.js';
-import { freshAttempt, freshScope, reserveOf } from '../store-world.js';
+import { freshAttempt, freshScope, reserveOf } from '../store-commands.js';
 
 /** Writes that reserve one after the other, several side by side, while a test breaks the store. */
 export interface WriteLoad {

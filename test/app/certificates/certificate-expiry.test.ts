@@ -8,7 +8,7 @@ import { manualTime } from '../../adapters/manual-time.js';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
 import { expiredServer } from '../../support/expired-certificate.js';
 import { until } from '../../support/until.js';
-import { startAppWorld } from '../app-world.js';
+import { startInProcessProxy } from '../in-process-proxy.js';
 
 const dayMs = 86_400_000;
 
@@ -18,13 +18,13 @@ async function read({ certFile, keyFile }: Certificate, clientCaFile: string | n
   return found.value;
 }
 
-interface Scene extends ReturnType<typeof manualTime> {
+interface Setup extends ReturnType<typeof manualTime> {
   readonly expiry: ReturnType<typeof createCertificateExpiry>;
   /** Level, message and certificate of each line since the last look. */
-  readonly said: () => readonly (readonly unknown[])[];
+  readonly logged: () => readonly (readonly unknown[])[];
 }
 
-function scene(): Scene {
+function setup(): Setup {
   const time = manualTime();
   const lines: unknown[][] = [];
   const write =
@@ -33,7 +33,7 @@ function scene(): Scene {
       lines.push([level, message, fields['certificate']]);
     };
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-  return { ...time, expiry: createCertificateExpiry({ ...time, log }), said: () => lines.splice(0) };
+  return { ...time, expiry: createCertificateExpiry({ ...time, log }), logged: () => lines.splice(0) };
 }
 
 const expired = 'a certificate has expired';
@@ -44,25 +44,25 @@ t.test(
   'it is said at once, when it changes, and once a day, that a certificate does not count or will not for long',
   async (t) => {
     const c = certificates(t);
-    const { expiry, said, advance, clock, due } = scene();
+    const { expiry, logged, advance, clock, due } = setup();
     const certificate = await read(c.server, null);
     const [fromMs, toMs] = [Date.parse(certificate.leaf.validFrom), Date.parse(certificate.leaf.validTo)];
     expiry.useListener(certificate);
-    t.same(said(), [['error', early, 'listener']], 'the clock stands in 1970');
+    t.same(logged(), [['error', early, 'listener']], 'the clock stands in 1970');
     const waitedMs = fromMs - 10 * dayMs - clock.now();
     advance(waitedMs);
-    t.equal(said().length, Math.floor(waitedMs / dayMs), 'once a day until then');
+    t.equal(logged().length, Math.floor(waitedMs / dayMs), 'once a day until then');
     advance(10 * dayMs + 3_600_000);
     t.same(
-      said().at(-1),
+      logged().at(-1),
       ['warn', expires, 'listener'],
       'within the hour in which that changed: made for two days, it expires soon from its first moment',
     );
     expiry.useListener(certificate);
-    t.same(said(), [['warn', expires, 'listener']], 'and at each load');
+    t.same(logged(), [['warn', expires, 'listener']], 'and at each load');
     advance(toMs - clock.now() + 3_600_000);
     t.same(
-      said(),
+      logged(),
       [
         ['warn', expires, 'listener'],
         ['error', expired, 'listener'],
@@ -70,7 +70,7 @@ t.test(
       'a day later, and within the hour in which it expired',
     );
     advance(dayMs);
-    t.same(said(), [['error', expired, 'listener']], 'and the day after');
+    t.same(logged(), [['error', expired, 'listener']], 'and the day after');
     t.match(expiry.states(), [
       { certificate: 'listener', state: 'expired', daysLeft: -2, notAfterS: toMs / 1000, notBeforeS: fromMs / 1000 },
     ]);
@@ -81,12 +81,12 @@ t.test(
 
 t.test('authorities that are gone are told of no more', async (t) => {
   const c = certificates(t);
-  const { expiry, said } = scene();
+  const { expiry, logged } = setup();
   expiry.useAuthorities('upstream_ca', c.ca.cert);
-  t.same(said(), [['error', early, 'upstream_ca']]);
+  t.same(logged(), [['error', early, 'upstream_ca']]);
   t.match(expiry.states(), [{ certificate: 'upstream_ca', state: 'not_yet_valid' }]);
   expiry.useAuthorities('upstream_ca', null);
-  t.same(said(), []);
+  t.same(logged(), []);
   t.same(expiry.states(), []);
 });
 
@@ -107,28 +107,28 @@ function listenWith(c: Certificates, server: Certificate): Record<string, unknow
 t.test('an expired certificate is an error in the log at start, and on /status and /metrics', async (t) => {
   const c = certificates(t);
   const server = expiredServer(c);
-  const world = await startAppWorld(t, { config: listenWith(c, server) });
+  const proxy = await startInProcessProxy(t, { config: listenWith(c, server) });
   const named = (certificate: string): readonly unknown[] =>
-    world
+    proxy
       .logs()
       .filter((line) => line['certificate'] === certificate)
       .map(({ level, msg }) => [level, msg]);
   t.same(named('listener'), [['error', expired]]);
   t.same(named('client_ca'), [['warn', expires]]);
-  const { certificates: shown } = world.app.status();
+  const { certificates: shown } = proxy.app.status();
   t.match(shown, [
     { certificate: 'listener', state: 'expired' },
     { certificate: 'client_ca', state: 'expiring', days_left: 1 },
   ]);
   for (const { certificate, valid_to: validTo } of shown) {
     t.equal(
-      await world.metric(`sallyport_certificate_not_after_seconds{certificate="${certificate}"}`),
+      await proxy.metric(`sallyport_certificate_not_after_seconds{certificate="${certificate}"}`),
       Date.parse(validTo) / 1000,
       certificate,
     );
   }
   place(server, c.renewed);
-  await until('the new one is in use', () => world.app.status().certificates[0]?.state === 'expiring');
+  await until('the new one is in use', () => proxy.app.status().certificates[0]?.state === 'expiring');
   // Certificate and key are two files, so that it may be read twice.
   t.same(named('listener').slice(0, 2), [
     ['error', expired],
@@ -142,12 +142,12 @@ t.test('an expired certificate is an error in the log at start, and on /status a
 
 t.test('the authority of the receiver is told of from the load of the config that names it', async (t) => {
   const c = certificates(t);
-  const world = await startAppWorld(t);
-  t.same(world.app.status().certificates, []);
-  world.rewrite({ upstream: { url: 'https://127.0.0.1:1', ca_file: c.ca.certFile } });
-  await until('it is in use', () => world.app.status().certificates.length > 0);
-  t.match(world.app.status().certificates, [{ certificate: 'upstream_ca', state: 'expiring' }]);
-  world.rewrite({});
-  await until('it is not in use', () => world.app.status().certificates.length === 0);
-  t.equal((await world.admin('/metrics')).text.includes('sallyport_certificate_not_after_seconds{'), false);
+  const proxy = await startInProcessProxy(t);
+  t.same(proxy.app.status().certificates, []);
+  proxy.rewrite({ upstream: { url: 'https://127.0.0.1:1', ca_file: c.ca.certFile } });
+  await until('it is in use', () => proxy.app.status().certificates.length > 0);
+  t.match(proxy.app.status().certificates, [{ certificate: 'upstream_ca', state: 'expiring' }]);
+  proxy.rewrite({});
+  await until('it is not in use', () => proxy.app.status().certificates.length === 0);
+  t.equal((await proxy.admin('/metrics')).text.includes('sallyport_certificate_not_after_seconds{'), false);
 });

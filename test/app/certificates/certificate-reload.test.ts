@@ -6,7 +6,7 @@ import { certificates, type Certificates } from '../../support/certificates.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import { startAppWorld, type AppWorld } from '../app-world.js';
+import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
 function place(path: string, text: string): void {
   writeFileSync(`${path}.new`, text);
@@ -29,35 +29,35 @@ function fingerprint(pem: string): string {
   return new X509Certificate(pem).fingerprint256;
 }
 
-async function start(t: Scope, c: Certificates): Promise<AppWorld> {
-  return startAppWorld(t, {
+async function start(t: Scope, c: Certificates): Promise<InProcessProxy> {
+  return startInProcessProxy(t, {
     config: {
       listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile, client_ca_file: c.ca.certFile } },
     },
   });
 }
 
-function problems(world: AppWorld): number {
-  return world.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use')
+function problems(proxy: InProcessProxy): number {
+  return proxy.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use')
     .length;
 }
 
 t.test('certificates are taken up when their files change', async (t) => {
   const c = certificates(t);
-  const world = await start(t, c);
-  t.equal(await shown(world.port, c), fingerprint(c.server.cert));
+  const proxy = await start(t, c);
+  t.equal(await shown(proxy.port, c), fingerprint(c.server.cert));
   place(c.server.certFile, c.renewed.cert);
-  await until('half of the pair is noticed', () => problems(world) > 0);
-  t.equal(await shown(world.port, c), fingerprint(c.server.cert), 'the old pair stays until the new one is whole');
+  await until('half of the pair is noticed', () => problems(proxy) > 0);
+  t.equal(await shown(proxy.port, c), fingerprint(c.server.cert), 'the old pair stays until the new one is whole');
   place(c.server.keyFile, c.renewed.key);
-  await until('the new pair is shown', async () => (await shown(world.port, c)) === fingerprint(c.renewed.cert));
+  await until('the new pair is shown', async () => (await shown(proxy.port, c)) === fingerprint(c.renewed.cert));
   t.ok(
-    world
+    proxy
       .logs()
       .some(({ msg, valid_to: validTo }) => msg === 'the certificates were reloaded' && typeof validTo === 'string'),
   );
   const answer = await request(
-    world.port,
+    proxy.port,
     { path: '/orders' },
     { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } },
   );
@@ -66,30 +66,30 @@ t.test('certificates are taken up when their files change', async (t) => {
 
 t.test('another client CA counts for connections to come', async (t) => {
   const c = certificates(t);
-  const world = await start(t, c);
+  const proxy = await start(t, c);
   const asStranger = { tls: { ca: c.ca.cert, cert: c.stranger.cert, key: c.stranger.key } };
-  await t.rejects(request(world.port, { path: '/orders' }, asStranger));
+  await t.rejects(request(proxy.port, { path: '/orders' }, asStranger));
   place(c.ca.certFile, c.otherCa.cert);
   await until('the stranger is let in', async () =>
-    request(world.port, { path: '/orders' }, asStranger).then(
+    request(proxy.port, { path: '/orders' }, asStranger).then(
       ({ status }) => status === 401,
       () => false,
     ),
   );
   await t.rejects(
-    request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } }),
+    request(proxy.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } }),
   );
 });
 
 t.test('files that break or go leave the old certificates in use', async (t) => {
   const c = certificates(t);
-  const world = await start(t, c);
+  const proxy = await start(t, c);
   place(c.server.certFile, 'nonsense');
-  await until('nonsense is noticed', () => problems(world) === 1);
+  await until('nonsense is noticed', () => problems(proxy) === 1);
   renameSync(c.server.keyFile, `${c.server.keyFile}.away`);
-  await until('the loss is noticed', () => problems(world) === 2);
-  t.equal(await shown(world.port, c), fingerprint(c.server.cert));
-  t.equal(world.app.readiness().status, 'ready');
+  await until('the loss is noticed', () => problems(proxy) === 2);
+  t.equal(await shown(proxy.port, c), fingerprint(c.server.cert));
+  t.equal(proxy.app.readiness().status, 'ready');
 });
 
 t.test(
@@ -97,26 +97,26 @@ t.test(
   async (t) => {
     const c = certificates(t);
     chmodSync(c.server.keyFile, 0o644);
-    const world = await start(t, c);
-    const said = (): readonly string[] =>
-      world
+    const proxy = await start(t, c);
+    const logged = (): readonly string[] =>
+      proxy
         .logs()
         .flatMap(({ level, ...line }) => (level === 'warn' ? [JSON.stringify(line)] : []))
         .filter((line) => line.includes('every user of this machine may read (mode 0644)'));
-    t.match(said(), [/listen\.tls\.key_file names a file that every user.*the config has a warning/]);
-    t.match(world.app.status().config.warnings, [/listen\.tls\.key_file names a file/]);
+    t.match(logged(), [/listen\.tls\.key_file names a file that every user.*the config has a warning/]);
+    t.match(proxy.app.status().config.warnings, [/listen\.tls\.key_file names a file/]);
 
     chmodSync(c.server.keyFile, 0o600);
-    await world.app.reload();
-    t.same(world.app.status().config.warnings, [], 'mended');
+    await proxy.app.reload();
+    t.same(proxy.app.status().config.warnings, [], 'mended');
     chmodSync(c.server.keyFile, 0o644);
-    await world.app.reload();
-    t.equal(said().length, 2, 'open again');
+    await proxy.app.reload();
+    t.equal(logged().length, 2, 'open again');
 
     place(c.server.certFile, c.renewed.cert);
     place(c.server.keyFile, c.renewed.key);
-    await until('the new pair is shown', async () => (await shown(world.port, c)) === fingerprint(c.renewed.cert));
-    t.match(said()[2], /the new file of a secret is one that every user/);
-    t.notMatch(JSON.stringify(world.logs()), /PRIVATE KEY/);
+    await until('the new pair is shown', async () => (await shown(proxy.port, c)) === fingerprint(c.renewed.cert));
+    t.match(logged()[2], /the new file of a secret is one that every user/);
+    t.notMatch(JSON.stringify(proxy.logs()), /PRIVATE KEY/);
   },
 );

@@ -8,8 +8,8 @@ import { accept, type Result } from '../../../src/lib/result.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig } from '../../support/world.js';
-import { startAppWorld, startFrom, type AppWorld } from '../app-world.js';
+import { baseConfig } from '../../support/proxy-process.js';
+import { startInProcessProxy, startFrom, type InProcessProxy } from '../in-process-proxy.js';
 
 /** The wide route first, the strict one last: half of it lets more through than the whole. */
 const routes = [
@@ -37,32 +37,32 @@ async function seenBySomebodyElse(t: Scope, path: string): Promise<void> {
   await until('another watch takes the half', () => hasSeen);
 }
 
-async function admin(world: AppWorld): Promise<number> {
-  return (await world.request({ path: '/orders/admin' })).status;
+async function admin(proxy: InProcessProxy): Promise<number> {
+  return (await proxy.request({ path: '/orders/admin' })).status;
 }
 
 t.test('an edit in place that pauses half-way never puts its half in force, SIGHUP or not', async (t) => {
-  const world = await startAppWorld(t, { config: { routes, receiver, reload: { least_age: '2s' } } });
-  const whole = readFileSync(world.configFile, 'utf8');
-  t.equal(await admin(world), 403);
-  writeFileSync(world.configFile, halfOf(whole));
-  const reloaded = world.app.reload();
-  const line = await until('it is said that it waits', () => world.logs().find(({ msg }) => msg === waits));
+  const proxy = await startInProcessProxy(t, { config: { routes, receiver, reload: { least_age: '2s' } } });
+  const whole = readFileSync(proxy.configFile, 'utf8');
+  t.equal(await admin(proxy), 403);
+  writeFileSync(proxy.configFile, halfOf(whole));
+  const reloaded = proxy.app.reload();
+  const line = await until('it is said that it waits', () => proxy.logs().find(({ msg }) => msg === waits));
   t.match(line, { level: 'info', config: 'sallyport.yaml', least_age_ms: 2_000 });
-  await seenBySomebodyElse(t, world.configFile);
-  t.equal(await admin(world), 403);
-  writeFileSync(world.configFile, `${whole}# edited\n`);
+  await seenBySomebodyElse(t, proxy.configFile);
+  t.equal(await admin(proxy), 403);
+  writeFileSync(proxy.configFile, `${whole}# edited\n`);
   await reloaded;
-  t.equal(await admin(world), 403);
-  t.same(world.app.status().counts.config_reloads, { ok: 1, failed: 0 }, 'only the whole one was taken');
-  t.equal(world.logs().filter(({ msg }) => msg === waits).length, 1, 'it is said once');
+  t.equal(await admin(proxy), 403);
+  t.same(proxy.app.status().counts.config_reloads, { ok: 1, failed: 0 }, 'only the whole one was taken');
+  t.equal(proxy.logs().filter(({ msg }) => msg === waits).length, 1, 'it is said once');
 });
 
 t.test('what is put in force is the text that was confirmed, whatever the file holds by then', async (t) => {
-  const world = await startAppWorld(t, { config: { routes, receiver } });
-  const confirmed = `${readFileSync(world.configFile, 'utf8')}# confirmed\n`;
+  const proxy = await startInProcessProxy(t, { config: { routes, receiver } });
+  const confirmed = `${readFileSync(proxy.configFile, 'utf8')}# confirmed\n`;
   let tell: (text: Result<string, string>) => void = () => undefined;
-  const file = fileSource(world.configFile);
+  const file = fileSource(proxy.configFile);
   const source: ConfigSource = {
     ...file,
     watch: (onChange) => {
@@ -81,10 +81,10 @@ t.test('what is put in force is the text that was confirmed, whatever the file h
 });
 
 t.test('SIGHUP with a file that did not change waits for nothing', async (t) => {
-  const world = await startAppWorld(t, { config: { routes, receiver, reload: { least_age: '1m' } } });
-  await world.app.reload();
-  t.equal(world.app.status().counts.config_reloads.ok, 1);
-  t.notOk(world.logs().some(({ msg }) => msg === waits));
+  const proxy = await startInProcessProxy(t, { config: { routes, receiver, reload: { least_age: '1m' } } });
+  await proxy.app.reload();
+  t.equal(proxy.app.status().counts.config_reloads.ok, 1);
+  t.notOk(proxy.logs().some(({ msg }) => msg === waits));
 });
 
 t.test('where the end marker is required, a config without it is neither started with nor taken', async (t) => {
@@ -96,33 +96,33 @@ t.test('where the end marker is required, a config without it is neither started
     /the config does not end with a line \.\.\., so it may not be whole; reload\.end_marker asks for it; allowed: \.\.\. as the last line$/;
   t.match(started, { ok: false, error: { kind: 'invalid', messages: [problem] } });
 
-  const world = await startAppWorld(t, { config: { routes, receiver, reload: { least_age: '0s' } } });
-  const plain = readFileSync(world.configFile, 'utf8');
+  const proxy = await startInProcessProxy(t, { config: { routes, receiver, reload: { least_age: '0s' } } });
+  const plain = readFileSync(proxy.configFile, 'utf8');
   const whole = `${plain.replace('least_age: 0s', 'least_age: 0s\n  end_marker: required')}...\n`;
-  writeFileSync(world.configFile, whole);
-  await world.app.reload();
-  t.equal(world.app.status().counts.config_reloads.ok, 1);
+  writeFileSync(proxy.configFile, whole);
+  await proxy.app.reload();
+  t.equal(proxy.app.status().counts.config_reloads.ok, 1);
   for (const text of [halfOf(plain), halfOf(whole), `${whole.trimEnd().slice(0, -1)}\n`, plain]) {
-    writeFileSync(world.configFile, text);
-    await world.app.reload();
+    writeFileSync(proxy.configFile, text);
+    await proxy.app.reload();
     t.match(
-      world.app.status().config.last_reload_error?.problems.join(' '),
+      proxy.app.status().config.last_reload_error?.problems.join(' '),
       /the config in force asks for it|end_marker asks for it|malformed/,
     );
-    t.equal(await admin(world), 403);
+    t.equal(await admin(proxy), 403);
   }
-  t.equal(world.app.status().counts.config_reloads.failed, 4);
+  t.equal(proxy.app.status().counts.config_reloads.failed, 4);
   t.match(
-    world.app.status().config.last_reload_error?.problems,
+    proxy.app.status().config.last_reload_error?.problems,
     [/so it may not be whole; the config in force asks for it/],
     'though the new one does not',
   );
-  writeFileSync(world.configFile, `${plain}...\n`);
-  await world.app.reload();
-  writeFileSync(world.configFile, plain);
-  await world.app.reload();
+  writeFileSync(proxy.configFile, `${plain}...\n`);
+  await proxy.app.reload();
+  writeFileSync(proxy.configFile, plain);
+  await proxy.app.reload();
   t.same(
-    world.app.status().counts.config_reloads,
+    proxy.app.status().counts.config_reloads,
     { ok: 3, failed: 4 },
     'taken back by a whole config, it is asked for no more',
   );

@@ -7,8 +7,8 @@ import { startReceiver } from '../../support/receiver.js';
 import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { startAppWorld } from '../app-world.js';
-import { redisStore, reservingRoutes } from '../store/store-world.js';
+import { startInProcessProxy } from '../in-process-proxy.js';
+import { redisStore, reservingRoutes } from '../store/store-config.js';
 
 function place(path: string, text: string): void {
   writeFileSync(`${path}.new`, text);
@@ -18,20 +18,20 @@ function place(path: string, text: string): void {
 t.test('another CA of the upstream is taken up without a signal', async (t) => {
   const c = certificates(t);
   const receiver = await startReceiver(t, { tls: c.strangerServer });
-  const world = await startAppWorld(t, {
+  const proxy = await startInProcessProxy(t, {
     receiver,
     config: { upstream: { url: receiver.url, ca_file: c.ca.certFile } },
   });
-  t.equal((await world.request({ path: '/orders' })).status, 503, 'a stranger');
+  t.equal((await proxy.request({ path: '/orders' })).status, 503, 'a stranger');
   place(c.ca.certFile, 'no certificate');
-  await until('it is refused', () => world.app.status().config.last_reload_error !== null);
+  await until('it is refused', () => proxy.app.status().config.last_reload_error !== null);
   place(c.ca.certFile, `${c.ca.cert}${c.otherCa.cert}`);
-  await until('the stranger is trusted', async () => (await world.request({ path: '/orders' })).status === 200);
+  await until('the stranger is trusted', async () => (await proxy.request({ path: '/orders' })).status === 200);
   t.match(
-    world.logs().find(({ changed }) => Array.isArray(changed) && changed.length > 0),
+    proxy.logs().find(({ changed }) => Array.isArray(changed) && changed.length > 0),
     { changed: ['upstream.ca_file'] },
   );
-  t.equal(world.app.status().config.last_reload_error, null);
+  t.equal(proxy.app.status().config.last_reload_error, null);
 });
 
 t.test('a file behind a placeholder is read again when it changes, as an edit of the config would be', async (t) => {
@@ -43,22 +43,22 @@ t.test('a file behind a placeholder is read again when it changes, as an edit of
     listen: { trust_forwarded: [`\${file:${address}}`] },
     routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: [`\${file:${file}}`], permissions: [] }],
   };
-  const world = await startAppWorld(t, { config });
-  t.equal((await world.request({ path: '/orders' })).status, 200);
+  const proxy = await startInProcessProxy(t, { config });
+  t.equal((await proxy.request({ path: '/orders' })).status, 200);
   place(file, 'reporting');
-  await until('the other subject counts', async () => (await world.request({ path: '/orders' })).status === 403);
-  t.same(world.app.status().restart_needed, []);
+  await until('the other subject counts', async () => (await proxy.request({ path: '/orders' })).status === 403);
+  t.same(proxy.app.status().restart_needed, []);
   place(address, '192.0.2.2');
-  await until('it takes a restart', () => world.app.status().restart_needed.length > 0);
-  t.same(world.app.status().restart_needed, ['listen.trust_forwarded']);
-  world.rewrite({
+  await until('it takes a restart', () => proxy.app.status().restart_needed.length > 0);
+  t.same(proxy.app.status().restart_needed, ['listen.trust_forwarded']);
+  proxy.rewrite({
     routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }],
   });
-  await until('it is named no more', async () => (await world.request({ path: '/orders' })).status === 200);
-  const reloads = world.app.status().counts.config_reloads.ok;
+  await until('it is named no more', async () => (await proxy.request({ path: '/orders' })).status === 200);
+  const reloads = proxy.app.status().counts.config_reloads.ok;
   place(file, 'nobody');
-  await world.app.reload();
-  t.equal(world.app.status().counts.config_reloads.ok, reloads + 1, 'and looked at no more');
+  await proxy.app.reload();
+  t.equal(proxy.app.status().counts.config_reloads.ok, reloads + 1, 'and looked at no more');
 });
 
 t.test('another CA of Redis is taken up for connections to come', async (t) => {
@@ -83,7 +83,7 @@ t.test('another CA of Redis is taken up for connections to come', async (t) => {
     { port, client: { tls: { rejectUnauthorized: false } } },
   );
   await redis.client.connect().catch(() => undefined);
-  const world = await startAppWorld(t, {
+  const proxy = await startInProcessProxy(t, {
     config: {
       routes: reservingRoutes,
       ...redisStore({ port }, { url: `rediss://127.0.0.1:${String(port)}`, tls: { ca_file: c.ca.certFile } }),
@@ -93,7 +93,7 @@ t.test('another CA of Redis is taken up for connections to come', async (t) => {
   const write = async (): Promise<number> => {
     count += 1;
     return (
-      await world.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': `"key-${String(count)}"` } })
+      await proxy.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': `"key-${String(count)}"` } })
     ).status;
   };
   t.equal(await write(), 200);
@@ -108,9 +108,9 @@ t.test('another CA of Redis is taken up for connections to come', async (t) => {
   await until('the stranger is refused', async () => (await write()) === 503);
   place(c.ca.certFile, 'no certificate');
   await until('it is refused', () =>
-    world.logs().some(({ msg }) => msg === 'the authorities of the store were not reloaded; the old ones stay in use'),
+    proxy.logs().some(({ msg }) => msg === 'the authorities of the store were not reloaded; the old ones stay in use'),
   );
   place(c.ca.certFile, c.otherCa.cert);
   await until('the stranger is trusted', async () => (await write()) === 200);
-  t.ok(world.logs().some(({ msg }) => msg === 'the authorities of the store were reloaded'));
+  t.ok(proxy.logs().some(({ msg }) => msg === 'the authorities of the store were reloaded'));
 });

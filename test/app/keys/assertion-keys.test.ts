@@ -11,16 +11,16 @@ import {
   readAssertionFile,
   type AssertionFile,
 } from '../../../src/app/keys/assertion-keys.js';
-import { collectingLog } from '../../adapters/store-world.js';
+import { collectingLog } from '../../adapters/store-commands.js';
 import { manualTime } from '../../adapters/manual-time.js';
 import { principal } from '../../decision/samples.js';
-import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/scene.js';
+import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/websocket-proxy.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { startServe } from '../../support/serve-process.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, startWorld } from '../../support/world.js';
+import { baseConfig, startProxyProcess } from '../../support/proxy-process.js';
 
 const pem = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
@@ -94,7 +94,7 @@ t.test('a key that is replaced in its file stays published for longer than what 
 
 t.test('the receiver gets a signed assertion that only Sallyport can set', async (t) => {
   const path = keyFile(t);
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       identity: { assertion: { key_file: path, audience: 'orders', ttl: '60s', header: 'X-Asserted' } },
       probes: { host: '127.0.0.1', port: 0 },
@@ -115,25 +115,25 @@ t.test('the receiver gets a signed assertion that only Sallyport can set', async
     },
   });
   const forged = { 'X-Asserted': 'forged', x_asserted: 'forged', 'X-Auth-Assertion': 'forged' };
-  world.receiver.behave((req, res) =>
+  proxy.receiver.behave((req, res) =>
     req.resume().on('end', () => res.writeHead(200, { 'X-Asserted': 'mine', 'X-Kept': 'yes' }).end('x')),
   );
-  const page = await world.admin('/.well-known/jwks.json');
+  const page = await proxy.admin('/.well-known/jwks.json');
   t.equal(page.field('content-type'), 'application/jwk-set+json');
   const keys = createLocalJWKSet(JSON.parse(page.text) as JSONWebKeySet);
-  const get = await world.request({
+  const get = await proxy.request({
     path: '/orders?a=1',
-    headers: { ...world.authorization({ jti: 'j-1' }), ...forged },
+    headers: { ...proxy.authorization({ jti: 'j-1' }), ...forged },
   });
-  await world.request({
+  await proxy.request({
     method: 'POST',
     path: '/orders',
-    headers: { ...world.authorization(), ...forged, 'Idempotency-Key': 'k' },
+    headers: { ...proxy.authorization(), ...forged, 'Idempotency-Key': 'k' },
     body: 'x',
   });
   t.equal(get.field('X-Asserted'), null, 'nor does the receiver answer with one');
   t.equal(get.field('X-Kept'), 'yes');
-  const [read, write] = world.receiver.requests;
+  const [read, write] = proxy.receiver.requests;
   for (const received of [read, write]) {
     const [assertion = '', ...more] = received?.field('X-Asserted') ?? [];
     t.same(more, []);
@@ -149,29 +149,29 @@ t.test('the receiver gets a signed assertion that only Sallyport can set', async
   }
   t.not(read?.field('X-Asserted')[0], write?.field('X-Asserted')[0]);
   for (const path of ['/open', '/tried']) {
-    await world.request({ path, headers: forged });
-    t.notMatch(world.receiver.requests.at(-1)?.rawHeaders.join('\n'), /assert/i, `${path}: nobody gets none`);
+    await proxy.request({ path, headers: forged });
+    t.notMatch(proxy.receiver.requests.at(-1)?.rawHeaders.join('\n'), /assert/i, `${path}: nobody gets none`);
   }
-  world.rewrite({});
+  proxy.rewrite({});
   await until('a reload takes it away', async () => {
-    await world.request({ path: '/orders', headers: world.authorization() });
-    return world.receiver.requests.at(-1)?.field('X-Asserted').length === 0;
+    await proxy.request({ path: '/orders', headers: proxy.authorization() });
+    return proxy.receiver.requests.at(-1)?.field('X-Asserted').length === 0;
   });
-  t.equal((await world.admin('/.well-known/jwks.json')).status, 200, 'what was signed can still be verified');
-  t.same(await world.exposures(), []);
+  t.equal((await proxy.admin('/.well-known/jwks.json')).status, 200, 'what was signed can still be verified');
+  t.same(await proxy.exposures(), []);
 });
 
 t.test(
   'admin and probes publish one set, and a key that is put into the file signs and is published on both',
   async (t) => {
     const path = keyFile(t);
-    const world = await startWorld(t, {
+    const proxy = await startProxyProcess(t, {
       config: {
         identity: { assertion: { key_file: path, audience: 'orders' } },
         probes: { host: '127.0.0.1', port: 0 },
       },
     });
-    const ports = [world.adminPort, await world.process.port('probes')];
+    const ports = [proxy.adminPort, await proxy.process.port('probes')];
     const published = async (): Promise<JSONWebKeySet[]> =>
       Promise.all(
         ports.map(async (port) => {
@@ -183,8 +183,8 @@ t.test(
         }),
       );
     const received = async (): Promise<string> => {
-      await world.request({ path: '/orders', headers: world.authorization() });
-      return String(world.receiver.requests.at(-1)?.field('x-auth-assertion')[0]);
+      await proxy.request({ path: '/orders', headers: proxy.authorization() });
+      return String(proxy.receiver.requests.at(-1)?.field('x-auth-assertion')[0]);
     };
     /** Held against the set of each listener, as a receiver would. */
     const holds = async (assertion: string, sets: readonly JSONWebKeySet[]): Promise<boolean[]> =>
@@ -208,7 +208,7 @@ t.test(
 
     writeFileSync(path, pem().slice(0, 100));
     await until('a file that is half written is refused', () =>
-      world.process.output().includes('the assertion keys were not reloaded'),
+      proxy.process.output().includes('the assertion keys were not reloaded'),
     );
     t.equal(decodeProtectedHeader(await received()).kid, old, 'the old key signs on');
     t.same(await published(), before);
@@ -222,14 +222,14 @@ t.test(
     t.same(await holds(second, after), [true, true], 'on both at once');
     t.same(await holds(first, after), [true, true], 'and what the old one signed holds on');
     t.same(await holds(second, before), [false, false], 'a receiver with the old set has to fetch');
-    t.same(await world.exposures(), []);
+    t.same(await proxy.exposures(), []);
   },
 );
 
 t.test('the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
   const receiver = await startWebSocketReceiver(t);
   const live = { methods: ['GET'], websocket: true, subjects: ['checkout'], permissions: [] };
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       identity: { assertion: { key_file: keyFile(t), audience: 'orders' } },
       upstream: { url: receiver.url },
@@ -239,7 +239,7 @@ t.test('the opening handshake of a WebSocket carries an assertion for its method
       ],
     },
   });
-  const keys = createLocalJWKSet(JSON.parse((await world.admin('/.well-known/jwks.json')).text) as JSONWebKeySet);
+  const keys = createLocalJWKSet(JSON.parse((await proxy.admin('/.well-known/jwks.json')).text) as JSONWebKeySet);
   const open = async (
     path: string,
     headers: Readonly<Record<string, string>>,
@@ -247,28 +247,28 @@ t.test('the opening handshake of a WebSocket carries an assertion for its method
     const forged = { 'X-Auth-Assertion': 'forged', x_auth_assertion: 'forged' };
     const client = clientOf(
       t,
-      new WebSocket(`ws://127.0.0.1:${world.port}${path}`, { headers: { ...headers, ...forged } }),
+      new WebSocket(`ws://127.0.0.1:${proxy.port}${path}`, { headers: { ...headers, ...forged } }),
     );
     await client.opened;
     t.notMatch(receiver.upgrades.at(-1)?.rawHeaders.join('\n'), 'forged', path);
     return receiver.upgrades.at(-1)?.headers['x-auth-assertion'];
   };
   const target = '/live?a=%41';
-  const { payload } = await jwtVerify(String(await open(target, world.authorization())), keys, {
+  const { payload } = await jwtVerify(String(await open(target, proxy.authorization())), keys, {
     issuer: 'sallyport',
     audience: 'orders',
   });
   const hash = createHash('sha256').update(target).digest('base64url');
   t.match(payload, { sub: 'checkout', kind: 'service', htm: 'GET', target_sha256: hash });
   t.equal(await open('/tried', {}), undefined, 'nobody gets none');
-  const foreign = await request(world.adminPort, { path: '/.well-known/jwks.json', headers: { Host: 'evil.example' } });
+  const foreign = await request(proxy.adminPort, { path: '/.well-known/jwks.json', headers: { Host: 'evil.example' } });
   t.not(foreign.status, 200, 'the admin listener checks Host here too');
   t.notMatch(foreign.text, 'kid');
 });
 
 t.test('where nothing is signed there are no keys, and a file that holds none ends the start', async (t) => {
-  const world = await startWorld(t);
-  t.equal((await world.admin('/.well-known/jwks.json')).status, 404);
+  const proxy = await startProxyProcess(t);
+  t.equal((await proxy.admin('/.well-known/jwks.json')).status, 404);
   for (const [text, code] of [
     ['not a key', 1],
     [null, 2],

@@ -9,7 +9,7 @@ import { assertionClaims, type AssertionRules } from '../../../src/decision/toke
 import { principal } from '../../decision/samples.js';
 import { projectDir } from '../../support/project-dir.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { startWorld } from '../../support/world.js';
+import { startProxyProcess } from '../../support/proxy-process.js';
 
 export interface Snippet {
   /** As the block of the page calls it. */
@@ -41,10 +41,12 @@ function keyOf(pem: string): AssertionKey {
 
 const pem = newPem();
 writeFileSync(keyFile, pem, { mode: 0o600 });
-const world = await startWorld(t, { config: { identity: { assertion: { key_file: keyFile, audience: 'orders' } } } });
+const proxy = await startProxyProcess(t, {
+  config: { identity: { assertion: { key_file: keyFile, audience: 'orders' } } },
+});
 const target = '/orders?from=%2F&q="x"';
-await world.request({ path: target, headers: world.authorization({ permissions: ['orders:read', 'a]b'] }) });
-const [received] = world.receiver.requests[0]?.field('x-auth-assertion') ?? [];
+await proxy.request({ path: target, headers: proxy.authorization({ permissions: ['orders:read', 'a]b'] }) });
+const [received] = proxy.receiver.requests[0]?.field('x-auth-assertion') ?? [];
 if (received === undefined) throw new Error('no assertion was received');
 
 const rules: AssertionRules = { issuer: 'sallyport', audience: 'orders', ttlS: 30, header: 'X-Auth-Assertion' };
@@ -97,7 +99,7 @@ const cases: readonly Case[] = [
 function textOf(language: string): string {
   const code = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(docs)?.[1];
   if (code === undefined) throw new Error(`docs/assertion.md has no ${language}`);
-  return code.replace('http://127.0.0.1:9901/', `http://127.0.0.1:${String(world.adminPort)}/`);
+  return code.replace('http://127.0.0.1:9901/', `http://127.0.0.1:${String(proxy.adminPort)}/`);
 }
 
 /** In a folder from which packages of this project are found. */

@@ -16,7 +16,7 @@ import { listen } from '../../support/listening.js';
 import { startReceiver } from '../../support/receiver.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/world.js';
+import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const issuer: ConfigTree = {

@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { startReceiver } from '../../support/receiver.js';
-import type { ConfigTree } from '../../support/world.js';
-import { startAppWorld, type AppWorld } from '../app-world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
+import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
 /**
  * Two policies that differ in three places: who may come in by which door, and the name of the header that says who it
@@ -26,11 +26,11 @@ interface Tally {
 }
 
 /** Sends requests one after the other over one connection, and notes which policy decided each. */
-async function caller(world: AppWorld, count: number, tally: Tally): Promise<void> {
-  const connection = await connectRaw(world.port);
-  const headers = { Authorization: `Bearer ${world.token()}` };
+async function caller(proxy: InProcessProxy, count: number, tally: Tally): Promise<void> {
+  const connection = await connectRaw(proxy.port);
+  const headers = { Authorization: `Bearer ${proxy.token()}` };
   const paths = ['/both', '/only-a', '/only-b'];
-  const bytes = paths.map((path) => requestBytes(world.port, { path, headers }));
+  const bytes = paths.map((path) => requestBytes(proxy.port, { path, headers }));
   for (let sent = 0; sent < count; sent += 1) {
     const index = sent % paths.length;
     connection.write(bytes[index] ?? '');
@@ -56,10 +56,10 @@ t.test(
       receiver.requests.length = 0;
       res.writeHead(200, { 'content-length': 0, 'x-decided-by': names.join(' ') }).end();
     });
-    const world = await startAppWorld(t, { receiver, config: policy('a'), watchMs: 500 });
+    const proxy = await startInProcessProxy(t, { receiver, config: policy('a'), watchMs: 500 });
     const tally: Tally = { answered: 0, kinds: new Map() };
     const broken = new AbortController();
-    const callers = Promise.all(Array.from({ length: 20 }, () => caller(world, requests / 20, tally))).catch(
+    const callers = Promise.all(Array.from({ length: 20 }, () => caller(proxy, requests / 20, tally))).catch(
       (error: unknown) => {
         broken.abort(error);
       },
@@ -70,8 +70,8 @@ t.test(
         broken.signal.throwIfAborted();
         await turn();
       }
-      world.rewrite(policy(done % 2 === 0 ? 'b' : 'a'));
-      await world.app.reload();
+      proxy.rewrite(policy(done % 2 === 0 ? 'b' : 'a'));
+      await proxy.app.reload();
     }
     await callers;
     broken.signal.throwIfAborted();
@@ -84,10 +84,10 @@ t.test(
       '/only-b 200 x-policy-b',
       '/only-b 403 -',
     ]);
-    const { counts } = world.app.status();
+    const { counts } = proxy.app.status();
     t.ok(counts.config_reloads.ok >= reloads, `${String(counts.config_reloads.ok)} reloads`);
     t.equal(counts.config_reloads.failed, 0);
     t.equal(counts.requests.forwarded + counts.requests.denied, requests);
-    t.equal(world.jwks.hits(), 1, 'and the keys were fetched once');
+    t.equal(proxy.jwks.hits(), 1, 'and the keys were fetched once');
   },
 );

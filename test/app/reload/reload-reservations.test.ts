@@ -4,8 +4,8 @@ import { droppedOperations, movedScopes, reserves } from '../../../src/app/reloa
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
-import { baseConfig } from '../../support/world.js';
-import { startAppWorld, type AppWorld } from '../app-world.js';
+import { baseConfig } from '../../support/proxy-process.js';
+import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
 const memory = { store: { memory: {} } };
 
@@ -116,60 +116,60 @@ t.test('callers whose keys no longer count', (t) => {
 });
 
 t.test('a reload that moves the scope of keys warns', async (t) => {
-  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
-  world.rewrite({ ...memory, issuers: { core: { audience: 'stock' } }, routes: [write('a', 'required')] });
-  await world.app.reload();
+  const proxy = await startInProcessProxy(t, { config: { ...memory, routes: [write('a', 'required')] } });
+  proxy.rewrite({ ...memory, issuers: { core: { audience: 'stock' } }, routes: [write('a', 'required')] });
+  await proxy.app.reload();
   t.match(
-    world.logs().filter(({ of }) => of !== undefined),
+    proxy.logs().filter(({ of }) => of !== undefined),
     [{ level: 'warn', of: ['callers of issuers.core'], msg: /count no more/ }],
   );
 });
 
-function status(world: AppWorld, key: string): Promise<number> {
-  return world
+function status(proxy: InProcessProxy, key: string): Promise<number> {
+  return proxy
     .request({ method: 'POST', path: '/a', headers: { 'Idempotency-Key': key }, body: 'x' })
     .then((answer) => answer.status);
 }
 
 t.test('a reload that drops an operation warns, and keeps what is reserved', async (t) => {
-  const world = await startAppWorld(t, {
+  const proxy = await startInProcessProxy(t, {
     config: { ...memory, routes: [write('a', 'required'), write('b', 'required')] },
   });
-  t.equal(await status(world, 'k'), 200);
-  world.rewrite({ ...memory, routes: [write('a', 'optional')] });
-  await world.app.reload();
-  const [warning, ...others] = world.logs().filter(({ operations }) => operations !== undefined);
+  t.equal(await status(proxy, 'k'), 200);
+  proxy.rewrite({ ...memory, routes: [write('a', 'optional')] });
+  await proxy.app.reload();
+  const [warning, ...others] = proxy.logs().filter(({ operations }) => operations !== undefined);
   t.match(warning, { level: 'warn', operations: ['b'], msg: /count no more/ });
   t.same(others, []);
-  t.equal(await status(world, 'k'), 200);
-  t.equal(world.receiver.requests.length, 1, 'the same store, the same operation');
+  t.equal(await status(proxy, 'k'), 200);
+  t.equal(proxy.receiver.requests.length, 1, 'the same store, the same operation');
 });
 
 t.test('the store is opened at start: a reload leaves it as it is', async (t) => {
-  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
-  t.equal(await status(world, 'k'), 200);
-  world.rewrite({ store: { redis: { url: 'redis://127.0.0.1:1' } }, routes: [write('a', 'required')] });
-  await world.app.reload();
-  t.same(world.app.status().restart_needed, ['store']);
-  t.match(world.app.status().store, { kind: 'memory', up: true });
-  t.equal(await status(world, 'k'), 200);
-  t.equal(world.receiver.requests.length, 1);
+  const proxy = await startInProcessProxy(t, { config: { ...memory, routes: [write('a', 'required')] } });
+  t.equal(await status(proxy, 'k'), 200);
+  proxy.rewrite({ store: { redis: { url: 'redis://127.0.0.1:1' } }, routes: [write('a', 'required')] });
+  await proxy.app.reload();
+  t.same(proxy.app.status().restart_needed, ['store']);
+  t.match(proxy.app.status().store, { kind: 'memory', up: true });
+  t.equal(await status(proxy, 'k'), 200);
+  t.equal(proxy.receiver.requests.length, 1);
 });
 
 t.test('a reload to routes that reserve is refused where no store was opened', async (t) => {
-  const world = await startAppWorld(t, { config: { routes: [none] } });
-  t.equal(world.app.status().store, null);
-  t.notMatch((await world.admin('/metrics')).text, /^sallyport_store_up /m);
-  const { sha256 } = world.app.status().config;
-  world.rewrite({ ...memory, routes: [write('a', 'required')] });
-  await world.app.reload();
-  t.equal(world.app.status().config.sha256, sha256, 'the old config stays in force');
-  t.match(world.app.status().config.last_reload_error?.problems, [
+  const proxy = await startInProcessProxy(t, { config: { routes: [none] } });
+  t.equal(proxy.app.status().store, null);
+  t.notMatch((await proxy.admin('/metrics')).text, /^sallyport_store_up /m);
+  const { sha256 } = proxy.app.status().config;
+  proxy.rewrite({ ...memory, routes: [write('a', 'required')] });
+  await proxy.app.reload();
+  t.equal(proxy.app.status().config.sha256, sha256, 'the old config stays in force');
+  t.match(proxy.app.status().config.last_reload_error?.problems, [
     /a route reserves its writes, and the store is opened at start only: restart/,
   ]);
-  t.equal(await status(world, 'k'), 200);
-  world.rewrite({ ...memory, routes: [none] });
-  await world.app.reload();
-  t.equal(world.app.status().config.last_reload_error, null);
-  t.same(world.app.status().restart_needed, ['store']);
+  t.equal(await status(proxy, 'k'), 200);
+  proxy.rewrite({ ...memory, routes: [none] });
+  await proxy.app.reload();
+  t.equal(proxy.app.status().config.last_reload_error, null);
+  t.same(proxy.app.status().restart_needed, ['store']);
 });

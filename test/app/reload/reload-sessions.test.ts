@@ -1,6 +1,6 @@
 import t from 'tap';
 import { until } from '../../support/until.js';
-import { startWorld, type ConfigTree } from '../../support/world.js';
+import { startProxyProcess, type ConfigTree } from '../../support/proxy-process.js';
 
 const sessions = { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' };
 const routes = [{ name: 'users', methods: ['GET'], path: '/users', accept: ['session'], session: { claims: {} } }];
@@ -15,12 +15,12 @@ interface Status {
 }
 
 t.test('the first route that accepts sessions waits for a restart; the last one takes nothing along', async (t) => {
-  const world = await startWorld(t);
-  const status = async (): Promise<Status> => JSON.parse((await world.admin('/status')).text) as Status;
+  const proxy = await startProxyProcess(t);
+  const status = async (): Promise<Status> => JSON.parse((await proxy.admin('/status')).text) as Status;
   const before = await status();
   const reload = (config: ConfigTree): void => {
-    world.rewrite(config);
-    world.process.signal('SIGHUP');
+    proxy.rewrite(config);
+    proxy.process.signal('SIGHUP');
   };
   reload({ sessions, routes });
   const refused = await until('the reload is refused', async () => (await status()).config.last_reload_error);
@@ -35,7 +35,7 @@ t.test('the first route that accepts sessions waits for a restart; the last one 
   );
   t.same((await status()).restart_needed, []);
 
-  const withSessions = await startWorld(t, { config: { sessions, routes }, ready: false });
+  const withSessions = await startProxyProcess(t, { config: { sessions, routes }, ready: false });
   const own = async (): Promise<Status> => JSON.parse((await withSessions.admin('/status')).text) as Status;
   t.match((await own()).issuers, [{ name: 'core' }, { name: 'sessions' }]);
   const first = (await own()).config.sha256;

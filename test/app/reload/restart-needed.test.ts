@@ -3,7 +3,7 @@ import { restartNeeded, withOpened } from '../../../src/app/reload/restart-neede
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 
 function compile(config: ConfigTree): CompiledConfig {
   const inspection = inspectConfig(baseConfig(config), {

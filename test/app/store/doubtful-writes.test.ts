@@ -12,7 +12,7 @@ const [first, second, third] = ['a', 'b', 'c'].map((letter) => `${letter.repeat(
 ];
 
 /** A store that knows the states of some records. */
-function world(limit?: number) {
+function setup(limit?: number) {
   const time = manualTime();
   const states = new Map<string, { state: RecordState }>();
   let asked = 0;
@@ -48,7 +48,7 @@ function world(limit?: number) {
 }
 
 t.test('the age of the oldest write in doubt, until it is resolved', async (t) => {
-  const { states, unknowns, advance, due, asked } = world();
+  const { states, unknowns, advance, due, asked } = setup();
   t.equal(unknowns.oldestMs(), null);
   states.set(first, { state: 'unknown' }).set(second, { state: 'unknown' });
   unknowns.add(first);
@@ -81,7 +81,7 @@ t.test('what ends the doubt', async (t) => {
     { state: 'tombstone', inDoubt: false },
   ];
   for (const { state, inDoubt } of rows) {
-    const { states, unknowns, advance, due } = world();
+    const { states, unknowns, advance, due } = setup();
     states.set(first, { state });
     unknowns.add(first);
     advance(30_000);
@@ -92,7 +92,7 @@ t.test('what ends the doubt', async (t) => {
 });
 
 t.test('without the store nothing is forgotten, and one record is asked for', async (t) => {
-  const { unknowns, advance, due, asked, setAway } = world();
+  const { unknowns, advance, due, asked, setAway } = setup();
   setAway(true);
   unknowns.add(first);
   unknowns.add(second);
@@ -108,7 +108,7 @@ t.test('without the store nothing is forgotten, and one record is asked for', as
 });
 
 t.test('the list is bounded and keeps the oldest', (t) => {
-  const { unknowns, advance } = world(2);
+  const { unknowns, advance } = setup(2);
   for (const id of [first, second, third]) {
     unknowns.add(id);
     advance(1_000);

@@ -8,9 +8,9 @@ import { rsaKey } from '../../support/keys.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import type { ConfigTree } from '../../support/world.js';
-import { startAppWorld, type AppWorld } from '../app-world.js';
-import { redisStore } from './store-world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
+import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
+import { redisStore } from './store-config.js';
 
 const routes = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'mallory'], permissions: [] },
@@ -22,11 +22,11 @@ const routes = [
 async function startWithoutRedis(
   t: Scope,
   settings: ConfigTree = {},
-): Promise<{ readonly redis: RedisServer; readonly late: AppWorld }> {
+): Promise<{ readonly redis: RedisServer; readonly late: InProcessProxy }> {
   const redis = await startRedis(t);
   const jwks = await startJwksServer(t, { keys: [rsaKey()] });
   const config = { ...redisStore(redis, settings), routes };
-  const early = await startAppWorld(t, { config, jwks });
+  const early = await startInProcessProxy(t, { config, jwks });
   const io = captureIo({ cwd: dirname(early.configFile) });
   await run(['revoke', '--config', early.configFile, '--subject', 'mallory', '--for', '1h', '--reason', 'a test'], io);
   if (io.code() !== 0) throw new Error(io.err());
@@ -37,7 +37,7 @@ async function startWithoutRedis(
   await redis.kill();
   const atOthers = [await statusOf(early, '/orders', 'mallory'), await statusOf(early, '/orders')];
   if (atOthers.join() !== '401,200') throw new Error(`one that knew it answers ${atOthers.join()}`);
-  const late = await startAppWorld(t, { config, jwks, ready: false });
+  const late = await startInProcessProxy(t, { config, jwks, ready: false });
   await until(
     'it has its keys',
     () => late.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
@@ -45,8 +45,8 @@ async function startWithoutRedis(
   return { redis, late };
 }
 
-async function statusOf(world: AppWorld, path: string, sub = 'checkout'): Promise<number> {
-  return (await world.request({ path }, { sub })).status;
+async function statusOf(proxy: InProcessProxy, path: string, sub = 'checkout'): Promise<number> {
+  return (await proxy.request({ path }, { sub })).status;
 }
 
 t.test('protected routes are refused until the store was read, and the revoked caller is never let in', async (t) => {

@@ -1,6 +1,6 @@
-/** What configs of worlds with reservations have in common. */
+/** What configs of proxies with reservations have in common. */
 import type { RedisServer } from '../../support/redis-server.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 
 /** A route that reserves its writes, one that does not, and single-use tokens. */
 export const reservingRoutes: readonly object[] = [

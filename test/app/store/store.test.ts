@@ -7,18 +7,18 @@ import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
-import { startAppWorld, startFrom, type AppWorld } from '../app-world.js';
-import { redisStore, reservingRoutes } from './store-world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
+import { startInProcessProxy, startFrom, type InProcessProxy } from '../in-process-proxy.js';
+import { redisStore, reservingRoutes } from './store-config.js';
 
 let keys = 0;
 
-function create(world: AppWorld, key = `key-${String((keys += 1))}`): Promise<RawResponse> {
-  return world.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': key }, body: '{"item":1}' });
+function create(proxy: InProcessProxy, key = `key-${String((keys += 1))}`): Promise<RawResponse> {
+  return proxy.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': key }, body: '{"item":1}' });
 }
 
-async function storeCheck(world: AppWorld): Promise<unknown> {
-  const { status, checks } = JSON.parse((await world.admin('/readyz')).text) as {
+async function storeCheck(proxy: InProcessProxy): Promise<unknown> {
+  const { status, checks } = JSON.parse((await proxy.admin('/readyz')).text) as {
     status: string;
     checks: readonly { name: string; status: string }[];
   };
@@ -31,46 +31,49 @@ t.test('a write sent twice runs once, in memory and in Redis', async (t) => {
     ['memory', { store: { memory: {} } }],
     ['redis', redisStore(redis)],
   ] as const) {
-    const world = await startAppWorld(t, { config: { ...store, routes: reservingRoutes } });
-    await until('the store is up', () => world.app.status().store?.up);
-    const first = await create(world, 'once');
-    const second = await create(world, 'once');
+    const proxy = await startInProcessProxy(t, { config: { ...store, routes: reservingRoutes } });
+    await until('the store is up', () => proxy.app.status().store?.up);
+    const first = await create(proxy, 'once');
+    const second = await create(proxy, 'once');
     t.same([first.status, second.status], [200, 200], kind);
     t.equal(second.field('idempotent-replayed'), 'true', kind);
-    t.equal(world.receiver.requests.length, 1, kind);
-    t.match(world.app.status().store, { kind, up: true, problem: null }, kind);
-    t.same(await storeCheck(world), { ready: 'ready', store: 'ok' }, kind);
-    t.equal(await world.metric('sallyport_store_up'), 1, kind);
-    t.equal(await world.metric('sallyport_reservations_total{result="acquired"}'), 1, kind);
-    t.equal(await world.metric('sallyport_reservations_total{result="replayed"}'), 1, kind);
-    t.equal(await world.metric('sallyport_store_duration_seconds_count{operation="reserve"}'), 2, kind);
-    await world.app.stop();
+    t.equal(proxy.receiver.requests.length, 1, kind);
+    t.match(proxy.app.status().store, { kind, up: true, problem: null }, kind);
+    t.same(await storeCheck(proxy), { ready: 'ready', store: 'ok' }, kind);
+    t.equal(await proxy.metric('sallyport_store_up'), 1, kind);
+    t.equal(await proxy.metric('sallyport_reservations_total{result="acquired"}'), 1, kind);
+    t.equal(await proxy.metric('sallyport_reservations_total{result="replayed"}'), 1, kind);
+    t.equal(await proxy.metric('sallyport_store_duration_seconds_count{operation="reserve"}'), 2, kind);
+    await proxy.app.stop();
   }
 });
 
 t.test('it starts without Redis, answers 503 until it was read what is revoked, and heals by itself', async (t) => {
   const port = await freePort();
-  const world = await startAppWorld(t, { config: { ...redisStore({ port }), routes: reservingRoutes }, ready: false });
+  const proxy = await startInProcessProxy(t, {
+    config: { ...redisStore({ port }), routes: reservingRoutes },
+    ready: false,
+  });
   await until(
     'it has its keys',
-    () => world.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
+    () => proxy.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
   );
-  const refused = await create(world);
+  const refused = await create(proxy);
   t.equal(refused.status, 503);
   t.match(refused.text, /store-unavailable/);
   t.match(refused.field('retry-after'), /^\d+$/);
-  t.equal(world.receiver.requests.length, 0);
-  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 503);
-  t.same(await storeCheck(world), { ready: 'unavailable', store: 'failed' });
-  t.equal((await world.admin('/readyz')).status, 503, 'what is revoked was never read');
-  t.match(world.app.status().store, { kind: 'redis', up: false, problem: /ECONNREFUSED/ });
-  t.equal(await world.metric('sallyport_store_up'), 0);
+  t.equal(proxy.receiver.requests.length, 0);
+  t.equal((await proxy.request({ method: 'POST', path: '/plain', body: 'x' })).status, 503);
+  t.same(await storeCheck(proxy), { ready: 'unavailable', store: 'failed' });
+  t.equal((await proxy.admin('/readyz')).status, 503, 'what is revoked was never read');
+  t.match(proxy.app.status().store, { kind: 'redis', up: false, problem: /ECONNREFUSED/ });
+  t.equal(await proxy.metric('sallyport_store_up'), 0);
   await startRedis(t, [], { port });
-  await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
-  await until('the store is up', () => world.app.status().store?.up);
-  t.equal((await create(world)).status, 200);
-  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
-  t.same(await storeCheck(world), { ready: 'ready', store: 'ok' });
+  await until('it is ready', async () => (await proxy.admin('/readyz')).status === 200);
+  await until('the store is up', () => proxy.app.status().store?.up);
+  t.equal((await create(proxy)).status, 200);
+  t.equal((await proxy.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
+  t.same(await storeCheck(proxy), { ready: 'ready', store: 'ok' });
 });
 
 t.test(
@@ -80,27 +83,27 @@ t.test(
       ...redisStore({ port: await freePort() }, { start_without_revocations: true }),
       routes: reservingRoutes,
     };
-    const world = await startAppWorld(t, { config, ready: false });
-    await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
-    t.equal((await create(world)).status, 503);
-    t.equal(world.receiver.requests.length, 0);
-    t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
-    t.same(await storeCheck(world), { ready: 'degraded', store: 'failed' });
+    const proxy = await startInProcessProxy(t, { config, ready: false });
+    await until('it is ready', async () => (await proxy.admin('/readyz')).status === 200);
+    t.equal((await create(proxy)).status, 503);
+    t.equal(proxy.receiver.requests.length, 0);
+    t.equal((await proxy.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
+    t.same(await storeCheck(proxy), { ready: 'degraded', store: 'failed' });
   },
 );
 
 t.test('it goes on without Redis, and heals', async (t) => {
   const redis = await startRedis(t);
-  const world = await startAppWorld(t, { config: { ...redisStore(redis), routes: reservingRoutes } });
-  await until('the store is up', () => world.app.status().store?.up);
-  t.equal((await create(world)).status, 200);
+  const proxy = await startInProcessProxy(t, { config: { ...redisStore(redis), routes: reservingRoutes } });
+  await until('the store is up', () => proxy.app.status().store?.up);
+  t.equal((await create(proxy)).status, 200);
   await redis.kill();
-  await until('the store is seen to be away', () => world.app.status().store?.up === false);
-  t.equal((await create(world)).status, 503);
+  await until('the store is seen to be away', () => proxy.app.status().store?.up === false);
+  t.equal((await create(proxy)).status, 503);
   await redis.restart();
-  await until('the store is up again', () => world.app.status().store?.up);
-  t.equal((await create(world)).status, 200);
-  await until('the restart is counted', async () => (await world.metric('sallyport_store_failovers_total')) === 1);
+  await until('the store is up again', () => proxy.app.status().store?.up);
+  t.equal((await create(proxy)).status, 200);
+  await until('the restart is counted', async () => (await proxy.metric('sallyport_store_failovers_total')) === 1);
 });
 
 t.test('settings that can forget end the start, with the fix', async (t) => {
@@ -213,29 +216,29 @@ t.test('Redis behind TLS, with a user of its own', async (t) => {
       tls: { ca_file: c.ca.certFile },
     },
   };
-  const world = await startAppWorld(t, { config: { store, routes: reservingRoutes } });
-  await until('the store is up', () => world.app.status().store?.up);
-  t.equal((await create(world)).status, 200);
+  const proxy = await startInProcessProxy(t, { config: { store, routes: reservingRoutes } });
+  await until('the store is up', () => proxy.app.status().store?.up);
+  t.equal((await create(proxy)).status, 200);
   const strange = { redis: { ...store.redis, tls: { ca_file: c.otherCa.certFile } } };
-  const other = await startAppWorld(t, { config: { store: strange, routes: reservingRoutes }, ready: false });
+  const other = await startInProcessProxy(t, { config: { store: strange, routes: reservingRoutes }, ready: false });
   await until('the certificate is refused', () =>
     /certificate|self.signed|issuer/i.test(other.app.status().store?.problem ?? ''),
   );
   t.equal((await create(other)).status, 503);
-  t.notMatch(JSON.stringify([world.logs(), other.logs(), other.app.status()]), /hunter2/);
+  t.notMatch(JSON.stringify([proxy.logs(), other.logs(), other.app.status()]), /hunter2/);
 });
 
 t.test('a stop settles what is under way before the store is closed', async (t) => {
   const redis = await startRedis(t);
-  const world = await startAppWorld(t, { config: { ...redisStore(redis), routes: reservingRoutes } });
-  await until('the store is up', () => world.app.status().store?.up);
+  const proxy = await startInProcessProxy(t, { config: { ...redisStore(redis), routes: reservingRoutes } });
+  await until('the store is up', () => proxy.app.status().store?.up);
   let answer = (): void => undefined;
-  world.receiver.behave((_req, res) => {
+  proxy.receiver.behave((_req, res) => {
     answer = () => res.writeHead(201, { 'content-length': 2 }).end('ok');
   });
-  const written = create(world, 'late');
-  await until('the receiver has it', () => world.receiver.requests[0]?.complete === true);
-  const stopped = world.app.stop();
+  const written = create(proxy, 'late');
+  await until('the receiver has it', () => proxy.receiver.requests[0]?.complete === true);
+  const stopped = proxy.app.stop();
   answer();
   t.equal((await written).status, 201);
   await stopped;

@@ -12,7 +12,7 @@ import {
   type RawResponse,
   type RequestInput,
 } from '../../support/raw-client.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 
 const subjects = ['ann', 'ben', 'cid', 'dan', 'eve'];
 

@@ -4,7 +4,7 @@ import t from 'tap';
 import { run } from '../../../src/cli/program.js';
 import { projectDir } from '../../support/project-dir.js';
 import { makeFifo } from '../../support/sh.js';
-import { baseConfig } from '../../support/world.js';
+import { baseConfig } from '../../support/proxy-process.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
@@ -161,12 +161,12 @@ t.test('a secret that others may read is a warning, and an error with --strict',
   for (const name of ['..2026/tls.key', 'redis', 'api-key', 'assertion.pem']) chmodSync(pathOf(name), 0o644);
   const open = await checked();
   t.equal(open.code(), 0);
-  const said = open
+  const warnings = open
     .out()
     .split('\n')
     .filter((line) => line.includes(' file that every user of this machine may read (mode 0644); allowed: mode 0600'));
   t.same(
-    said.map((line) => /warning: (\S+)/.exec(line)?.[1]),
+    warnings.map((line) => /warning: (\S+)/.exec(line)?.[1]),
     ['listen.tls.key_file', 'identity.assertion.key_file', 'store.redis.password_file', 'sessions.api_key'],
   );
   t.equal((await checked('--strict')).code(), 1);

@@ -4,7 +4,7 @@ import t from 'tap';
 import { run } from '../../../src/cli/program.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const route = {

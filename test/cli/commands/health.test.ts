@@ -11,7 +11,7 @@ import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, startWorld, type ConfigTree } from '../../support/world.js';
+import { baseConfig, startProxyProcess, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 import { keyState } from '../../support/key-state.js';
 
@@ -125,17 +125,17 @@ t.test('what an answer says cannot steer the terminal', async (t) => {
 t.test(
   'a config that became wrong makes a running proxy no less healthy: that is said, with what is wrong',
   async (t) => {
-    const world = await startWorld(t, { config: { admin: { host: '127.0.0.1', port: await freePort(t) } } });
+    const proxy = await startProxyProcess(t, { config: { admin: { host: '127.0.0.1', port: await freePort(t) } } });
     const healthOf = async (): Promise<CapturedIo> => {
       const io = captureIo();
-      await run(['health', '--config', world.configFile], io);
+      await run(['health', '--config', proxy.configFile], io);
       return io;
     };
     const well = await healthOf();
     t.equal(well.code(), 0, well.err());
     t.equal(well.err(), '');
-    const good = readFileSync(world.configFile, 'utf8');
-    writeFileSync(world.configFile, good.replace('path: /healthz', 'path: healthz'));
+    const good = readFileSync(proxy.configFile, 'utf8');
+    writeFileSync(proxy.configFile, good.replace('path: /healthz', 'path: healthz'));
     const told = await until('the proxy has tried the new config', async () => {
       const io = await healthOf();
       t.equal(io.code(), 0, io.err());
@@ -146,12 +146,12 @@ t.test(
       told,
       /^warning: the proxy goes on with the config it had, for the new one is wrong: .*sallyport\.yaml:\d+:\d+: error: .*does not begin with \//,
     );
-    writeFileSync(world.configFile, `\t${good}routes: [`);
+    writeFileSync(proxy.configFile, `\t${good}routes: [`);
     const noYaml = await healthOf();
     t.equal(noYaml.code(), 0, noYaml.err());
     t.match(noYaml.err(), /^warning: .*sallyport\.yaml: it is no YAML as a whole; asking at 127\.0\.0\.1:\d+$/m);
-    world.process.signal('SIGTERM');
-    await world.process.exited;
+    proxy.process.signal('SIGTERM');
+    await proxy.process.exited;
     t.equal((await healthOf()).code(), 3, 'one that is gone is not healthy');
   },
 );

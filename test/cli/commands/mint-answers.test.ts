@@ -11,7 +11,7 @@ import { listen } from '../../support/listening.js';
 import { projectDir } from '../../support/project-dir.js';
 import { mintToken, type TokenInput } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
-import { apiKey, claims, curlFile, runMint } from './mint-world.js';
+import { apiKey, claims, curlFile, runMint } from './mint-setup.js';
 
 /** A token as it was asked for, but for the overrides. */
 function token(input: Partial<TokenInput> = {}): string {

@@ -10,9 +10,9 @@ import { startFakeCore } from '../../support/fake-core.js';
 import { projectDir } from '../../support/project-dir.js';
 import { sh } from '../../support/sh.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { startWorld } from '../../support/world.js';
+import { startProxyProcess } from '../../support/proxy-process.js';
 import { captureIo } from '../captured-io.js';
-import { apiKey, claims, curlFile, decoded, issuer, runMint } from './mint-world.js';
+import { apiKey, claims, curlFile, decoded, issuer, runMint } from './mint-setup.js';
 
 const exec = promisify(execFile);
 
@@ -267,14 +267,16 @@ t.test('a disk that is full: the token is thrown away', async (t) => {
 });
 
 t.test('a minted token passes the real proxy', async (t) => {
-  const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } } });
+  const proxy = await startProxyProcess(t, {
+    config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } },
+  });
   const token = (await runMint(curlFile(t, core.url))).out().trim();
-  world.markSecret(token);
-  const answer = await world.request({ path: '/orders', headers: { authorization: `Bearer ${token}` } });
+  proxy.markSecret(token);
+  const answer = await proxy.request({ path: '/orders', headers: { authorization: `Bearer ${token}` } });
   t.equal(answer.status, 200);
   const other = (await runMint(curlFile(t, core.url), ['--issuer', 'https://other.example'])).out().trim();
   t.equal(
-    (await world.request({ path: '/orders', headers: { authorization: `Bearer ${other}` } })).status,
+    (await proxy.request({ path: '/orders', headers: { authorization: `Bearer ${other}` } })).status,
     401,
     'and one of another issuer does not',
   );

@@ -5,14 +5,14 @@ import { createRedisStore } from '../../../src/adapters/redis/reservation-store.
 import { run } from '../../../src/cli/program.js';
 import { recordIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
-import { redisSettings, wallClock } from '../../adapters/redis/redis-world.js';
-import { markOf } from '../../adapters/store-world.js';
+import { redisSettings, wallClock } from '../../adapters/redis/redis-store.js';
+import { markOf } from '../../adapters/store-commands.js';
 import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig } from '../../support/world.js';
+import { baseConfig } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const attempt = 'a'.repeat(22);
@@ -33,7 +33,7 @@ function idOf(key: string): string {
 }
 
 /** A Redis with a record in each state, and the config that names it. */
-async function world(t: Scope) {
+async function setup(t: Scope) {
   const redis = await startRedis(t);
   const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   const deps = { clock: wallClock, log, maxTokenLifetimeMs: () => 1, onFailover: () => undefined };
@@ -79,7 +79,7 @@ async function record(t: Scope, store: unknown, ...args: readonly string[]): Pro
 }
 
 t.test('a record is shown, without what was answered', async (t) => {
-  const { config, fence } = await world(t);
+  const { config, fence } = await setup(t);
   const unknown = await record(t, config, 'show', idOf('unknown'));
   t.equal(unknown.code(), 0, unknown.err());
   t.match(unknown.out(), /^record {6}[\w-]{43}\.[\w-]{43}$/m);
@@ -106,7 +106,7 @@ t.test('a record is shown, without what was answered', async (t) => {
 });
 
 t.test('a write in doubt is resolved, with a line that says who and why', async (t) => {
-  const { config, store, fence } = await world(t);
+  const { config, store, fence } = await setup(t);
   const io = await record(
     t,
     config,
@@ -135,7 +135,7 @@ t.test('a write in doubt is resolved, with a line that says who and why', async 
 });
 
 t.test('a write that was not applied is free again', async (t) => {
-  const { config, store } = await world(t);
+  const { config, store } = await setup(t);
   const io = await record(
     t,
     config,
@@ -151,7 +151,7 @@ t.test('a write that was not applied is free again', async (t) => {
 });
 
 t.test('what is not in doubt, or not there, is left alone', async (t) => {
-  const { config, store } = await world(t);
+  const { config, store } = await setup(t);
   for (const key of ['pending', 'completed']) {
     const before = await stored(store, key);
     const io = await record(t, config, 'resolve', idOf(key), '--outcome', 'not-applied', '--reason', 'x');
@@ -169,14 +169,14 @@ t.test('what is not in doubt, or not there, is left alone', async (t) => {
 });
 
 t.test('it is shown and resolved where the server may forget: that makes nothing worse', async (t) => {
-  const { config, redis } = await world(t);
+  const { config, redis } = await setup(t);
   await redis.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
   t.equal((await record(t, config, 'show', idOf('unknown'))).code(), 0);
   t.equal((await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'x')).code(), 0);
 });
 
 t.test('what is in doubt is listed, and with it what may be under way', async (t) => {
-  const { config } = await world(t);
+  const { config } = await setup(t);
   const inDoubt = await record(t, config, 'list', '--in-doubt');
   t.equal(inDoubt.code(), 0, inDoubt.err());
   t.equal(inDoubt.out().split('\n').length, 2, 'a line each');
@@ -241,7 +241,7 @@ t.test('a list of nothing is empty, and what stands in its way is said', async (
 });
 
 t.test('somebody at a terminal sees how far the search is', async (t) => {
-  const { config } = await world(t);
+  const { config } = await setup(t);
   const cwd = tempDir(t);
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store: config }));
   const io = captureIo({ cwd });
@@ -291,7 +291,7 @@ t.test('wrong usage exits with 2', async (t) => {
 });
 
 t.test('an id that begins with a dash is no option', async (t) => {
-  const { config } = await world(t);
+  const { config } = await setup(t);
   const id = `-h${'x'.repeat(41)}.${'y'.repeat(43)}`;
   for (const args of [
     ['show', id],

@@ -6,7 +6,7 @@ import { run } from '../../../src/cli/program.js';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig } from '../../support/world.js';
+import { baseConfig } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 // Most of the time is waited for.

@@ -10,7 +10,7 @@ import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { mintToken } from '../../support/tokens.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const key = 'sallyport:{revoked}:list';

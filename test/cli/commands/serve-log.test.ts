@@ -2,9 +2,9 @@
 import t from 'tap';
 import { version } from '../../../src/version.js';
 import { until } from '../../support/until.js';
-import { startWorld } from '../../support/world.js';
+import { startProxyProcess } from '../../support/proxy-process.js';
 
-const world = await startWorld(t, { config: { listen: { trust_forwarded: ['127.0.0.1', '10.0.0.0/8'] } } });
+const proxy = await startProxyProcess(t, { config: { listen: { trust_forwarded: ['127.0.0.1', '10.0.0.0/8'] } } });
 
 t.test('a line names the client behind trusted proxies and its user agent', async (t) => {
   const rows = [
@@ -19,66 +19,66 @@ t.test('a line names the client behind trusted proxies and its user agent', asyn
   ];
   for (const { id, headers, line } of rows) {
     for (const [whose, credential] of [
-      ['caller', world.authorization()],
+      ['caller', proxy.authorization()],
       ['stranger', {}],
     ] as const) {
-      await world.request({
+      await proxy.request({
         path: '/orders',
         headers: { ...credential, ...headers, 'X-Request-Id': `${whose}-${id}` },
       });
-      t.match(await world.logOf(`${whose}-${id}`), line, `${whose}, ${id}`);
+      t.match(await proxy.logOf(`${whose}-${id}`), line, `${whose}, ${id}`);
     }
   }
-  await world.send('GARBAGE\r\n\r\n');
-  const garbage = await until('its line', () => world.logs().find(({ reason }) => reason === 'method_malformed'));
+  await proxy.send('GARBAGE\r\n\r\n');
+  const garbage = await until('its line', () => proxy.logs().find(({ reason }) => reason === 'method_malformed'));
   t.match(garbage, { client_address: '127.0.0.1', user_agent: null, trace_id: null });
 });
 
 t.test('a token in a user agent, or beside one, is not written', async (t) => {
-  const token = world.token();
-  await world.request({
+  const token = proxy.token();
+  await proxy.request({
     path: '/orders',
     headers: { 'User-Agent': `agent ${token} end`, 'X-Request-Id': 'talkative' },
   });
-  t.match(await world.logOf('talkative'), { user_agent: 'agent [redacted] end' });
-  await world.request({
+  t.match(await proxy.logOf('talkative'), { user_agent: 'agent [redacted] end' });
+  await proxy.request({
     path: '/orders',
     headers: { 'User-Agent': `${'x'.repeat(250)} ${token}`, 'X-Request-Id': 'talkative-late' },
   });
-  t.match(await world.logOf('talkative-late'), { user_agent: `${'x'.repeat(250)} [reda` });
-  t.same(await world.exposures(), []);
+  t.match(await proxy.logOf('talkative-late'), { user_agent: `${'x'.repeat(250)} [reda` });
+  t.same(await proxy.exposures(), []);
 });
 
 t.test('the trace of a line is the one that the service was told of', async (t) => {
   const sent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-  const given = (): string => world.receiver.requests.at(-1)?.field('traceparent').join() ?? '';
-  await world.request({
+  const given = (): string => proxy.receiver.requests.at(-1)?.field('traceparent').join() ?? '';
+  await proxy.request({
     path: '/orders',
-    headers: { ...world.authorization(), traceparent: sent, 'X-Request-Id': 'traced' },
+    headers: { ...proxy.authorization(), traceparent: sent, 'X-Request-Id': 'traced' },
   });
   t.equal(given(), sent, 'unchanged');
-  t.match(await world.logOf('traced'), { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
-  await world.request({ path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': 'untraced' } });
+  t.match(await proxy.logOf('traced'), { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
+  await proxy.request({ path: '/orders', headers: { ...proxy.authorization(), 'X-Request-Id': 'untraced' } });
   t.match(given(), /^00-[0-9a-f]{32}-[0-9a-f]{16}-02$/, 'a new one claims no sampling');
-  t.match(await world.logOf('untraced'), { trace_id: given().slice(3, 35) });
-  await world.request({ path: '/orders', headers: { traceparent: sent, 'X-Request-Id': 'refused' } });
-  t.match(await world.logOf('refused'), { status: 401, trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
-  await world.request({ path: '/orders', headers: { 'X-Request-Id': 'refused-untraced' } });
-  t.match(await world.logOf('refused-untraced'), { status: 401, trace_id: null });
+  t.match(await proxy.logOf('untraced'), { trace_id: given().slice(3, 35) });
+  await proxy.request({ path: '/orders', headers: { traceparent: sent, 'X-Request-Id': 'refused' } });
+  t.match(await proxy.logOf('refused'), { status: 401, trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
+  await proxy.request({ path: '/orders', headers: { 'X-Request-Id': 'refused-untraced' } });
+  t.match(await proxy.logOf('refused-untraced'), { status: 401, trace_id: null });
 });
 
 t.test('an enforced 403 says which permissions were missing, and to nobody but the operator', async (t) => {
-  const answer = await world.request({
+  const answer = await proxy.request({
     path: '/orders',
-    headers: { ...world.authorization({ permissions: ['other'] }), 'X-Request-Id': 'lacking' },
+    headers: { ...proxy.authorization({ permissions: ['other'] }), 'X-Request-Id': 'lacking' },
   });
   t.equal(answer.status, 403);
   t.notMatch(answer.text, 'orders:read');
-  const line = await world.logOf('lacking');
+  const line = await proxy.logOf('lacking');
   t.match(line, { reason: 'permission_missing', missing_permissions: ['orders:read'], level: 'info' });
   t.notOk('permissions' in line);
-  await world.request({ path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': 'served' } });
-  t.notOk('missing_permissions' in (await world.logOf('served')));
+  await proxy.request({ path: '/orders', headers: { ...proxy.authorization(), 'X-Request-Id': 'served' } });
+  t.notOk('missing_permissions' in (await proxy.logOf('served')));
 });
 
 t.test('what fails is a warning, what is refused is not, and both are counted by route', async (t) => {
@@ -93,9 +93,9 @@ t.test('what fails is a warning, what is refused is not, and both are counted by
   type Name = keyof typeof counted;
   const read = async (): Promise<Record<Name, number>> =>
     Object.fromEntries(
-      await Promise.all(Object.entries(counted).map(async ([name, series]) => [name, await world.metric(series)])),
+      await Promise.all(Object.entries(counted).map(async ([name, series]) => [name, await proxy.metric(series)])),
     ) as Record<Name, number>;
-  const auth = world.authorization();
+  const auth = proxy.authorization();
   const rows: readonly {
     name: string;
     headers: Readonly<Record<string, string>>;
@@ -109,7 +109,7 @@ t.test('what fails is a warning, what is refused is not, and both are counted by
     { name: 'the service breaks off', headers: auth, behave: 'break', level: 'warn', grows: ['failed', 'failures'] },
   ];
   for (const [index, { name, headers, behave, level, grows }] of rows.entries()) {
-    world.receiver.behave(
+    proxy.receiver.behave(
       behave === 'well'
         ? null
         : (req, res) => {
@@ -118,8 +118,8 @@ t.test('what fails is a warning, what is refused is not, and both are counted by
           },
     );
     const before = await read();
-    await world.request({ path: '/orders', headers: { ...headers, 'X-Request-Id': `level-${index}` } });
-    t.match(await world.logOf(`level-${index}`), { level }, name);
+    await proxy.request({ path: '/orders', headers: { ...headers, 'X-Request-Id': `level-${index}` } });
+    t.match(await proxy.logOf(`level-${index}`), { level }, name);
     const after = await read();
     t.same(
       Object.keys(counted).filter((key) => after[key as Name] !== before[key as Name]),
@@ -127,11 +127,11 @@ t.test('what fails is a warning, what is refused is not, and both are counted by
       name,
     );
   }
-  world.receiver.behave(null);
+  proxy.receiver.behave(null);
 });
 
 t.test('what usual proxies send is no attack: only what speaks of the caller counts as identity', async (t) => {
-  const auth = world.authorization();
+  const auth = proxy.authorization();
   const fromNginx = {
     Host: 'orders.example',
     'X-Real-IP': '203.0.113.7',
@@ -145,17 +145,17 @@ t.test('what usual proxies send is no attack: only what speaks of the caller cou
   };
   const kinds = async (): Promise<readonly number[]> =>
     Promise.all(
-      ['identity', 'forwarded'].map(async (kind) => world.metric(`sallyport_stripped_fields_total{kind="${kind}"}`)),
+      ['identity', 'forwarded'].map(async (kind) => proxy.metric(`sallyport_stripped_fields_total{kind="${kind}"}`)),
     );
   const [identity = 0, forwarded = 0] = await kinds();
-  t.equal((await world.request({ path: '/orders', headers: { ...auth, ...fromNginx } })).status, 200);
+  t.equal((await proxy.request({ path: '/orders', headers: { ...auth, ...fromNginx } })).status, 200);
   t.same(await kinds(), [identity, forwarded + 4]);
-  t.equal((await world.request({ path: '/orders', headers: { ...auth, 'X-Auth-Subject': 'root' } })).status, 200);
+  t.equal((await proxy.request({ path: '/orders', headers: { ...auth, 'X-Auth-Subject': 'root' } })).status, 200);
   t.same(await kinds(), [identity + 1, forwarded + 4]);
 });
 
 t.test('the metrics say what runs', async (t) => {
-  const { text } = await world.admin('/metrics');
+  const { text } = await proxy.admin('/metrics');
   t.match(
     text,
     new RegExp(
@@ -166,15 +166,15 @@ t.test('the metrics say what runs', async (t) => {
 });
 
 t.test('a reload leaves out what an operator may not keep, and the trace where the service begins it', async (t) => {
-  world.rewrite({
+  proxy.rewrite({
     log: { client_address: false, user_agent: false, level: 'warn' },
     upstream: { begin_trace: false },
     mode: 'shadow',
   });
-  await world.loaded();
-  world.receiver.behave((_req, res) => res.writeHead(503).end());
-  await world.request({ path: '/orders', headers: { 'User-Agent': 'x', 'X-Request-Id': 'discreet' } });
-  const line = await world.logOf('discreet');
+  await proxy.loaded();
+  proxy.receiver.behave((_req, res) => res.writeHead(503).end());
+  await proxy.request({ path: '/orders', headers: { 'User-Agent': 'x', 'X-Request-Id': 'discreet' } });
+  const line = await proxy.logOf('discreet');
   t.match(
     line,
     { decision: 'shadow', status: 503, level: 'warn', trace_id: null },
@@ -184,10 +184,10 @@ t.test('a reload leaves out what an operator may not keep, and the trace where t
     ['client_address', 'user_agent'].filter((member) => member in line),
     [],
   );
-  t.same(world.receiver.requests.at(-1)?.field('traceparent'), []);
-  world.receiver.behave(null);
-  world.rewrite({ mode: 'shadow' });
-  await world.loaded();
-  await world.request({ path: '/orders', headers: { 'User-Agent': 'x', 'X-Request-Id': 'shown' } });
-  t.match(await world.logOf('shown'), { decision: 'shadow', client_address: '127.0.0.1', user_agent: 'x' });
+  t.same(proxy.receiver.requests.at(-1)?.field('traceparent'), []);
+  proxy.receiver.behave(null);
+  proxy.rewrite({ mode: 'shadow' });
+  await proxy.loaded();
+  await proxy.request({ path: '/orders', headers: { 'User-Agent': 'x', 'X-Request-Id': 'shown' } });
+  t.match(await proxy.logOf('shown'), { decision: 'shadow', client_address: '127.0.0.1', user_agent: 'x' });
 });

@@ -5,7 +5,7 @@ import { startRedis } from '../../support/redis-server.js';
 import { startServe } from '../../support/serve-process.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, startWorld } from '../../support/world.js';
+import { baseConfig, startProxyProcess } from '../../support/proxy-process.js';
 
 t.test('settings of Redis that can forget end the start with 1 and their fix', async (t) => {
   const redis = await startRedis(t, ['--maxmemory-policy', 'volatile-ttl']);
@@ -17,12 +17,12 @@ t.test('settings of Redis that can forget end the start with 1 and their fix', a
     serve.output(),
     /^error: store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m,
   );
-  const said = serve
+  const lines = serve
     .output()
     .split('\n')
     .filter((line) => line.includes('maxmemory-policy is volatile-ttl'));
-  t.equal(said.length, 2, 'said once to people');
-  t.equal(said.filter((line) => line.startsWith('{"level":"fatal"')).length, 1, 'and once in the log');
+  t.equal(lines.length, 2, 'said once to people');
+  t.equal(lines.filter((line) => line.startsWith('{"level":"fatal"')).length, 1, 'and once in the log');
 });
 
 t.test('a new password is used at the next connect', async (t) => {
@@ -38,7 +38,7 @@ t.test('a new password is used at the next connect', async (t) => {
     permissions: [],
     idempotency: 'required',
   };
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: {
       store: {
         redis: {
@@ -52,18 +52,18 @@ t.test('a new password is used at the next connect', async (t) => {
     },
   });
   const create = async (key: string): Promise<number> => {
-    const headers = { ...world.authorization(), 'Idempotency-Key': key };
-    return (await world.request({ method: 'POST', path: '/orders', headers, body: 'x' })).status;
+    const headers = { ...proxy.authorization(), 'Idempotency-Key': key };
+    return (await proxy.request({ method: 'POST', path: '/orders', headers, body: 'x' })).status;
   };
-  await until('the store is up', async () => (await world.metric('sallyport_store_up')) === 1);
+  await until('the store is up', async () => (await proxy.metric('sallyport_store_up')) === 1);
   t.equal(await create('a'), 200);
   await redis.client.call('ACL', 'SETUSER', 'sallyport', 'resetpass', '>second');
   await redis.client.call('CLIENT', 'KILL', 'USER', 'sallyport');
-  await until('the old password is refused', async () => /WRONGPASS/.test((await world.admin('/status')).text));
+  await until('the old password is refused', async () => /WRONGPASS/.test((await proxy.admin('/status')).text));
   t.equal(await create('b'), 503);
-  t.equal((await world.admin('/readyz')).status, 200, 'the other routes are served');
+  t.equal((await proxy.admin('/readyz')).status, 200, 'the other routes are served');
   writeFileSync(password, 'second');
-  await until('the store is up again', async () => (await world.metric('sallyport_store_up')) === 1);
+  await until('the store is up again', async () => (await proxy.metric('sallyport_store_up')) === 1);
   t.equal(await create('b'), 200);
-  t.notMatch(world.process.output(), /\bfirst\b|\bsecond\b/);
+  t.notMatch(proxy.process.output(), /\bfirst\b|\bsecond\b/);
 });

@@ -11,7 +11,7 @@ import type { Scope } from '../../support/scope.js';
 import { sh } from '../../support/sh.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, startWorld, type ConfigTree } from '../../support/world.js';
+import { baseConfig, startProxyProcess, type ConfigTree } from '../../support/proxy-process.js';
 
 interface Ended {
   readonly code: number | null;
@@ -40,16 +40,16 @@ function configFile(t: Scope, config: ConfigTree): string {
 }
 
 t.test('SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way is harmless', async (t) => {
-  const world = await startWorld(t, { config: { shutdown: { delay: '200ms', grace: '20s' } } });
-  const silent = await connectRaw(world.port);
-  t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
-  world.process.signal('SIGTERM');
-  await until('not ready', async () => (await world.admin('/readyz')).status === 503).catch(() => undefined);
-  world.process.signal('SIGHUP');
-  t.match(await world.process.exited, { code: 0, signal: null });
+  const proxy = await startProxyProcess(t, { config: { shutdown: { delay: '200ms', grace: '20s' } } });
+  const silent = await connectRaw(proxy.port);
+  t.equal((await proxy.request({ path: '/orders', headers: proxy.authorization() })).status, 200);
+  proxy.process.signal('SIGTERM');
+  await until('not ready', async () => (await proxy.admin('/readyz')).status === 503).catch(() => undefined);
+  proxy.process.signal('SIGHUP');
+  t.match(await proxy.process.exited, { code: 0, signal: null });
   await silent.closed;
   t.same(
-    world
+    proxy
       .logs()
       .slice(-3)
       .map(({ msg }) => msg),
@@ -57,7 +57,7 @@ t.test('SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way
     'nothing is lost of the log',
   );
   t.same(
-    world.process
+    proxy.process
       .output()
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('{')),
@@ -67,12 +67,12 @@ t.test('SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way
 });
 
 t.test('SIGHUP reads the config again', async (t) => {
-  const world = await startWorld(t);
-  world.process.signal('SIGHUP');
+  const proxy = await startProxyProcess(t);
+  proxy.process.signal('SIGHUP');
   await until('reloaded', () =>
-    world.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'),
+    proxy.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'),
   );
-  t.equal(await world.metric('sallyport_config_reloads_total{result="ok"}'), 1);
+  t.equal(await proxy.metric('sallyport_config_reloads_total{result="ok"}'), 1);
 });
 
 t.test('a second signal does not wait', async (t) => {
@@ -80,11 +80,11 @@ t.test('a second signal does not wait', async (t) => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    const world = await startWorld(t, { config: { shutdown: { delay: '10m', grace: '10m' } } });
-    world.process.signal('SIGTERM');
-    await until('the first one is heard', () => world.logs().some(({ msg }) => msg === 'shutting down'));
-    world.process.signal(signal);
-    t.match(await world.process.exited, { code, signal: null }, signal);
+    const proxy = await startProxyProcess(t, { config: { shutdown: { delay: '10m', grace: '10m' } } });
+    proxy.process.signal('SIGTERM');
+    await until('the first one is heard', () => proxy.logs().some(({ msg }) => msg === 'shutting down'));
+    proxy.process.signal(signal);
+    t.match(await proxy.process.exited, { code, signal: null }, signal);
   }
 });
 

@@ -8,7 +8,7 @@ import { startSentinels } from '../../support/redis-sentinel.js';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/world.js';
+import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const name = 'orders';
@@ -36,7 +36,7 @@ async function redises(t: Test, copies: number): Promise<Redises> {
 interface Begun {
   readonly io: CapturedIo;
   /** Calls back in the moment in which standard error is told something. */
-  readonly when: (said: string, act: () => unknown) => void;
+  readonly when: (message: string, act: () => unknown) => void;
   readonly ended: Promise<void>;
 }
 
@@ -51,10 +51,10 @@ function begin(t: Test, redis: ConfigTree | null, ...args: readonly string[]): B
     ...captured,
     stderr: (text) => {
       captured.stderr(text);
-      for (const [said, act] of acts) if (text.includes(said)) act();
+      for (const [message, act] of acts) if (text.includes(message)) act();
     },
   };
-  return { io, when: (said, act) => acts.set(said, act), ended: run(['store', 'failover', ...args], io) };
+  return { io, when: (message, act) => acts.set(message, act), ended: run(['store', 'failover', ...args], io) };
 }
 
 async function failover(t: Test, redis: ConfigTree | null, ...args: readonly string[]): Promise<CapturedIo> {
@@ -88,10 +88,10 @@ t.test('a store without Sentinel is told what to do by hand', async (t) => {
     [{ url: 'redis://127.0.0.1:1' }, /names one server: .*\n.*docs\/storage\.md#by-hand/],
     [{ cluster: { nodes: ['127.0.0.1:1'] } }, /names a Cluster: send CLUSTER FAILOVER .*\n.*docs\/storage\.md#by-hand/],
   ];
-  for (const [store, said] of rows) {
+  for (const [store, message] of rows) {
     const io = await failover(t, store, '--yes');
     t.equal(io.code(), 2);
-    t.match(io.err(), said);
+    t.match(io.err(), message);
   }
   t.equal((await failover(t, null, '--timeout', '1s')).code(), 2);
 });
@@ -124,8 +124,8 @@ t.test('with one replica', async (t) => {
       `wait until 127.0.0.1:${String(replica.port)} has`,
       'Nothing was done',
     ];
-    for (const said of says) {
-      t.ok(io.out().includes(said), said);
+    for (const message of says) {
+      t.ok(io.out().includes(message), message);
     }
     const json = JSON.parse((await failover(t, store, '--json')).out()) as object;
     t.match(json, {
@@ -139,11 +139,11 @@ t.test('with one replica', async (t) => {
   });
 
   await t.test('each thing that stands in the way is told, and nothing is done', async (t) => {
-    const refused = async (what: string, redis: ConfigTree, said: RegExp): Promise<void> => {
+    const refused = async (what: string, redis: ConfigTree, message: RegExp): Promise<void> => {
       for (const args of [[], ['--yes']]) {
         const io = await failover(t, redis, ...args);
         t.equal(io.code(), 1, what);
-        t.match(io.err(), said, what);
+        t.match(io.err(), message, what);
         t.match(io.err(), /nothing was done/, what);
       }
       await untouched(what);

@@ -5,7 +5,7 @@ import t from 'tap';
 import { run } from '../../../src/cli/program.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { baseConfig } from '../../support/world.js';
+import { baseConfig } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 /** A config that says which one it is where its error is told. */

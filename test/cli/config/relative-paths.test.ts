@@ -9,7 +9,7 @@ import type { Scope } from '../../support/scope.js';
 import { startServe } from '../../support/serve-process.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/world.js';
+import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo } from '../captured-io.js';
 
 /** A folder with a config that names its files by relative paths, and these files. */

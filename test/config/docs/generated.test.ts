@@ -33,18 +33,18 @@ t.test("the chart's schema of values knows every key of the config, and nothing 
 
 t.test('generate.js --check tells what is stale, and generate.js mends it', (t) => {
   const cwd = tempDir(t);
-  const generate = (...args: readonly string[]): { readonly code: number | null; readonly said: string } => {
+  const generate = (...args: readonly string[]): { readonly code: number | null; readonly output: string } => {
     const { status, stderr } = spawnSync(
       process.execPath,
       [`${projectDir}/.build/src/config/docs/generate.js`, ...args],
       { cwd, encoding: 'utf8' },
     );
-    return { code: status, said: stderr };
+    return { code: status, output: stderr };
   };
-  t.match(generate('--check'), { code: 1, said: /config\.schema\.json is not[^]*docs\/configuration\.md is not/ });
+  t.match(generate('--check'), { code: 1, output: /config\.schema\.json is not[^]*docs\/configuration\.md is not/ });
   t.equal(generate().code, 0);
   t.equal(readFileSync(`${cwd}/docs/configuration.md`, 'utf8'), configReference());
-  t.match(generate('--check'), { code: 0, said: '' });
+  t.match(generate('--check'), { code: 0, output: '' });
   t.end();
 });
 

@@ -113,7 +113,7 @@ const spellings: readonly { readonly name: string; readonly text: string }[] = [
 ];
 
 /** All that is said of a config: problems, their excerpts, notes. */
-function saidOf(text: string): string {
+function outputOf(text: string): string {
   const { problems, notes, excerptOf } = inspect(text);
   return JSON.stringify([problems.map((problem) => [problem, excerptOf(problem)]), notes]);
 }
@@ -121,8 +121,8 @@ function saidOf(text: string): string {
 t.test('no excerpt and no problem shows a secret, whatever is wrong around it', (t) => {
   for (const { name, text } of spellings) {
     t.not(inspect(text).problems.length, 0, `${name}: something is wrong`);
-    t.notMatch(saidOf(text), secret, name);
-    t.notMatch(saidOf(`${configText()}${text}`), secret, `${name}, in a whole config`);
+    t.notMatch(outputOf(text), secret, name);
+    t.notMatch(outputOf(`${configText()}${text}`), secret, `${name}, in a whole config`);
   }
   t.end();
 });
@@ -137,7 +137,7 @@ t.test('nor where a line of the file was lost or its indentation changed', (t) =
       for (const { line, edit } of list) {
         if (!(lines[line] ?? secret).includes(secret)) lines[line] = `${edit}${lines[line] ?? ''}`;
       }
-      return !saidOf(lines.join('\n')).includes(secret);
+      return !outputOf(lines.join('\n')).includes(secret);
     }),
     { numRuns: 1_000 },
   );

@@ -5,7 +5,7 @@ import { inspectConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { projectDir } from '../../support/project-dir.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 
 interface FileKey {
   readonly key: string;

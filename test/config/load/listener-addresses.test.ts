@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import { readListenerPlaces, type ListenerPlaces } from '../../../src/config/load/listener-addresses.js';
 import { accept, refuse } from '../../../src/lib/result.js';
-import { baseConfig } from '../../support/world.js';
+import { baseConfig } from '../../support/proxy-process.js';
 
 const sources = {
   env: { ADMIN_PORT: '9000', ODD: 'x' },

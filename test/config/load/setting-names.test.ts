@@ -3,7 +3,7 @@ import { refuse } from '../../../src/lib/result.js';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import { changedSettings, type SettingNames, type Settings } from '../../../src/config/load/setting-names.js';
 import { sections } from '../../../src/config/sections/index.js';
-import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 
 const order = {
   name: 'orders',

@@ -7,7 +7,7 @@ import { comparePolicies, isWider, type PolicyDiff } from '../../../src/policy-t
 import { headOf, rule } from '../../../src/policy-test/simulate/decide.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
 import { compiled } from '../../proxy/harness.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 
 const keys = createAssumedKeys();
 const nowMs = Date.now();

@@ -12,7 +12,7 @@ import { headOf, rule } from '../../../src/policy-test/simulate/decide.js';
 import { compiled } from '../../proxy/harness.js';
 import { rsaKey } from '../../support/keys.js';
 import { base64url, mintToken, signToken, type Claims } from '../../support/tokens.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 
 const key = rsaKey();
 const nowMs = Date.now();

@@ -1,13 +1,13 @@
 import t from 'tap';
-import { findDisagreements, generateRequests, startAgreementWorld } from './agreement.js';
+import { findDisagreements, generateRequests, startAgreementProxy } from './agreement.js';
 
 t.setTimeout(1_800_000);
 
 const count = 10_000;
 
 t.test('explain, test and serve agree on 10,000 generated requests', async (t) => {
-  const world = await startAgreementWorld(t);
+  const proxy = await startAgreementProxy(t);
   const seed = Date.now() % 1_000_000;
   t.comment(`seed ${seed}`);
-  t.same(await findDisagreements(world, generateRequests(count, seed), 20), []);
+  t.same(await findDisagreements(proxy, generateRequests(count, seed), 20), []);
 });

@@ -12,7 +12,7 @@ import { startSessionCore } from '../../support/session-core.js';
 import { mintSession, sessionClaims } from '../../support/sessions.js';
 import { mintToken, serviceClaims, type Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../../support/world.js';
+import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../../support/proxy-process.js';
 
 /** What all three have to say of a request. */
 interface Verdict {
@@ -332,10 +332,10 @@ function claimsOf(
   };
 }
 
-export async function startAgreementWorld(t: Scope): Promise<World> {
+export async function startAgreementProxy(t: Scope): Promise<ProxyProcess> {
   const key = rsaKey();
   const core = await startSessionCore(t, { keys: [key] });
-  return startWorld(t, {
+  return startProxyProcess(t, {
     key,
     config: { ...config, sessions: { core_url: core.url, api_domain: 'https://api.example.com' } },
   });
@@ -346,20 +346,20 @@ export async function startAgreementWorld(t: Scope): Promise<World> {
  * reads the config each time.
  */
 export async function findDisagreements(
-  world: World,
+  proxy: ProxyProcess,
   requests: readonly Generated[],
   explainEvery: number,
 ): Promise<readonly Disagreement[]> {
-  const tested = await askTest(world, requests);
+  const tested = await askTest(proxy, requests);
   const found: Disagreement[] = [];
   for (let start = 0; start < requests.length; start += 8) {
-    const served = await Promise.all(requests.slice(start, start + 8).map(async (request) => askServe(world, request)));
+    const served = await Promise.all(requests.slice(start, start + 8).map(async (request) => askServe(proxy, request)));
     for (const [offset, serve] of served.entries()) {
       const index = start + offset;
       const [request, test] = [requests[index], tested[index]];
       if (request === undefined || test === undefined) throw new Error('there are as many answers as requests');
       const explain =
-        index % explainEvery === 0 && request.claims !== 'invalid' ? await askExplain(world, request) : null;
+        index % explainEvery === 0 && request.claims !== 'invalid' ? await askExplain(proxy, request) : null;
       if (!isSame(serve, test) || (explain !== null && !isSame(serve, explain))) {
         found.push({ request, serve, test, explain });
       }
@@ -368,25 +368,28 @@ export async function findDisagreements(
   return found;
 }
 
-async function askServe(world: World, { method, path, headers, body, claims, session }: Generated): Promise<Verdict> {
-  const forger = withKeyId(rsaKey('d-forger'), world.key.keyId);
+async function askServe(
+  proxy: ProxyProcess,
+  { method, path, headers, body, claims, session }: Generated,
+): Promise<Verdict> {
+  const forger = withKeyId(rsaKey('d-forger'), proxy.key.keyId);
   const service =
-    claims === null ? null : mintToken(claims === 'invalid' ? { key: forger } : { key: world.key, claims });
-  const token = session === null ? service : mintSession({ key: world.key, claims: session });
+    claims === null ? null : mintToken(claims === 'invalid' ? { key: forger } : { key: proxy.key, claims });
+  const token = session === null ? service : mintSession({ key: proxy.key, claims: session });
   const lines = [
     ...(headers.some(([name]) => name === 'Host') ? [] : ['Host: a.example']),
     ...headers.map(([name, value]) => `${name}: ${value}`),
     ...(body === null ? [] : [`Content-Length: ${body.length}`]),
     ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
   ];
-  const connection = await connectRaw(world.port);
+  const connection = await connectRaw(proxy.port);
   connection.write(`${method} ${path} HTTP/1.1\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body ?? ''}`);
   const response = await connection.readResponse({ bodyless: method === 'HEAD' });
   connection.end();
   const id = response?.fields.find(([name]) => name.toLowerCase() === 'x-request-id')?.[1];
   if (response === null || id === undefined) throw new Error(`no answer to ${method} ${path}`);
   const line = await until(`the log line of ${id}`, () =>
-    world.logs().findLast((candidate) => candidate['request_id'] === id),
+    proxy.logs().findLast((candidate) => candidate['request_id'] === id),
   );
   return {
     status: response.status,
@@ -395,7 +398,7 @@ async function askServe(world: World, { method, path, headers, body, claims, ses
   };
 }
 
-async function askTest({ configFile }: World, requests: readonly Generated[]): Promise<readonly Verdict[]> {
+async function askTest({ configFile }: ProxyProcess, requests: readonly Generated[]): Promise<readonly Verdict[]> {
   const files: string[] = [];
   for (let start = 0; start < requests.length; start += casesPerFile) {
     const file = join(dirname(configFile), `generated-${start}.yaml`);
@@ -431,7 +434,7 @@ async function askTest({ configFile }: World, requests: readonly Generated[]): P
 const casesPerFile = 500;
 
 async function askExplain(
-  { configFile, key }: World,
+  { configFile, key }: ProxyProcess,
   { method, path, headers, body, claims, session }: Generated,
 ): Promise<Verdict | null> {
   // A second Authorization is no argument of explain's.

@@ -8,7 +8,7 @@ import { createUpstream } from '../../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { compiled } from '../harness.js';
 
 const key = rsaKey();
@@ -54,7 +54,7 @@ function outcome(judgement: Judgement): string {
 }
 
 t.test('the steps come in order, each with what it said, and end with the first refusal', async (t) => {
-  const world = inForce();
+  const proxy = inForce();
   const read: readonly Step[] = ['head', 'method', 'target', 'fields'];
   const verified: readonly Step[] = [...read, 'route', 'credential', 'verification'];
   const cases: readonly { readonly head: RequestHead; readonly steps: readonly Step[]; readonly outcome: string }[] = [
@@ -79,7 +79,7 @@ t.test('the steps come in order, each with what it said, and end with the first 
   ];
   for (const { head: asked, steps, outcome: expected } of cases) {
     const seen: Step[] = [];
-    const judgement = await authorizeRequest(asked, peer, world, Date.now(), (step, result) => {
+    const judgement = await authorizeRequest(asked, peer, proxy, Date.now(), (step, result) => {
       seen.push(step);
       return result;
     });
@@ -130,9 +130,9 @@ t.test('a decision is made at once where the key is known, and later where it is
 });
 
 t.test('revocation comes before policy, and also where there is no route', async (t) => {
-  const world = inForce({ revoked: { subjects: ['checkout'] } });
+  const proxy = inForce({ revoked: { subjects: ['checkout'] } });
   for (const target of ['/orders', '/no']) {
-    t.equal(outcome(await authorizeRequest(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
+    t.equal(outcome(await authorizeRequest(head('GET', target, [], {}), peer, proxy, Date.now())), 'subject_revoked');
   }
 });
 
@@ -145,7 +145,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
     key_ids: { accept: ['d-*'] },
   };
   const route = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
-  const world = inForce({
+  const proxy = inForce({
     issuers: {
       core: { ...issuer, source: 'microservice' },
       same: { ...issuer, source: ['microservice', 'batch'] },
@@ -159,7 +159,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
     ],
   });
   const ask = async (target: string, claims: Claims): Promise<string> => {
-    const judgement = await authorizeRequest(head('GET', target, [], claims), peer, world, Date.now());
+    const judgement = await authorizeRequest(head('GET', target, [], claims), peer, proxy, Date.now());
     const principal = judgement.ok ? judgement.value.principal : judgement.error.principal;
     return `${outcome(judgement)} ${principal?.issuerName ?? '-'}`;
   };
@@ -203,11 +203,11 @@ t.test('what the receiver gets names the caller, the request and us', async (t) 
 });
 
 t.test('each request without an id or a trace gets ones of its own', async (t) => {
-  const world = inForce();
+  const proxy = inForce();
   const ids = new Set<string>();
   const traces = new Set<string>();
   for (let i = 0; i < 600; i++) {
-    const judgement = await authorizeRequest(head('GET', '/healthz'), peer, world, Date.now());
+    const judgement = await authorizeRequest(head('GET', '/healthz'), peer, proxy, Date.now());
     if (!judgement.ok) continue;
     ids.add(judgement.value.requestId);
     traces.add(judgement.value.forwarded[judgement.value.forwarded.indexOf('traceparent') + 1] ?? '');
@@ -250,15 +250,15 @@ t.test("a token is looked for once, and where it is nobody's concern not at all"
       return tokens.has(digest);
     },
   };
-  const world = { ...inForce(), verified };
+  const proxy = { ...inForce(), verified };
   const asked = head('GET', '/orders', [], {});
   for (const known of [0, 1, 2]) {
-    t.equal(outcome(await authorizeRequest(asked, peer, world, Date.now())), 'admitted list-orders');
+    t.equal(outcome(await authorizeRequest(asked, peer, proxy, Date.now())), 'admitted list-orders');
     t.equal(looks, known);
   }
   t.equal(digests, 3);
   t.equal(
-    outcome(await authorizeRequest({ ...asked, target: '/healthz' }, peer, world, Date.now())),
+    outcome(await authorizeRequest({ ...asked, target: '/healthz' }, peer, proxy, Date.now())),
     'admitted health',
   );
   t.equal(digests, 3, 'a public route');

@@ -5,7 +5,7 @@ import type { Revocation } from '../../../src/decision/revocation/record.js';
 import type { StoreFailure } from '../../../src/ports/idempotency.js';
 import { createRevocationWatch, type RevocationWatch } from '../../../src/proxy/auth/revocation-poller.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { collectingLog } from '../../adapters/store-world.js';
+import { collectingLog } from '../../adapters/store-commands.js';
 
 type Answer = Result<StoredRevocations | null, StoreFailure>;
 
@@ -35,7 +35,7 @@ function list(ids: readonly string[], change: Partial<StoredRevocations> = {}): 
   });
 }
 
-interface Scene {
+interface Setup {
   readonly watch: RevocationWatch;
   readonly time: ManualTime;
   readonly log: ReturnType<typeof collectingLog>;
@@ -53,13 +53,13 @@ interface Scene {
   readonly subjects: () => readonly string[];
 }
 
-function scene(first: Answer, areRequired = true): Scene {
+function setup(first: Answer, areRequired = true): Setup {
   const time = manualTime();
   const log = collectingLog();
   const turns = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
   };
-  const made: Scene = {
+  const made: Setup = {
     time,
     log,
     answer: first,
@@ -104,7 +104,7 @@ function scene(first: Answer, areRequired = true): Scene {
 }
 
 t.test('what is revoked is known within a second without any news', async (t) => {
-  const s = scene(list([]));
+  const s = setup(list([]));
   await s.pass(10);
   t.match(s.watch.state(), { isLoaded: true, isStale: false, problem: null, held: [], hasNews: true });
   const before = s.watch.rules();
@@ -123,7 +123,7 @@ t.test('what is revoked is known within a second without any news', async (t) =>
 });
 
 t.test('news are looked after at once, one look at a time, however many there are', async (t) => {
-  const s = scene(list([]));
+  const s = setup(list([]));
   await s.pass(100);
   const before = s.asked.length;
   s.answer = list(['a']);
@@ -142,7 +142,7 @@ t.test('news are looked after at once, one look at a time, however many there ar
 });
 
 t.test('none ends before its own end, however long the store took to answer', async (t) => {
-  const s = scene(list([]));
+  const s = setup(list([]));
   await s.pass(10);
   s.hold.isOn = true;
   s.news();
@@ -157,13 +157,13 @@ t.test('none ends before its own end, however long the store took to answer', as
 });
 
 t.test('the whole list is read from time to time, whatever its version', async (t) => {
-  const s = scene(list(['a']));
+  const s = setup(list(['a']));
   await s.pass(31_000);
   t.equal(s.asked.filter((known) => known === null).length, 2);
 });
 
 t.test('the store away: what was known holds on to its own end, and that is said once', async (t) => {
-  const s = scene(list([], { revocations: [revocation('a', 10_000), revocation('b', 20_000)] }));
+  const s = setup(list([], { revocations: [revocation('a', 10_000), revocation('b', 20_000)] }));
   await s.pass(10);
   s.answer = away;
   await s.pass(5_000);
@@ -190,7 +190,7 @@ t.test('the store away: what was known holds on to its own end, and that is said
 });
 
 t.test('a failure that passes is no news', async (t) => {
-  const s = scene(list(['a']));
+  const s = setup(list(['a']));
   await s.pass(10);
   s.answer = away;
   await s.pass(500);
@@ -205,7 +205,7 @@ t.test('a failure that passes is no news', async (t) => {
 });
 
 t.test('nothing is loaded while the store was never read', async (t) => {
-  const s = scene(away);
+  const s = setup(away);
   await s.pass(3_000);
   t.match(s.watch.state(), { isLoaded: false, areRequired: true, isStale: true, problem: 'ECONNREFUSED' });
   t.equal(s.watch.areKnown(), false);
@@ -221,7 +221,7 @@ t.test('nothing is loaded while the store was never read', async (t) => {
 });
 
 t.test('where they are not required, nothing waits for them, and the log says what that means', async (t) => {
-  const s = scene(away, false);
+  const s = setup(away, false);
   t.equal(s.watch.areKnown(), true);
   await s.pass(3_000);
   t.match(s.watch.state(), { isLoaded: false, areRequired: false });
@@ -231,7 +231,7 @@ t.test('where they are not required, nothing waits for them, and the log says wh
 });
 
 t.test('an emptied store takes nothing away, which is said; an undo does', async (t) => {
-  const s = scene(list(['a', 'b']));
+  const s = setup(list(['a', 'b']));
   await s.pass(10);
   s.answer = list([]);
   await s.pass(1_000);
@@ -251,7 +251,7 @@ t.test('an emptied store takes nothing away, which is said; an undo does', async
 });
 
 t.test('records that cannot be read are told of once, and keep nothing from the others', async (t) => {
-  const s = scene(list(['a'], { unreadable: ['e:x'] }));
+  const s = setup(list(['a'], { unreadable: ['e:x'] }));
   await s.pass(1_000);
   t.same(s.subjects(), ['subject-a']);
   t.equal(s.watch.state().notInForce, 1);
@@ -267,7 +267,7 @@ t.test('records that cannot be read are told of once, and keep nothing from the 
 });
 
 t.test('closed: no more looks', async (t) => {
-  const s = scene(list([]));
+  const s = setup(list([]));
   await s.pass(100);
   s.hold.isOn = true;
   await s.pass(400);

@@ -9,9 +9,9 @@ import { mintSession } from '../../support/sessions.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
-import { startScene } from '../idempotency/scene.js';
-import { startWebSocketScene, webSocketRoutes } from '../websocket/scene.js';
-import { sessionConfig, sessionsOf, userRoute } from '../websocket/session-scene.js';
+import { startReservingProxy } from '../idempotency/reserving-proxy.js';
+import { startWebSocketProxy, webSocketRoutes } from '../websocket/websocket-proxy.js';
+import { sessionConfig, sessionsOf, userRoute } from '../websocket/stand-in-sessions.js';
 
 const routes = [
   { name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: [] },
@@ -125,7 +125,7 @@ t.test('what is revoked holds in shadow mode, however the token is spelt', async
 
 t.test('open WebSockets are judged when more is revoked, and closed with 4401', async (t) => {
   let listed: readonly Revocations[] = [];
-  const proxy = await startWebSocketScene(t, { listed: () => listed });
+  const proxy = await startWebSocketProxy(t, { listed: () => listed });
   const [client, open] = [proxy.connect(), proxy.connect({ path: '/open', anonymous: true })];
   await Promise.all([client.opened, open.opened]);
   listed = [revocations({ subjects: new Set(['somebody']) })];
@@ -143,7 +143,7 @@ t.test('open WebSockets are judged when more is revoked, and closed with 4401', 
 t.test('revoked between the handshake and the switch', async (t) => {
   let listed: readonly Revocations[] = [];
   let asked = false;
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     listed: () => listed,
     server: {
       verifyClient: (_info: unknown, done: (verified: boolean) => void) => {
@@ -161,7 +161,7 @@ t.test('revoked between the handshake and the switch', async (t) => {
 t.test('sessions of users, by subject, by digest and by their issuer', async (t) => {
   const key = rsaKey();
   let listed: readonly Revocations[] = [];
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] },
     sessions: sessionsOf(key),
     listed: () => listed,
@@ -190,17 +190,17 @@ t.test('sessions of users, by subject, by digest and by their issuer', async (t)
 t.test('revoked while the body is read or the store is asked: 401, nothing is sent, and the key is free', async (t) => {
   for (const mode of ['enforce', 'shadow']) {
     let listed: readonly Revocations[] = [];
-    const scene = await startScene(t, { config: { mode }, listed: () => listed });
-    scene.store.behave('reserve', async (run) => {
+    const proxy = await startReservingProxy(t, { config: { mode }, listed: () => listed });
+    proxy.store.behave('reserve', async (run) => {
       listed = [revocations({ subjects: new Set(['checkout']) })];
       return run();
     });
-    t.equal((await scene.write({ key: 'k' })).status, 401, mode);
-    t.same(scene.counted.denials, ['subject_revoked']);
-    t.same(scene.receiver.requests, []);
-    await until('the key is free', () => scene.results.includes('released'));
-    scene.store.behave('reserve', null);
+    t.equal((await proxy.write({ key: 'k' })).status, 401, mode);
+    t.same(proxy.counted.denials, ['subject_revoked']);
+    t.same(proxy.receiver.requests, []);
+    await until('the key is free', () => proxy.results.includes('released'));
+    proxy.store.behave('reserve', null);
     listed = [];
-    t.equal((await scene.write({ key: 'k' })).status, 200, mode);
+    t.equal((await proxy.write({ key: 'k' })).status, 200, mode);
   }
 });

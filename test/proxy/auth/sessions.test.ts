@@ -8,7 +8,7 @@ import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { mintSession } from '../../support/sessions.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { startProxy, type Harness } from '../harness.js';
 
 const key = rsaKey('d-1');

@@ -6,7 +6,7 @@ import { request, type RawResponse } from '../../support/raw-client.js';
 import type { ReceivedRequest } from '../../support/receiver.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { startProxy, type Harness } from '../harness.js';
 
 const open = { methods: ['GET'], subjects: ['checkout'], permissions: ['orders:read'] };

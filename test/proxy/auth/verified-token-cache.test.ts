@@ -70,7 +70,7 @@ function token(claims: Claims = {}, signer = key): string {
   return mintToken({ key: signer, claims, nowMs });
 }
 
-function said(
+function verify(
   encoded: string,
   issuers: readonly IssuerInForce[],
   atMs: number,
@@ -83,11 +83,11 @@ t.test('a token that comes again is the same principal, without another signatur
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(1_000_000);
   const encoded = token();
-  const first = said(encoded, [issuer], nowMs, verified);
+  const first = verify(encoded, [issuer], nowMs, verified);
   t.match(first, { ok: true, value: { subject: 'checkout' } });
   t.equal(verified.size(), 1);
   t.equal(verified.find(encoded, nowMs), (first as { value: unknown }).value);
-  t.same(said(encoded, [issuer], nowMs, verified), first);
+  t.same(verify(encoded, [issuer], nowMs, verified), first);
   t.equal(verified.find(`${encoded.slice(0, -4)}AAAA`, nowMs), null, 'another signature is another token');
   t.end();
 });
@@ -97,9 +97,9 @@ t.test('accepted tokens are counted, over one version of the config and the next
   const lookups = { hits: 0, misses: 0 };
   const first = createVerifiedTokens(1_000_000, lookups);
   const encoded = token();
-  for (let i = 0; i < 3; i += 1) said(encoded, [issuer], nowMs, first);
-  said('x', [issuer], nowMs, first);
-  said(encoded, [issuer], nowMs, createVerifiedTokens(1_000_000, lookups));
+  for (let i = 0; i < 3; i += 1) verify(encoded, [issuer], nowMs, first);
+  verify('x', [issuer], nowMs, first);
+  verify(encoded, [issuer], nowMs, createVerifiedTokens(1_000_000, lookups));
   t.same(lookups, { hits: 2, misses: 2 });
   t.end();
 });
@@ -114,7 +114,7 @@ t.test('only what was accepted is remembered', (t) => {
     token({}, rsaKey('d-2')),
     `${token()}A`,
   ]) {
-    t.match(said(bad, [issuer], nowMs, verified), { ok: false });
+    t.match(verify(bad, [issuer], nowMs, verified), { ok: false });
   }
   t.equal(verified.size(), 0);
   t.equal(verified.bytes(), 0);
@@ -125,7 +125,7 @@ t.test('an entry ends at exp and skew, with its key, and rests while the clock i
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(1_000_000);
   const encoded = token({ exp: nowS + 60 });
-  const keep = (): void => void said(encoded, [issuer], nowMs, verified);
+  const keep = (): void => void verify(encoded, [issuer], nowMs, verified);
   keep();
   t.ok(verified.find(encoded, nowMs + 64_999));
   t.equal(verified.find(encoded, nowMs + 65_000), null);
@@ -140,17 +140,17 @@ t.test('an entry ends at exp and skew, with its key, and rests while the clock i
   keep();
   issuer.use(null);
   t.equal(verified.find(encoded, nowMs), null, 'a key that left the set');
-  t.match(said(encoded, [issuer], nowMs, verified), { ok: false, error: { reason: 'key_unknown' } });
+  t.match(verify(encoded, [issuer], nowMs, verified), { ok: false, error: { reason: 'key_unknown' } });
   t.end();
 });
 
 t.test('where several issuers accept the kid, nothing is remembered: their keys settle it each time', (t) => {
   const verified = createVerifiedTokens(1_000_000);
   const issuers = [issuerOf(null, { name: 'a' }), issuerOf(key.publicKey, { name: 'b' })];
-  t.match(said(token(), issuers, nowMs, verified), { value: { issuerName: 'b' } });
+  t.match(verify(token(), issuers, nowMs, verified), { value: { issuerName: 'b' } });
   t.equal(verified.size(), 0);
   issuers[0]?.use(key.publicKey);
-  t.match(said(token(), issuers, nowMs, verified), { value: { issuerName: 'a' } });
+  t.match(verify(token(), issuers, nowMs, verified), { value: { issuerName: 'a' } });
   t.end();
 });
 
@@ -158,10 +158,10 @@ t.test("it stays within its bytes, and a flood of one subject evicts that subjec
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(40_000);
   const others = ['a', 'b', 'c'].map((sub) => token({ sub }));
-  for (const other of others) said(other, [issuer], nowMs, verified);
+  for (const other of others) verify(other, [issuer], nowMs, verified);
   const flood = Array.from({ length: 100 }, (_, i) => token({ sub: 'flood', jti: `j${i}` }));
   for (const encoded of flood) {
-    said(encoded, [issuer], nowMs, verified);
+    verify(encoded, [issuer], nowMs, verified);
     t.ok(verified.bytes() <= 40_000);
   }
   t.ok(verified.size() > 20, 'while nobody else wants the room, it is used');
@@ -171,7 +171,7 @@ t.test("it stays within its bytes, and a flood of one subject evicts that subjec
   // Another subject takes from what is over the share, the oldest first; what is used is passed by.
   const oldest = flood.find((encoded) => verified.find(encoded, nowMs) !== null) ?? '';
   for (let i = 0; i < 6; i += 1) {
-    said(token({ sub: `new-${i}` }), [issuer], nowMs, verified);
+    verify(token({ sub: `new-${i}` }), [issuer], nowMs, verified);
     t.ok(verified.find(oldest, nowMs), 'used since, so spared');
     t.ok(verified.bytes() <= 40_000);
   }
@@ -184,12 +184,12 @@ t.test('a cache that is full of used tokens still takes a new one', (t) => {
   const verified = createVerifiedTokens(30_000);
   for (let i = 0; i < 200; i += 1) {
     const encoded = token({ sub: `s${i}` });
-    said(encoded, [issuer], nowMs, verified);
+    verify(encoded, [issuer], nowMs, verified);
     t.ok(verified.find(encoded, nowMs));
   }
   t.ok(verified.bytes() <= 30_000);
   const small = createVerifiedTokens(1_000);
-  said(token(), [issuer], nowMs, small);
+  verify(token(), [issuer], nowMs, small);
   t.equal(small.size(), 0, 'what is larger than all of it is not kept');
   t.end();
 });
@@ -286,7 +286,7 @@ t.test('with and without it every decision is the same, whatever happens to keys
         else if (next.kind === 'time') now += next.ms;
         else {
           const encoded = tokens[next.token] ?? '';
-          const [fresh, remembered] = [said(encoded, [issuer], now, null), said(encoded, [issuer], now, verified)];
+          const [fresh, remembered] = [verify(encoded, [issuer], now, null), verify(encoded, [issuer], now, verified)];
           if (JSON.stringify(fresh) !== JSON.stringify(remembered)) {
             throw new Error(`${JSON.stringify(remembered)} instead of ${JSON.stringify(fresh)}`);
           }
@@ -307,7 +307,7 @@ t.test('it knows a token by its field, in the usual spelling alone, and reads a 
   t.type(digest, 'string');
   t.equal(verified.has(digest ?? ''), false, 'before it was verified');
   t.match(verifyCredential(good, [issuer], nowMs, verified, null, digest), { ok: true });
-  said(bad, [issuer], nowMs, verified);
+  verify(bad, [issuer], nowMs, verified);
   t.equal(verified.has(digest ?? ''), true);
   t.equal(verified.has(verified.digestOfField(`Bearer ${bad}`) ?? ''), false, 'one that was refused');
   t.match(verified.find(good, nowMs), { subject: 'checkout' }, 'found by its text as well');

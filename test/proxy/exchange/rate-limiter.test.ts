@@ -6,7 +6,7 @@ import { steadyAfterMs } from '../../../src/proxy/exchange/rate-limiter.js';
 import { connectRaw, request, requestBytes, type RawResponse } from '../../support/raw-client.js';
 import type { Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { startProxy, type Harness } from '../harness.js';
 import { createSteppingClock } from '../idempotency/stepping-clock.js';
 

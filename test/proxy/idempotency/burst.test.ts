@@ -4,19 +4,19 @@ import type { Complete, Mark, Release, Reserve } from '../../../src/decision/ide
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { until } from '../../support/until.js';
-import { startScene } from './scene.js';
+import { startReservingProxy } from './reserving-proxy.js';
 
 t.test('200 identical requests at once: one execution, every answer 409 or the result', async (t) => {
-  const scene = await startScene(t);
-  scene.receiver.behave((req, res) => {
+  const proxy = await startReservingProxy(t);
+  proxy.receiver.behave((req, res) => {
     req
       .resume()
       .on('end', () => setTimeout(() => res.writeHead(201, { 'Content-Type': 'text/plain' }).end('made'), 30));
   });
   const answers = await Promise.all(
-    Array.from({ length: 200 }, async (_, i) => scene.write({ key: i % 2 === 0 ? 'burst' : '"burst"' })),
+    Array.from({ length: 200 }, async (_, i) => proxy.write({ key: i % 2 === 0 ? 'burst' : '"burst"' })),
   );
-  t.equal(scene.executions().length, 1);
+  t.equal(proxy.executions().length, 1);
   for (const answer of answers) {
     if (answer.status === 409) t.match(JSON.parse(answer.text), { type: 'urn:sallyport:idempotency-in-progress' });
     else t.match({ status: answer.status, text: answer.text }, { status: 201, text: 'made' });
@@ -26,12 +26,12 @@ t.test('200 identical requests at once: one execution, every answer 409 or the r
     1,
     'one of them ran it',
   );
-  await until('everything to be over', scene.isIdle);
+  await until('everything to be over', proxy.isIdle);
 });
 
 t.test('of what a caller sends, and of tokens, nothing reaches the store but hashes', async (t) => {
   const seen: unknown[] = [];
-  const scene = await startScene(t, { watch: (inner) => watched(inner, seen) });
+  const proxy = await startReservingProxy(t, { watch: (inner) => watched(inner, seen) });
   const secrets = {
     key: 'key-secret-1234',
     body: 'body-secret-1234',
@@ -42,7 +42,7 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
     answerCookie: 'answer-cookie-1234',
     listed: 'listed-secret-1234',
   };
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req
       .resume()
       .on('end', () =>
@@ -51,7 +51,7 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
           .end('kept answer'),
       );
   });
-  const answer = await scene.write({
+  const answer = await proxy.write({
     path: `/fields?q=${secrets.query}`,
     key: secrets.key,
     body: secrets.body,
@@ -59,10 +59,10 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
     headers: { Cookie: secrets.cookie, 'If-Match': secrets.listed },
   });
   t.equal(answer.status, 200);
-  await scene.write({ path: '/both', key: secrets.key, claims: { jti: secrets.jti } });
+  await proxy.write({ path: '/both', key: secrets.key, claims: { jti: secrets.jti } });
   const dump = seen.map(everything).join('\n');
   t.match(dump, /kept answer/, 'it is all there');
-  const [header, payload, signature] = scene.authorization().Authorization.replace('Bearer ', '').split('.');
+  const [header, payload, signature] = proxy.authorization().Authorization.replace('Bearer ', '').split('.');
   const forbidden = [
     ...Object.values(secrets),
     'Bearer',
@@ -78,8 +78,8 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
       'nor a hash that a guess would find without the rest of the scope',
     );
   }
-  t.same(scene.logged, []);
-  const logged = JSON.stringify(scene.records);
+  t.same(proxy.logged, []);
+  const logged = JSON.stringify(proxy.records);
   for (const secret of [secrets.key, secrets.body, secrets.query, secrets.jti, secrets.cookie, secrets.listed]) {
     t.notOk(logged.includes(secret));
   }

@@ -3,81 +3,81 @@ import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { gate } from './faulty-store.js';
-import { startScene, writeOf } from './scene.js';
+import { startReservingProxy, writeOf } from './reserving-proxy.js';
 
 t.test('a caller that leaves before dispatch: the key is free, nothing is sent', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const held = gate();
-  scene.store.behave('reserve', held.fault);
-  const connection = await connectRaw(scene.port);
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  proxy.store.behave('reserve', held.fault);
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
   await until('the store to be asked', () => held.waiting() === 1);
   connection.end();
-  await until('its record', () => scene.records.length === 1);
-  t.equal(scene.server.counts().inFlight, 1, 'its place is taken until the store has answered');
+  await until('its record', () => proxy.records.length === 1);
+  t.equal(proxy.server.counts().inFlight, 1, 'its place is taken until the store has answered');
   held.open();
-  await until('it to be over', scene.isIdle);
-  t.same(scene.receiver.requests, []);
-  t.same(scene.results, ['acquired', 'released']);
-  t.match(scene.records[0], { reason: 'caller_gone', status: 0, upstream_ms: null });
-  scene.store.behave('reserve', null);
-  t.equal((await scene.write({ key: 'k' })).field('Idempotent-Replayed'), null, 'a retry runs');
-  t.equal(scene.executions().length, 1);
+  await until('it to be over', proxy.isIdle);
+  t.same(proxy.receiver.requests, []);
+  t.same(proxy.results, ['acquired', 'released']);
+  t.match(proxy.records[0], { reason: 'caller_gone', status: 0, upstream_ms: null });
+  proxy.store.behave('reserve', null);
+  t.equal((await proxy.write({ key: 'k' })).field('Idempotent-Replayed'), null, 'a retry runs');
+  t.equal(proxy.executions().length, 1);
 });
 
 t.test('a caller that leaves in mid-flight: the write is completed, and a retry gets its result', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const answers: ServerResponse[] = [];
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume();
     answers.push(res);
   });
-  const connection = await connectRaw(scene.port);
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
-  await until('the receiver to have it', () => scene.executions().length === 1);
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
+  await until('the receiver to have it', () => proxy.executions().length === 1);
   connection.end();
-  await until('its record', () => scene.records.length === 1);
-  t.match(scene.records[0], { reason: 'caller_gone', decision: 'forwarded', status: 0 });
-  t.equal(scene.server.counts().inFlight, 1, 'its place is kept until then');
-  t.equal((await scene.write({ key: 'k' })).status, 409);
+  await until('its record', () => proxy.records.length === 1);
+  t.match(proxy.records[0], { reason: 'caller_gone', decision: 'forwarded', status: 0 });
+  t.equal(proxy.server.counts().inFlight, 1, 'its place is kept until then');
+  t.equal((await proxy.write({ key: 'k' })).status, 409);
 
   answers[0]?.writeHead(201, { 'Content-Type': 'text/plain' });
   answers[0]?.write('ma');
-  t.equal(scene.executions()[0]?.aborted, false);
+  t.equal(proxy.executions()[0]?.aborted, false);
   answers[0]?.end('de');
-  await until('it to be over', scene.isIdle);
-  const retry = await scene.write({ key: 'k' });
+  await until('it to be over', proxy.isIdle);
+  const retry = await proxy.write({ key: 'k' });
   t.match(
     { status: retry.status, text: retry.text, replayed: retry.field('Idempotent-Replayed') },
     { status: 201, text: 'made', replayed: 'true' },
   );
-  t.equal(scene.executions().length, 1);
+  t.equal(proxy.executions().length, 1);
 });
 
 t.test('a caller that leaves while its result is written down: the result is kept', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const held = gate();
-  scene.store.behave('complete', held.fault);
-  const connection = await connectRaw(scene.port);
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  proxy.store.behave('complete', held.fault);
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
   await until('the result to be written', () => held.waiting() === 1);
   t.equal(connection.pending().length, 0, 'store before replying');
   connection.end();
-  await until('its record', () => scene.records.length === 1);
+  await until('its record', () => proxy.records.length === 1);
   held.open();
-  await until('it to be over', scene.isIdle);
-  t.equal((await scene.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
+  await until('it to be over', proxy.isIdle);
+  t.equal((await proxy.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
 });
 
 t.test('callers that leave at any moment leave nothing behind', async (t) => {
-  const scene = await startScene(t);
-  const headers = scene.authorization();
+  const proxy = await startReservingProxy(t);
+  const headers = proxy.authorization();
   for (let round = 0; round < 4; round += 1) {
     await Promise.all(
       Array.from({ length: 50 }, async (_, i) => {
-        const connection = await connectRaw(scene.port);
+        const connection = await connectRaw(proxy.port);
         const key = { 'Idempotency-Key': `${round}-${i % 25}` };
-        const bytes = requestBytes(scene.port, {
+        const bytes = requestBytes(proxy.port, {
           method: 'POST',
           path: '/orders',
           headers: { ...headers, ...key },
@@ -92,9 +92,9 @@ t.test('callers that leave at any moment leave nothing behind', async (t) => {
       }),
     );
   }
-  await until('everything to be over', () => scene.isIdle() && scene.server.counts().connections === 0);
+  await until('everything to be over', () => proxy.isIdle() && proxy.server.counts().connections === 0);
   const perRecord = new Map<string, number>();
-  for (const received of scene.executions()) {
+  for (const received of proxy.executions()) {
     const record = received.field('Idempotency-Record')[0] ?? '';
     perRecord.set(record, (perRecord.get(record) ?? 0) + 1);
   }
@@ -105,7 +105,7 @@ t.test('callers that leave at any moment leave nothing behind', async (t) => {
     'and nothing ran twice',
   );
   t.same(
-    scene.logged.filter(({ level }) => level === 'error'),
+    proxy.logged.filter(({ level }) => level === 'error'),
     [],
   );
 });

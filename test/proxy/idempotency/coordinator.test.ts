@@ -7,7 +7,7 @@ import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/
 import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { collectingLog, freshScope } from '../../adapters/store-world.js';
+import { collectingLog, freshScope } from '../../adapters/store-commands.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, down, type FaultyStore } from './faulty-store.js';
 import { tick } from './run-bench.js';

@@ -7,30 +7,30 @@ import { revocations } from '../../decision/samples.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { gate, type Fault } from './faulty-store.js';
-import { startScene, type Scene, type WriteInput } from './scene.js';
+import { startReservingProxy, type ReservingProxy, type WriteInput } from './reserving-proxy.js';
 
 /** Of the lease of 37 s plus 1 s to settle, the receiver may take 32 s. */
 const timings = { upstream: { connect_timeout: '1s', response_timeout: '30s' } };
 
 /** Sends a write and does something while the store is asked. */
-async function meanwhile(scene: Scene, input: WriteInput, change: () => void): Promise<RawResponse> {
+async function meanwhile(proxy: ReservingProxy, input: WriteInput, change: () => void): Promise<RawResponse> {
   const held = gate();
-  scene.store.behave('reserve', held.fault);
-  const answer = scene.write(input);
+  proxy.store.behave('reserve', held.fault);
+  const answer = proxy.write(input);
   await until('the store to be asked', () => held.waiting() === 1);
   change();
   held.open();
   const response = await answer;
-  scene.store.behave('reserve', null);
+  proxy.store.behave('reserve', null);
   return response;
 }
 
-async function isFree(scene: Scene, key: string): Promise<boolean> {
-  return (await scene.write({ key })).field('Idempotent-Replayed') === null;
+async function isFree(proxy: ReservingProxy, key: string): Promise<boolean> {
+  return (await proxy.write({ key })).field('Idempotent-Replayed') === null;
 }
 
 t.test('a process that slept through its lease dispatches nothing', async (t) => {
-  const scene = await startScene(t, { config: timings });
+  const proxy = await startReservingProxy(t, { config: timings });
   const sleeps: readonly { readonly ms: number; readonly how: 'step' | 'stepWall'; readonly status: number }[] = [
     { ms: 5_000, how: 'step', status: 200 },
     { ms: 6_000, how: 'step', status: 503 },
@@ -39,81 +39,81 @@ t.test('a process that slept through its lease dispatches nothing', async (t) =>
     { ms: 6_000, how: 'stepWall', status: 503 },
   ];
   for (const [index, { ms, how, status }] of sleeps.entries()) {
-    const before = scene.receiver.requests.length;
+    const before = proxy.receiver.requests.length;
     const key = `slept-${index}`;
     // The token has to outlive the sleep: only the lease counts here.
-    const nowS = Math.floor(scene.clock.now() / 1000);
-    const answer = await meanwhile(scene, { key, claims: { iat: nowS, exp: nowS + 7_000 } }, () => {
-      scene.clock[how](ms);
+    const nowS = Math.floor(proxy.clock.now() / 1000);
+    const answer = await meanwhile(proxy, { key, claims: { iat: nowS, exp: nowS + 7_000 } }, () => {
+      proxy.clock[how](ms);
     });
     t.equal(answer.status, status, `${how} ${ms}`);
-    t.equal(scene.receiver.requests.length - before, status === 200 ? 1 : 0);
+    t.equal(proxy.receiver.requests.length - before, status === 200 ? 1 : 0);
     if (status === 503) t.match(JSON.parse(answer.text), { type: 'urn:sallyport:store-unavailable' });
   }
 });
 
 t.test('a machine that sleeps while a write waits for a connection sends nothing when it wakes', async (t) => {
-  const scene = await startScene(t, {
+  const proxy = await startReservingProxy(t, {
     config: { upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } },
   });
   for (const { ms, lifeS, status } of [
     { ms: 3_600_000, lifeS: 7_000, status: 503 },
     { ms: 40_000, lifeS: 20, status: 401 },
   ]) {
-    const nowS = Math.floor(scene.clock.now() / 1000);
+    const nowS = Math.floor(proxy.clock.now() / 1000);
     const lives = (seconds: number): Readonly<Record<string, number>> => ({ iat: nowS, exp: nowS + seconds });
     const held: ServerResponse[] = [];
-    scene.receiver.behave((req, res) => {
+    proxy.receiver.behave((req, res) => {
       req.resume().on('end', () => held.push(res));
     });
-    const first = scene.write({ key: `holds-${ms}`, claims: lives(7_000) });
+    const first = proxy.write({ key: `holds-${ms}`, claims: lives(7_000) });
     await until('the only connection to be taken', () => held.length === 1);
-    const second = scene.write({ key: `waits-${ms}`, claims: lives(lifeS) });
-    await until('the second to wait', () => scene.results.length === 2);
-    scene.clock.stepWall(ms);
-    scene.receiver.behave(null);
+    const second = proxy.write({ key: `waits-${ms}`, claims: lives(lifeS) });
+    await until('the second to wait', () => proxy.results.length === 2);
+    proxy.clock.stepWall(ms);
+    proxy.receiver.behave(null);
     held[0]?.end('done');
     t.equal((await first).status, 200);
     t.equal((await second).status, status);
     t.same(
-      scene.results.splice(0).sort(),
+      proxy.results.splice(0).sort(),
       ['acquired', 'acquired', 'completed', 'released'],
       'nothing was sent, be the lease over or not',
     );
   }
-  t.equal(scene.executions().length, 2);
+  t.equal(proxy.executions().length, 2);
 });
 
 t.test('a token that expires while the store is asked is 401, and the key is free', async (t) => {
-  const scene = await startScene(t, { config: timings });
-  const nowS = Math.floor(scene.clock.now() / 1000);
+  const proxy = await startReservingProxy(t, { config: timings });
+  const nowS = Math.floor(proxy.clock.now() / 1000);
   // The lease leaves 6 s, the skew adds 5 s to the token.
-  const answer = await meanwhile(scene, { key: 'k', claims: { exp: nowS - 2 } }, () => {
-    scene.clock.step(4_500);
+  const answer = await meanwhile(proxy, { key: 'k', claims: { exp: nowS - 2 } }, () => {
+    proxy.clock.step(4_500);
   });
   t.equal(answer.status, 401);
-  t.same(scene.counted.denials, ['token_expired']);
-  t.same(scene.results, ['acquired', 'released']);
-  t.same(scene.receiver.requests, []);
-  t.ok(await isFree(scene, 'k'));
+  t.same(proxy.counted.denials, ['token_expired']);
+  t.same(proxy.results, ['acquired', 'released']);
+  t.same(proxy.receiver.requests, []);
+  t.ok(await isFree(proxy, 'k'));
 });
 
 t.test('a token that is revoked while the store is asked is 401, and the key is free', async (t) => {
   let listed: readonly Revocations[] = [];
-  const scene = await startScene(t, { listed: () => listed });
-  const answer = await meanwhile(scene, { key: 'k' }, () => {
+  const proxy = await startReservingProxy(t, { listed: () => listed });
+  const answer = await meanwhile(proxy, { key: 'k' }, () => {
     listed = [revocations({ subjects: new Set(['checkout']) })];
   });
   listed = [];
   t.equal(answer.status, 401);
-  t.same(scene.counted.denials, ['subject_revoked']);
-  t.same(scene.results, ['acquired', 'released']);
-  t.same(scene.receiver.requests, []);
-  t.ok(await isFree(scene, 'k'));
+  t.same(proxy.counted.denials, ['subject_revoked']);
+  t.same(proxy.results, ['acquired', 'released']);
+  t.same(proxy.receiver.requests, []);
+  t.ok(await isFree(proxy, 'k'));
 });
 
 t.test('without enough replicas nothing is dispatched', async (t) => {
-  const scene = await startScene(t, { replicas: 2 });
+  const proxy = await startReservingProxy(t, { replicas: 2 });
   const confirmedBy =
     (confirmedReplicas: number | null): Fault =>
     async (run) => {
@@ -127,19 +127,19 @@ t.test('without enough replicas nothing is dispatched', async (t) => {
     [2, 200],
     [3, 200],
   ] as const) {
-    scene.store.behave('reserve', confirmedBy(confirmed));
-    t.equal((await scene.write({ key: `by-${String(confirmed)}` })).status, status, String(confirmed));
+    proxy.store.behave('reserve', confirmedBy(confirmed));
+    t.equal((await proxy.write({ key: `by-${String(confirmed)}` })).status, status, String(confirmed));
   }
-  t.equal(scene.shortfalls(), 3);
-  t.equal(scene.executions().length, 2);
-  t.equal(scene.results.filter((result) => result === 'released').length, 3);
+  t.equal(proxy.shortfalls(), 3);
+  t.equal(proxy.executions().length, 2);
+  t.equal(proxy.results.filter((result) => result === 'released').length, 3);
 });
 
 t.test('a result that was kept is shown whatever the gate would say', async (t) => {
-  const scene = await startScene(t, { config: timings });
-  await scene.write({ key: 'k' });
-  const answer = await meanwhile(scene, { key: 'k' }, () => {
-    scene.clock.step(120_000);
+  const proxy = await startReservingProxy(t, { config: timings });
+  await proxy.write({ key: 'k' });
+  const answer = await meanwhile(proxy, { key: 'k' }, () => {
+    proxy.clock.step(120_000);
   });
   t.equal(answer.field('Idempotent-Replayed'), 'true');
 });

@@ -6,7 +6,7 @@ import type { RecentLimits } from '../../../src/proxy/idempotency/recent-settlem
 import { createSettlements, type Settlements } from '../../../src/proxy/idempotency/settlement-queue.js';
 import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-world.js';
+import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-commands.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';

@@ -5,7 +5,7 @@ import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
 import type { ResponseSink } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { until } from '../../support/until.js';
-import { collectingLog, freshScope } from '../../adapters/store-world.js';
+import { collectingLog, freshScope } from '../../adapters/store-commands.js';
 
 t.test('a bug while an answer is kept ends the request: nothing of it is left behind', async (t) => {
   const clock = { now: Date.now, monotonic: () => performance.now() };

@@ -4,18 +4,18 @@ import { createServer } from 'node:tls';
 import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
-import { answering, recordOf, startScene } from './scene.js';
+import { answering, recordOf, startReservingProxy } from './reserving-proxy.js';
 
 t.test('RFC 9110 §15: a status that nobody has defined is kept and shown as it came', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   for (const status of [200, 299, 302, 404, 499, 500, 599, 600, 799, 999]) {
-    scene.receiver.behave(
+    proxy.receiver.behave(
       answering(status, { 'Content-Type': 'text/plain', Location: '/orders/1' }, `answer ${String(status)}`),
     );
     const key = `status-${String(status)}`;
-    const first = await scene.write({ key });
-    scene.receiver.behave(null);
-    const retry = await scene.write({ key });
+    const first = await proxy.write({ key });
+    proxy.receiver.behave(null);
+    const retry = await proxy.write({ key });
     const seen = [first, retry].map(({ status: code, text, field }) => [
       code,
       text,
@@ -49,14 +49,17 @@ t.test(
       tcp = socket.on('error', () => undefined);
     });
     const { port } = await listen(t, server);
-    const scene = await startScene(t, { upstreamUrl: `https://127.0.0.1:${String(port)}`, upstreamCa: files.ca.cert });
-    const whole = await scene.write({ key: 'whole' });
+    const proxy = await startReservingProxy(t, {
+      upstreamUrl: `https://127.0.0.1:${String(port)}`,
+      upstreamCa: files.ca.cert,
+    });
+    const whole = await proxy.write({ key: 'whole' });
     t.same([whole.status, whole.text], [200, 'pay 100']);
-    t.equal((await scene.write({ key: 'whole' })).field('idempotent-replayed'), 'true');
-    const cut = await scene.write({ key: 'cut', headers: { 'X-Fate': 'cut' } });
+    t.equal((await proxy.write({ key: 'whole' })).field('idempotent-replayed'), 'true');
+    const cut = await proxy.write({ key: 'cut', headers: { 'X-Fate': 'cut' } });
     t.match(JSON.parse(cut.text), { type: 'urn:sallyport:upstream-failed' });
-    t.match(await scene.record(recordOf(cut)), { state: 'tombstone', response: { status: 200 } });
-    const retry = await scene.write({ key: 'cut', headers: { 'X-Fate': 'cut' } });
+    t.match(await proxy.record(recordOf(cut)), { state: 'tombstone', response: { status: 200 } });
+    const retry = await proxy.write({ key: 'cut', headers: { 'X-Fate': 'cut' } });
     t.match([retry.status, JSON.parse(retry.text)], [409, { type: 'urn:sallyport:idempotency-result-not-replayable' }]);
     t.equal(ran, 2, 'each ran once');
   },

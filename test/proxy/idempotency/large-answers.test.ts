@@ -4,7 +4,7 @@ import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { commandLost, gate } from './faulty-store.js';
-import { answering, startScene, writeOf } from './scene.js';
+import { answering, startReservingProxy, writeOf } from './reserving-proxy.js';
 
 const notReplayable = {
   type: 'urn:sallyport:idempotency-result-not-replayable',
@@ -13,7 +13,7 @@ const notReplayable = {
 };
 
 t.test('up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   for (const [bytes, framing] of [
     [1024, 'length'],
     [1025, 'length'],
@@ -21,7 +21,7 @@ t.test('up to the limit an answer is kept, beyond it its status is, and it is pa
     [1025, 'chunks'],
   ] as const) {
     const body = randomBytes(bytes);
-    scene.receiver.behave((req, res) => {
+    proxy.receiver.behave((req, res) => {
       req.resume().on('end', () => {
         res.writeHead(201, framing === 'length' ? { 'Content-Length': bytes } : {});
         res.write(body.subarray(0, 500));
@@ -29,36 +29,36 @@ t.test('up to the limit an answer is kept, beyond it its status is, and it is pa
       });
     });
     const write = { path: '/small', key: `${framing}-${bytes}` };
-    const first = await scene.write(write);
+    const first = await proxy.write(write);
     t.equal(first.status, 201);
     t.ok(first.complete && first.body.equals(body), `${framing} ${bytes}`);
-    await until('it to be over', scene.isIdle);
-    const retry = await scene.write(write);
+    await until('it to be over', proxy.isIdle);
+    const retry = await proxy.write(write);
     if (bytes === 1024) t.ok(retry.field('Idempotent-Replayed') === 'true' && retry.body.equals(body));
     else t.match(JSON.parse(retry.text), notReplayable);
   }
-  t.equal(scene.executions().length, 4);
+  t.equal(proxy.executions().length, 4);
 });
 
 t.test('fields over 8 KiB are not kept either; the caller gets them', async (t) => {
-  const scene = await startScene(t);
-  scene.receiver.behave(answering(200, { Link: ['<a>', 'x'.repeat(8 * 1024)] }, 'small'));
-  const first = await scene.write({ key: 'k' });
+  const proxy = await startReservingProxy(t);
+  proxy.receiver.behave(answering(200, { Link: ['<a>', 'x'.repeat(8 * 1024)] }, 'small'));
+  const first = await proxy.write({ key: 'k' });
   t.equal(first.text, 'small');
   t.equal(first.field('Link')?.length, 8 * 1024 + 5);
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
 });
 
 t.test('an answer over the limit reaches nobody before its status is written down', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const held = gate();
-  scene.store.behave('complete', held.fault);
-  scene.receiver.behave(answering(200, { 'Content-Length': '300000' }, Buffer.alloc(300_000, 'x')));
-  const connection = await connectRaw(scene.port);
+  proxy.store.behave('complete', held.fault);
+  proxy.receiver.behave(answering(200, { 'Content-Length': '300000' }, Buffer.alloc(300_000, 'x')));
+  const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
   await until('the status to be written', () => held.waiting() === 1);
-  await scene.write({ path: '/plain', key: null });
+  await proxy.write({ path: '/plain', key: null });
   t.equal(connection.pending().length, 0);
   held.open();
   t.equal((await connection.readResponse())?.body.length, 300_000);
@@ -67,25 +67,25 @@ t.test('an answer over the limit reaches nobody before its status is written dow
 t.test(
   'where the status cannot be written down, the caller gets the answer, and the store the status later',
   async (t) => {
-    const scene = await startScene(t);
-    scene.store.behave('complete', commandLost);
+    const proxy = await startReservingProxy(t);
+    proxy.store.behave('complete', commandLost);
     const body = randomBytes(2_000_000);
-    scene.receiver.behave(answering(200, {}, body));
-    t.ok((await scene.write({ key: 'k' })).body.equals(body));
-    scene.store.behave('complete', null);
-    await until('the status', () => scene.results.includes('tombstone'));
-    t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+    proxy.receiver.behave(answering(200, {}, body));
+    t.ok((await proxy.write({ key: 'k' })).body.equals(body));
+    proxy.store.behave('complete', null);
+    await until('the status', () => proxy.results.includes('tombstone'));
+    t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
   },
 );
 
 t.test('a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   // More than the buffers of all sockets between take.
   const total = 64 * 1024 * 1024;
   const chunk = randomBytes(64 * 1024);
   const [sent, received] = [createHash('sha256'), createHash('sha256')];
   let written = 0;
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume();
     res.writeHead(200, { 'Content-Length': total });
     const more = (): void => {
@@ -101,11 +101,11 @@ t.test('a long answer waits for a caller that does not read, and reaches it whol
     };
     more();
   });
-  const connection = await connectRaw(scene.port);
+  const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
   connection.socket.removeAllListeners('data').pause();
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
-  await until('the status to be written down', () => scene.results.includes('tombstone'));
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
+  await until('the status to be written down', () => proxy.results.includes('tombstone'));
   // What the sockets between hold is all that is under way: then it stands still.
   let before = -1;
   await until('the receiver to be stopped', () => {
@@ -130,51 +130,53 @@ t.test('a long answer waits for a caller that does not read, and reaches it whol
   await until('all of it', () => bytes >= total);
   t.equal(bytes, total);
   t.equal(received.digest('hex'), sent.digest('hex'));
-  await until('it to be over', scene.isIdle);
+  await until('it to be over', proxy.isIdle);
 });
 
 t.test('an endless answer is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
-  const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '500ms' } } });
-  scene.receiver.behave((req, res) => {
+  const proxy = await startReservingProxy(t, {
+    config: { upstream: { connect_timeout: '100ms', response_timeout: '500ms' } },
+  });
+  proxy.receiver.behave((req, res) => {
     req.resume();
     endless(res);
   });
-  const answer = await scene.write({ key: 'k' });
+  const answer = await proxy.write({ key: 'k' });
   t.equal(answer.status, 200);
   t.equal(answer.complete, false, 'no clean end');
   t.ok(answer.body.length > 256 * 1024);
-  await until('it to be over', scene.isIdle);
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
-  await until('the record', () => scene.records.some(({ reason }) => reason === 'upstream_timeout'));
+  await until('it to be over', proxy.isIdle);
+  t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
+  await until('the record', () => proxy.records.some(({ reason }) => reason === 'upstream_timeout'));
 });
 
 t.test('a receiver that breaks off a long answer: the caller sees the cut', async (t) => {
-  const scene = await startScene(t);
-  scene.receiver.behave((req, res) => {
+  const proxy = await startReservingProxy(t);
+  proxy.receiver.behave((req, res) => {
     req.resume();
     res.writeHead(200, {});
     res.write(Buffer.alloc(400_000), () => res.socket?.destroy());
   });
-  const answer = await scene.write({ key: 'k' });
+  const answer = await proxy.write({ key: 'k' });
   t.equal(answer.status, 200);
   t.equal(answer.complete, false);
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
 });
 
 t.test('a caller that leaves a long answer: the receiver is let go, the status is kept', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const answers: ServerResponse[] = [];
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume();
     answers.push(res);
     endless(res);
   });
-  const connection = await connectRaw(scene.port);
-  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  const connection = await connectRaw(proxy.port);
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
   await until('the answer to come', () => connection.pending().length > 0);
   connection.end();
-  await until('it to be over', () => scene.isIdle() && answers[0]?.destroyed === true);
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  await until('it to be over', () => proxy.isIdle() && answers[0]?.destroyed === true);
+  t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
   t.equal(answers.length, 1);
 });
 

@@ -4,13 +4,13 @@ import type { RawResponse } from '../../support/raw-client.js';
 import { startReceiver } from '../../support/receiver.js';
 import { until } from '../../support/until.js';
 import { down } from './faulty-store.js';
-import { answering, recordOf, startScene, type Scene } from './scene.js';
+import { answering, recordOf, startReservingProxy, type ReservingProxy } from './reserving-proxy.js';
 
 /** Sends it again and again: the receiver must not see it any more, and the answer stays. */
-async function staysInDoubt(t: Test, scene: Scene, key: string, first: RawResponse): Promise<void> {
-  const before = scene.receiver.requests.length;
+async function staysInDoubt(t: Test, proxy: ReservingProxy, key: string, first: RawResponse): Promise<void> {
+  const before = proxy.receiver.requests.length;
   for (let i = 0; i < 2; i += 1) {
-    const retry = await scene.write({ key });
+    const retry = await proxy.write({ key });
     t.equal(retry.status, 409);
     t.match(JSON.parse(retry.text), {
       type: 'urn:sallyport:idempotency-outcome-unknown',
@@ -19,46 +19,50 @@ async function staysInDoubt(t: Test, scene: Scene, key: string, first: RawRespon
     });
     t.equal(retry.field('Retry-After'), null, 'waiting does not help');
   }
-  t.equal(scene.receiver.requests.length, before);
+  t.equal(proxy.receiver.requests.length, before);
 }
 
 t.test('what was certainly not sent frees the key: 503', async (t) => {
   const gone = await startReceiver(t);
-  const scene = await startScene(t, { receiver: gone, config: { upstream: { connect_timeout: '200ms' } } });
+  const proxy = await startReservingProxy(t, { receiver: gone, config: { upstream: { connect_timeout: '200ms' } } });
   await gone.close();
-  const refused = await scene.write({ key: 'k' });
+  const refused = await proxy.write({ key: 'k' });
   t.equal(refused.status, 503);
   t.match(JSON.parse(refused.text), { type: 'urn:sallyport:upstream-unreachable' });
   t.equal(recordOf(refused), '');
   t.equal(refused.field('Proxy-Status'), 'sallyport; error=connection_refused');
   t.equal(refused.field('Retry-After'), '1');
   await startReceiver(t, { port: gone.port });
-  t.equal((await scene.write({ key: 'k' })).status, 200, 'a retry runs');
-  t.same(scene.results, ['acquired', 'released', 'acquired', 'completed']);
-  await until('the records', () => scene.records.length === 2);
-  t.match(scene.records, [{ reason: 'upstream_unreachable', upstream_ms: null }, { reason: null }]);
+  t.equal((await proxy.write({ key: 'k' })).status, 200, 'a retry runs');
+  t.same(proxy.results, ['acquired', 'released', 'acquired', 'completed']);
+  await until('the records', () => proxy.records.length === 2);
+  t.match(proxy.records, [{ reason: 'upstream_unreachable', upstream_ms: null }, { reason: null }]);
 });
 
 t.test('no free connection in time was not sent either', async (t) => {
-  const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', max_connections: 1 } } });
+  const proxy = await startReservingProxy(t, {
+    config: { upstream: { connect_timeout: '100ms', max_connections: 1 } },
+  });
   const held: ServerResponse[] = [];
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume();
     held.push(res);
   });
-  const first = scene.write({ key: 'first' });
+  const first = proxy.write({ key: 'first' });
   await until('the only connection to be taken', () => held.length === 1);
-  const second = await scene.write({ key: 'second' });
+  const second = await proxy.write({ key: 'second' });
   t.equal(second.status, 503);
   t.match(JSON.parse(second.text), { type: 'urn:sallyport:overloaded' });
   held[0]?.end('done');
   t.equal((await first).status, 200);
-  scene.receiver.behave(null);
-  t.equal((await scene.write({ key: 'second' })).status, 200);
+  proxy.receiver.behave(null);
+  t.equal((await proxy.write({ key: 'second' })).status, 200);
 });
 
 t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
-  const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '200ms' } } });
+  const proxy = await startReservingProxy(t, {
+    config: { upstream: { connect_timeout: '100ms', response_timeout: '200ms' } },
+  });
   const faults: readonly {
     readonly name: string;
     readonly behave: (req: IncomingMessage, res: ServerResponse) => void;
@@ -73,22 +77,22 @@ t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
     { name: 'interim-only', behave: (_req, res) => res.writeProcessing(), status: 504 },
   ];
   for (const { name, behave, status } of faults) {
-    scene.receiver.behave(behave);
-    const before = scene.receiver.requests.length;
-    const first = await scene.write({ key: name });
+    proxy.receiver.behave(behave);
+    const before = proxy.receiver.requests.length;
+    const first = await proxy.write({ key: name });
     t.equal(first.status, status, name);
     t.match(JSON.parse(first.text), {
       type: `urn:sallyport:${status === 502 ? 'upstream-failed' : 'upstream-timeout'}`,
       record: /^[\w-]{43}\.[\w-]{43}$/,
     });
-    t.equal((await scene.record(recordOf(first)))?.state, 'unknown');
-    t.equal(scene.receiver.requests.length, before + 1, 'sent once');
-    scene.receiver.behave(null);
-    await staysInDoubt(t, scene, name, first);
+    t.equal((await proxy.record(recordOf(first)))?.state, 'unknown');
+    t.equal(proxy.receiver.requests.length, before + 1, 'sent once');
+    proxy.receiver.behave(null);
+    await staysInDoubt(t, proxy, name, first);
   }
-  t.equal(scene.unknowns.length, faults.length);
+  t.equal(proxy.unknowns.length, faults.length);
   t.equal(
-    scene.logged.filter(
+    proxy.logged.filter(
       ({ level, message, fields }) => level === 'warn' && /not known/.test(message) && 'what_to_do' in fields,
     ).length,
     faults.length,
@@ -96,77 +100,79 @@ t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
 });
 
 t.test('time is up for the whole answer, not only for its head: 504, the status is known', async (t) => {
-  const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } } });
-  scene.receiver.behave((_req, res) => {
+  const proxy = await startReservingProxy(t, {
+    config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } },
+  });
+  proxy.receiver.behave((_req, res) => {
     res.writeHead(201, { 'Content-Type': 'text/plain' });
     const drip = setInterval(() => res.write('x'), 20);
     res.on('close', () => {
       clearInterval(drip);
     });
   });
-  const first = await scene.write({ key: 'dripping' });
+  const first = await proxy.write({ key: 'dripping' });
   t.equal(first.status, 504);
-  t.match(await scene.record(recordOf(first)), { state: 'tombstone', response: { status: 201 } });
-  const retry = await scene.write({ key: 'dripping' });
+  t.match(await proxy.record(recordOf(first)), { state: 'tombstone', response: { status: 201 } });
+  const retry = await proxy.write({ key: 'dripping' });
   t.equal(retry.status, 409);
   t.match(JSON.parse(retry.text), { type: 'urn:sallyport:idempotency-result-not-replayable', record: recordOf(first) });
   await until(
     'the receiver to be let go',
-    () => scene.receiver.requests[0]?.aborted === true || scene.receiver.open() === 0,
+    () => proxy.receiver.requests[0]?.aborted === true || proxy.receiver.open() === 0,
   );
 });
 
 t.test('an answer cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const cuts: readonly (readonly [string, string])[] = [
     ['length', 'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nabc'],
     ['chunks', 'HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'],
   ];
   for (const [name, bytes] of cuts) {
-    scene.receiver.behave((req) => {
+    proxy.receiver.behave((req) => {
       req.resume().on('end', () => req.socket.end(bytes));
     });
-    const first = await scene.write({ key: name });
+    const first = await proxy.write({ key: name });
     t.equal(first.status, 502, name);
-    t.match(await scene.record(recordOf(first)), { state: 'tombstone', response: { status: 201 } });
-    scene.receiver.behave(null);
-    const retry = await scene.write({ key: name });
+    t.match(await proxy.record(recordOf(first)), { state: 'tombstone', response: { status: 201 } });
+    proxy.receiver.behave(null);
+    const retry = await proxy.write({ key: name });
     t.match(JSON.parse(retry.text), {
       type: 'urn:sallyport:idempotency-result-not-replayable',
       status: 409,
       record: recordOf(first),
     });
   }
-  t.equal(scene.receiver.requests.length, cuts.length);
-  t.same(scene.results, ['acquired', 'tombstone', 'tombstone', 'acquired', 'tombstone', 'tombstone']);
+  t.equal(proxy.receiver.requests.length, cuts.length);
+  t.same(proxy.results, ['acquired', 'tombstone', 'tombstone', 'acquired', 'tombstone', 'tombstone']);
 });
 
 t.test('in doubt with the store away: marked when it is back, in doubt by its lease if not', async (t) => {
-  const scene = await startScene(t);
-  scene.receiver.behave((req) => req.socket.destroy());
-  scene.store.behave('mark', down);
-  const first = await scene.write({ key: 'k' });
+  const proxy = await startReservingProxy(t);
+  proxy.receiver.behave((req) => req.socket.destroy());
+  proxy.store.behave('mark', down);
+  const first = await proxy.write({ key: 'k' });
   t.equal(first.status, 502);
-  scene.receiver.behave(null);
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), { type: 'urn:sallyport:idempotency-in-progress' });
-  scene.store.behave('mark', null);
-  await until('the mark', () => scene.unknowns.length === 1);
-  await staysInDoubt(t, scene, 'k', first);
+  proxy.receiver.behave(null);
+  t.match(JSON.parse((await proxy.write({ key: 'k' })).text), { type: 'urn:sallyport:idempotency-in-progress' });
+  proxy.store.behave('mark', null);
+  await until('the mark', () => proxy.unknowns.length === 1);
+  await staysInDoubt(t, proxy, 'k', first);
 });
 
 t.test('statuses that mean *not applied* pass through and free the key', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   for (const status of [401, 403, 408, 421, 425, 429]) {
-    scene.receiver.behave(answering(status, { 'Retry-After': '9', 'X-Reason': 'mine' }, 'later'));
-    const first = await scene.write({ key: `s${status}` });
+    proxy.receiver.behave(answering(status, { 'Retry-After': '9', 'X-Reason': 'mine' }, 'later'));
+    const first = await proxy.write({ key: `s${status}` });
     t.match(
       { status: first.status, text: first.text, reason: first.field('X-Reason') },
       { status, text: 'later', reason: 'mine' },
     );
     t.equal(first.field('Proxy-Status'), null);
-    scene.receiver.behave(null);
-    const retry = await scene.write({ key: `s${status}`, body: 'even another request' });
+    proxy.receiver.behave(null);
+    const retry = await proxy.write({ key: `s${status}`, body: 'even another request' });
     t.equal(retry.status, 200, 'the key is free');
   }
-  t.equal(scene.results.filter((result) => result === 'released').length, 6);
+  t.equal(proxy.results.filter((result) => result === 'released').length, 6);
 });

@@ -29,30 +29,30 @@ t.test('what reserving comes to: nothing is sent unless the record was acquired'
     readonly name: string;
     readonly reserved: Reserved | null;
     readonly options?: RunOptions;
-    readonly said: string;
+    readonly expected: string;
   }[] = [
-    { name: 'no answer', reserved: null, said: 'refuse {"reason":"store_unavailable"}' },
-    { name: 'another request', reserved: { kind: 'mismatch' }, said: 'refuse unsent idempotency_key_reused body' },
-    { name: 'in doubt', reserved: { kind: 'unknown' }, said: 'refuse unsent idempotency_outcome_unknown body' },
-    { name: 'kept', reserved: { kind: 'replayed', response }, said: shown },
+    { name: 'no answer', reserved: null, expected: 'refuse {"reason":"store_unavailable"}' },
+    { name: 'another request', reserved: { kind: 'mismatch' }, expected: 'refuse unsent idempotency_key_reused body' },
+    { name: 'in doubt', reserved: { kind: 'unknown' }, expected: 'refuse unsent idempotency_outcome_unknown body' },
+    { name: 'kept', reserved: { kind: 'replayed', response }, expected: shown },
     {
       name: 'kept, without a key',
       reserved: { kind: 'replayed', response },
       options: { sentKey: null },
-      said: shown.replace('"k"', ''),
+      expected: shown.replace('"k"', ''),
     },
     {
       name: 'damaged',
       reserved: { kind: 'replayed', response: { ...response, status: 199 } },
-      said: 'refuse {"reason":"store_unavailable"}',
+      expected: 'refuse {"reason":"store_unavailable"}',
     },
   ];
-  for (const { name, reserved, options, said } of cases) {
+  for (const { name, reserved, options, expected } of cases) {
     for (const isGone of [false, true]) {
       const bench = runBench({ ...options, reserved });
       bench.isGone = isGone;
       await bench.begin();
-      t.same(bench.events, isGone ? ['over'] : [said, 'over'], name);
+      t.same(bench.events, isGone ? ['over'] : [expected, 'over'], name);
       t.same([bench.sent, bench.settled, bench.time.due()], [[], [], []]);
       bench.run.breakOff();
       bench.run.callerGone();
@@ -72,32 +72,32 @@ t.test('until its turn nothing is asked of the store', async (t) => {
   const ends: readonly {
     readonly name: string;
     readonly end: (bench: RunBench) => void;
-    readonly said: readonly string[];
+    readonly expected: readonly string[];
   }[] = [
     {
       name: 'overload',
       end: ({ inLine }) => inLine?.onRefused({ reason: 'overloaded' }),
-      said: ['refuse unreserved overloaded'],
+      expected: ['refuse unreserved overloaded'],
     },
     {
       name: 'time is up',
       end: ({ run }) => run.breakOff(),
-      said: ['leave the line', 'refuse unreserved shutting_down'],
+      expected: ['leave the line', 'refuse unreserved shutting_down'],
     },
     {
       name: 'its caller left',
       end: ({ run }) => run.callerGone(),
-      said: ['leave the line', 'refuse unreserved caller_gone'],
+      expected: ['leave the line', 'refuse unreserved caller_gone'],
     },
   ];
-  for (const { name, end, said } of ends) {
+  for (const { name, end, expected } of ends) {
     const bench = await begin();
     end(bench);
-    t.same(bench.events, [...said, 'over'], name);
+    t.same(bench.events, [...expected, 'over'], name);
     bench.run.breakOff();
     bench.run.callerGone();
     await tick();
-    t.same(bench.events, [...said, 'over'], name);
+    t.same(bench.events, [...expected, 'over'], name);
     t.same([bench.reserves, bench.sent, bench.settled, bench.time.due()], [0, [], [], []], name);
   }
   const inTurn = await begin();
@@ -131,19 +131,19 @@ t.test('what the gate refuses is released before the caller hears of it', async 
     name: string;
     options?: RunOptions;
     change?: (bench: RunBench) => void;
-    said: readonly string[];
+    expected: readonly string[];
   }[] = [
-    { name: 'its caller left', change: (bench) => (bench.isGone = true), said: [] },
-    { name: 'too few replicas', options: { replicas: 1 }, said: ['refuse unsent store_unavailable body'] },
-    { name: 'the process ends', change: ({ run }) => run.breakOff(), said: ['refuse unsent shutting_down body'] },
+    { name: 'its caller left', change: (bench) => (bench.isGone = true), expected: [] },
+    { name: 'too few replicas', options: { replicas: 1 }, expected: ['refuse unsent store_unavailable body'] },
+    { name: 'the process ends', change: ({ run }) => run.breakOff(), expected: ['refuse unsent shutting_down body'] },
   ];
-  for (const { name, options, change, said } of cases) {
+  for (const { name, options, change, expected } of cases) {
     const bench = runBench({ ...options, holdsSettling: true });
     change?.(bench);
     await bench.begin();
     t.same(bench.events, ['settle release'], name);
     await bench.settle();
-    t.same(bench.events, ['settle release', ...said, 'over'], name);
+    t.same(bench.events, ['settle release', ...expected, 'over'], name);
     t.same(bench.sent, []);
   }
 });
@@ -294,7 +294,7 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
 
 t.test('what the receiver does while the status is written down comes after what it said before', async (t) => {
   const begun = ['begin 200 X-Request-Id r Content-Length 11', 'write a'];
-  for (const [ending, said] of [
+  for (const [ending, expected] of [
     ['end', 'end'],
     ['failure', 'refuse {"reason":"upstream_failed"}'],
   ] as const) {
@@ -306,7 +306,7 @@ t.test('what the receiver does while the status is written down comes after what
     else sink.onError({ reason: 'upstream_failed' });
     t.same(bench.events, ['settle tombstone 200', 'answered']);
     await bench.settle();
-    t.same(bench.events.slice(2), [...begun, said, 'over']);
+    t.same(bench.events.slice(2), [...begun, expected, 'over']);
   }
 });
 

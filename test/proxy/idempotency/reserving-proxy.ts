@@ -13,12 +13,12 @@ import { request, type RawResponse, type RequestInput } from '../../support/raw-
 import type { ReceivedRequest } from '../../support/receiver.js';
 import type { Scope } from '../../support/scope.js';
 import type { Claims } from '../../support/tokens.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
 import { createFaultyStore, type FaultyStore } from './faulty-store.js';
 import { createSteppingClock, type SteppingClock } from './stepping-clock.js';
 
-export interface SceneOptions extends Pick<
+export interface ReservingProxyOptions extends Pick<
   HarnessOptions,
   'adapt' | 'receiver' | 'listed' | 'upstreamUrl' | 'upstreamCa'
 > {
@@ -32,7 +32,7 @@ export interface SceneOptions extends Pick<
   readonly withoutStore?: boolean;
 }
 
-export interface Scene extends Harness {
+export interface ReservingProxy extends Harness {
   readonly clock: SteppingClock;
   readonly store: FaultyStore;
   /** What became of reservations, in order. */
@@ -112,7 +112,7 @@ const routes: readonly ConfigTree[] = [
   },
 ];
 
-export async function startScene(t: Scope, options: SceneOptions = {}): Promise<Scene> {
+export async function startReservingProxy(t: Scope, options: ReservingProxyOptions = {}): Promise<ReservingProxy> {
   const clock = createSteppingClock();
   const memory = createMemoryStore(clock, options.limits ?? memoryStoreLimits);
   t.teardown(memory.close);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { startScene, type WriteInput } from './scene.js';
+import { startReservingProxy, type WriteInput } from './reserving-proxy.js';
 
-const scene = await startScene(t);
+const proxy = await startReservingProxy(t);
 
 /** Writes that share a key with `base`, and whether they are the same request. */
 interface Row {
@@ -75,18 +75,18 @@ const rows: readonly Row[] = [
 for (const { name, base, other, same } of rows) {
   t.test(`${name} is ${same ? 'the same' : 'a different'} request`, async (t) => {
     const key = randomUUID();
-    t.equal((await scene.write({ ...base, key })).status, 200);
-    const second = await scene.write({ ...base, ...other, key });
+    t.equal((await proxy.write({ ...base, key })).status, 200);
+    const second = await proxy.write({ ...base, ...other, key });
     if (same) t.equal(second.field('Idempotent-Replayed'), 'true');
     else t.equal(second.status, 422);
-    t.equal((await scene.write({ ...base, key })).field('Idempotent-Replayed'), 'true', 'the first is kept');
+    t.equal((await proxy.write({ ...base, key })).field('Idempotent-Replayed'), 'true', 'the first is kept');
   });
 }
 
 t.test('chunked or with a length, one body is one body', async (t) => {
   const key = randomUUID();
-  await scene.write({ key, body: 'abc' });
-  const chunked = await scene.write({
+  await proxy.write({ key, body: 'abc' });
+  const chunked = await proxy.write({
     key,
     body: '1\r\na\r\n2\r\nbc\r\n0\r\n\r\n',
     headers: { 'Transfer-Encoding': 'chunked' },
@@ -96,7 +96,7 @@ t.test('chunked or with a length, one body is one body', async (t) => {
 
 t.test('one key under another subject, route or audience is another key', async (t) => {
   const key = randomUUID();
-  const before = scene.executions().length;
+  const before = proxy.executions().length;
   const canaries: string[] = [];
   const strangers: readonly WriteInput[] = [
     {},
@@ -105,27 +105,27 @@ t.test('one key under another subject, route or audience is another key', async 
     { path: '/fields' },
   ];
   for (const input of strangers) {
-    const answer = await scene.write({ ...input, key, headers: { 'X-Canary': `canary-${canaries.length}` } });
+    const answer = await proxy.write({ ...input, key, headers: { 'X-Canary': `canary-${canaries.length}` } });
     t.equal(answer.status, 200);
     t.equal(answer.field('Idempotent-Replayed'), null);
     canaries.push(`canary-${canaries.length}`);
   }
-  t.equal(scene.executions().length, before + strangers.length);
+  t.equal(proxy.executions().length, before + strangers.length);
   for (const [index, input] of strangers.entries()) {
-    const { text } = await scene.write({ ...input, key });
+    const { text } = await proxy.write({ ...input, key });
     t.same(
       canaries.filter((canary) => text.includes(canary)),
       [`canary-${index}`],
       "no answer carries another scope's",
     );
   }
-  t.equal(scene.executions().length, before + strangers.length);
+  t.equal(proxy.executions().length, before + strangers.length);
 });
 
 t.test('policy is judged before a stored result is shown', async (t) => {
   const key = randomUUID();
-  await scene.write({ key });
-  t.equal((await scene.write({ key, claims: { permissions: [] } })).status, 403);
-  t.equal((await scene.write({ key, claims: { exp: Math.floor(Date.now() / 1000) - 60 } })).status, 401);
-  t.equal((await scene.write({ key })).field('Idempotent-Replayed'), 'true');
+  await proxy.write({ key });
+  t.equal((await proxy.write({ key, claims: { permissions: [] } })).status, 403);
+  t.equal((await proxy.write({ key, claims: { exp: Math.floor(Date.now() / 1000) - 60 } })).status, 401);
+  t.equal((await proxy.write({ key })).field('Idempotent-Replayed'), 'true');
 });

@@ -8,7 +8,7 @@ import {
 } from '../../../src/proxy/idempotency/settlement-queue.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { collectingLog, markOf } from '../../adapters/store-world.js';
+import { collectingLog, markOf } from '../../adapters/store-commands.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';
 

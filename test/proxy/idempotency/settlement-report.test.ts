@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Completed, Marked, Released } from '../../../src/decision/idempotency/record.js';
 import { createSettlementReport } from '../../../src/proxy/idempotency/settlement-report.js';
 import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';
-import { collectingLog, markOf } from '../../adapters/store-world.js';
+import { collectingLog, markOf } from '../../adapters/store-commands.js';
 
 const response = { status: 200, fields: [], body: Buffer.alloc(0) };
 const completion = { attempt: 'a', fence: 1, fingerprint: 'f', response, retentionMs: 1_000 };

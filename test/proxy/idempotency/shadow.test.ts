@@ -1,48 +1,48 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
-import { startScene } from './scene.js';
+import { startReservingProxy } from './reserving-proxy.js';
 
 const config = { mode: 'shadow' };
 
 t.test('what would be refused is not reserved: it runs as often as it comes', async (t) => {
-  const scene = await startScene(t, { config });
+  const proxy = await startReservingProxy(t, { config });
   for (const claims of [{ permissions: [] }, { sub: 'stranger' }, { exp: 1 }]) {
-    for (let i = 0; i < 2; i += 1) t.equal((await scene.write({ key: 'k', claims })).status, 200);
+    for (let i = 0; i < 2; i += 1) t.equal((await proxy.write({ key: 'k', claims })).status, 200);
   }
-  t.same(scene.store.calls, []);
-  t.equal(scene.executions().length, 6);
-  for (const received of scene.executions()) {
+  t.same(proxy.store.calls, []);
+  t.equal(proxy.executions().length, 6);
+  for (const received of proxy.executions()) {
     t.same(
       [received.field('Idempotency-Key'), received.field('Idempotency-Record'), received.field('X-Auth-Subject')],
       [['k'], [], []],
     );
   }
-  t.equal((await scene.write({ key: null, claims: { permissions: [] } })).status, 200, 'nor is a key asked for');
+  t.equal((await proxy.write({ key: null, claims: { permissions: [] } })).status, 200, 'nor is a key asked for');
 });
 
 t.test('allowed writes are reserved as enforced', async (t) => {
-  const scene = await startScene(t, { config });
-  await scene.write({ key: 'k' });
-  t.equal((await scene.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
-  t.equal((await scene.write({ key: 'k', body: 'other' })).status, 422);
-  t.equal((await scene.write({ key: null })).status, 400);
-  t.equal(scene.executions().length, 1);
+  const proxy = await startReservingProxy(t, { config });
+  await proxy.write({ key: 'k' });
+  t.equal((await proxy.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
+  t.equal((await proxy.write({ key: 'k', body: 'other' })).status, 422);
+  t.equal((await proxy.write({ key: null })).status, 400);
+  t.equal(proxy.executions().length, 1);
 });
 
 t.test('a used token, or one without an id, passes as nobody and unreserved', async (t) => {
-  const scene = await startScene(t, { config });
+  const proxy = await startReservingProxy(t, { config });
   const claims = { jti: 'once' };
-  const first = await scene.write({ path: '/single', key: null, claims });
-  const replay = await scene.write({ path: '/single', key: null, claims, headers: { 'X-Request-Id': 'replay' } });
-  const inChunks = await scene.write({
+  const first = await proxy.write({ path: '/single', key: null, claims });
+  const replay = await proxy.write({ path: '/single', key: null, claims, headers: { 'X-Request-Id': 'replay' } });
+  const inChunks = await proxy.write({
     path: '/both',
     key: 'k',
     claims,
     body: '3\r\nabc\r\n0\r\n\r\n',
     headers: { 'Transfer-Encoding': 'chunked', 'X-Request-Id': 'chunks' },
   });
-  const without = await scene.write({
+  const without = await proxy.write({
     path: '/single',
     key: null,
     claims: { jti: undefined },
@@ -52,7 +52,7 @@ t.test('a used token, or one without an id, passes as nobody and unreserved', as
     [first, replay, inChunks, without].map(({ status }) => status),
     [200, 200, 200, 200],
   );
-  const [one, two, three, four] = scene.executions();
+  const [one, two, three, four] = proxy.executions();
   t.same(one?.field('X-Auth-Subject'), ['checkout']);
   for (const received of [two, three, four]) {
     t.same(received?.field('X-Auth-Subject'), []);
@@ -62,7 +62,7 @@ t.test('a used token, or one without an id, passes as nobody and unreserved', as
   t.same([two?.body.toString(), three?.body.toString()], ['{"item":1}', 'abc']);
   t.same(three?.field('Content-Length'), ['3']);
   for (const id of ['replay', 'chunks']) {
-    t.match(await scene.recordOf(id), {
+    t.match(await proxy.recordOf(id), {
       decision: 'shadow',
       reason: 'token_replayed',
       subject: 'checkout',
@@ -70,20 +70,20 @@ t.test('a used token, or one without an id, passes as nobody and unreserved', as
       record: null,
     });
   }
-  t.match(await scene.recordOf('without'), { decision: 'shadow', reason: 'token_id_missing', subject: 'checkout' });
-  await until('nothing is under way', scene.isIdle);
+  t.match(await proxy.recordOf('without'), { decision: 'shadow', reason: 'token_id_missing', subject: 'checkout' });
+  await until('nothing is under way', proxy.isIdle);
 });
 
 t.test('after a fail-over an earlier token passes unreserved, and a store that is away is 503 as ever', async (t) => {
-  const scene = await startScene(t, {
+  const proxy = await startReservingProxy(t, {
     config,
     watch: (store) => ({ ...store, issuedBeforeFloorS: () => Math.floor(Date.now() / 1000) + 1_000 }),
   });
-  t.equal((await scene.write({ path: '/single', key: null, claims: { jti: 'a' } })).status, 200);
-  t.same(scene.executions()[0]?.field('X-Auth-Subject'), []);
+  t.equal((await proxy.write({ path: '/single', key: null, claims: { jti: 'a' } })).status, 200);
+  t.same(proxy.executions()[0]?.field('X-Auth-Subject'), []);
   const away = createMemoryStore({ now: Date.now, monotonic: () => performance.now() }, { maxEntries: 0, maxBytes: 0 });
   t.teardown(away.close);
-  const full = await startScene(t, { config, watch: () => away });
+  const full = await startReservingProxy(t, { config, watch: () => away });
   t.equal((await full.write()).status, 503);
   t.equal((await full.write({ claims: { permissions: [] } })).status, 200, 'what is not reserved needs no store');
 });

@@ -3,51 +3,51 @@ import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { gate } from './faulty-store.js';
-import { startScene, writeOf } from './scene.js';
+import { startReservingProxy, writeOf } from './reserving-proxy.js';
 
 const unauthorized = '{"type":"about:blank","title":"Unauthorized","status":401}';
 
 t.test('a single-use token passes once, for any request; its replay is a 401 like any other', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const claims = { jti: 'once' };
-  t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
+  t.equal((await proxy.write({ path: '/single', key: null, claims })).status, 200);
   for (const input of [
     { path: '/single', key: null },
     { path: '/single', key: null, body: 'other' },
     { path: '/both', key: 'k' },
   ]) {
-    const replay = await scene.write({ ...input, claims });
+    const replay = await proxy.write({ ...input, claims });
     t.equal(replay.status, 401);
     t.equal(replay.text, unauthorized);
     t.equal(replay.field('WWW-Authenticate'), 'Bearer realm="sallyport"');
   }
-  t.equal(scene.executions().length, 1);
-  const stranger = await scene.write({ path: '/single', key: null, claims: { jti: 'once', sub: 'migration' } });
+  t.equal(proxy.executions().length, 1);
+  const stranger = await proxy.write({ path: '/single', key: null, claims: { jti: 'once', sub: 'migration' } });
   t.equal(stranger.status, 200, "another subject's jti is another token");
-  t.equal(scene.counted.denials.filter((reason) => reason === 'token_replayed').length, 3);
+  t.equal(proxy.counted.denials.filter((reason) => reason === 'token_replayed').length, 3);
 });
 
 t.test('where only the token is reserved, the upstream gets a record and a fence to keep with its write', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const before = Date.now();
-  await scene.write({
+  await proxy.write({
     path: '/single',
     key: null,
     claims: { jti: 'one' },
     headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1' },
   });
-  await scene.write({ path: '/single', key: null, claims: { jti: 'two' } });
-  await scene.write({ path: '/single', key: null, claims: { jti: 'one', sub: 'migration' } });
-  const told = scene.executions();
+  await proxy.write({ path: '/single', key: null, claims: { jti: 'two' } });
+  await proxy.write({ path: '/single', key: null, claims: { jti: 'one', sub: 'migration' } });
+  const told = proxy.executions();
   const records = told.map((execution) => execution.field('Idempotency-Record'));
   for (const record of records) t.match(record, [/^[\w-]{43}\.[\w-]{43}$/]);
   t.equal(new Set(records.flat()).size, 3, 'no two tokens have the same one');
   for (const execution of told) {
     t.ok(Number(execution.field('Idempotency-Fence')[0]) >= before, 'the time of the store');
   }
-  await until('their records', () => scene.records.length === 3);
+  await until('their records', () => proxy.records.length === 3);
   t.same(
-    scene.records.map(({ record }) => [record]),
+    proxy.records.map(({ record }) => [record]),
     records,
     'the log has the same name',
   );
@@ -57,9 +57,9 @@ t.test(
   'where only the token is reserved and the store forgets it, the upstream still sees the same record, with a higher fence',
   async (t) => {
     const claims = { jti: 'forgotten' };
-    const first = await startScene(t);
+    const first = await startReservingProxy(t);
     await first.write({ path: '/single', key: null, claims });
-    const second = await startScene(t);
+    const second = await startReservingProxy(t);
     second.clock.step(1_000);
     await second.write({ path: '/single', key: null, claims });
     const [a, b] = [first.executions()[0], second.executions()[0]];
@@ -71,79 +71,79 @@ t.test(
 t.test(
   'a token that was used once passes again on routes that are not single-use, before and after, until it expires',
   async (t) => {
-    const scene = await startScene(t);
+    const proxy = await startReservingProxy(t);
     const claims = { jti: 'elsewhere', exp: Math.floor(Date.now() / 1000) + 60 };
     const used = async (path: string): Promise<number> =>
-      (await scene.write({ path, ...(path === '/orders' ? {} : { key: null }), claims })).status;
+      (await proxy.write({ path, ...(path === '/orders' ? {} : { key: null }), claims })).status;
     t.equal(await used('/plain'), 200, 'before: that is no use of it');
     t.equal(await used('/single'), 200);
     for (const path of ['/plain', '/orders', '/plain', '/orders']) t.equal(await used(path), 200, `after, ${path}`);
     t.equal(await used('/single'), 401);
-    scene.clock.step(70_000);
+    proxy.clock.step(70_000);
     t.equal(await used('/plain'), 401, 'expired');
   },
 );
 
 t.test('a token without jti is 401 where it has to pass once', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   for (const path of ['/single', '/both']) {
-    const answer = await scene.write({ path, key: null, claims: { jti: undefined } });
+    const answer = await proxy.write({ path, key: null, claims: { jti: undefined } });
     t.equal(answer.status, 401, 'before anything is said of a key');
     t.equal(answer.text, unauthorized);
   }
-  t.same(scene.store.calls, []);
-  t.same(scene.counted.denials, ['token_id_missing', 'token_id_missing']);
+  t.same(proxy.store.calls, []);
+  t.same(proxy.counted.denials, ['token_id_missing', 'token_id_missing']);
 });
 
 t.test('with a key: the same token again is 401, a new one gets the stored result', async (t) => {
-  const scene = await startScene(t);
-  await scene.write({ path: '/both', key: 'k', claims: { jti: 'a' } });
-  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'a' } })).text, unauthorized);
-  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).field('Idempotent-Replayed'), 'true');
-  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).status, 401, 'which is used by that');
+  const proxy = await startReservingProxy(t);
+  await proxy.write({ path: '/both', key: 'k', claims: { jti: 'a' } });
+  t.equal((await proxy.write({ path: '/both', key: 'k', claims: { jti: 'a' } })).text, unauthorized);
+  t.equal((await proxy.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).field('Idempotent-Replayed'), 'true');
+  t.equal((await proxy.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).status, 401, 'which is used by that');
   t.equal(
-    (await scene.write({ path: '/both', key: 'k', body: 'other', claims: { jti: 'a' } })).status,
+    (await proxy.write({ path: '/both', key: 'k', body: 'other', claims: { jti: 'a' } })).status,
     401,
     'before anything is said of the key',
   );
-  t.equal(scene.executions().length, 1);
+  t.equal(proxy.executions().length, 1);
 });
 
 t.test('what is refused before it is reserved uses up nothing', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const claims = { jti: 'spared' };
-  t.equal((await scene.write({ path: '/both', key: null, claims })).status, 400);
-  t.equal((await scene.write({ path: '/both', key: 'a b', claims })).status, 400);
-  t.equal((await scene.write({ path: '/both', claims: { ...claims, permissions: [] } })).status, 403);
-  t.equal((await scene.write({ path: '/both', claims, body: Buffer.alloc(1024 * 1024 + 1) })).status, 413);
-  t.equal((await scene.write({ path: '/both', claims })).status, 200);
+  t.equal((await proxy.write({ path: '/both', key: null, claims })).status, 400);
+  t.equal((await proxy.write({ path: '/both', key: 'a b', claims })).status, 400);
+  t.equal((await proxy.write({ path: '/both', claims: { ...claims, permissions: [] } })).status, 403);
+  t.equal((await proxy.write({ path: '/both', claims, body: Buffer.alloc(1024 * 1024 + 1) })).status, 413);
+  t.equal((await proxy.write({ path: '/both', claims })).status, 200);
 });
 
 t.test('of a hundred requests with one token one passes', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const answers = await Promise.all(
-    Array.from({ length: 100 }, async () => scene.write({ path: '/single', key: null, claims: { jti: 'raced' } })),
+    Array.from({ length: 100 }, async () => proxy.write({ path: '/single', key: null, claims: { jti: 'raced' } })),
   );
   t.equal(answers.filter(({ status }) => status === 200).length, 1);
   t.equal(answers.filter(({ status }) => status === 401).length, 99);
-  t.equal(scene.executions().length, 1);
+  t.equal(proxy.executions().length, 1);
 });
 
 t.test('a marker outlives the skew within which the token is accepted', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const claims = { jti: 'skewed', exp: Math.floor(Date.now() / 1000) + 60 };
-  t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
-  scene.clock.step(62_000);
-  const late = await scene.write({ path: '/single', key: null, claims });
+  t.equal((await proxy.write({ path: '/single', key: null, claims })).status, 200);
+  proxy.clock.step(62_000);
+  const late = await proxy.write({ path: '/single', key: null, claims });
   t.equal(late.status, 401);
-  await until('its record', () => scene.counted.denials.length === 1);
-  t.same(scene.counted.denials, ['token_replayed'], 'it is still accepted by its time, and refused for its use');
+  await until('its record', () => proxy.counted.denials.length === 1);
+  t.same(proxy.counted.denials, ['token_replayed'], 'it is still accepted by its time, and refused for its use');
 });
 
 t.test('after a fail-over single-use tokens issued before it are refused; others are not', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const nowS = Math.floor(Date.now() / 1000);
-  scene.store.floorS = nowS - 10;
+  proxy.store.floorS = nowS - 10;
   // The skew of the issuer's clock is 5 s.
   const cases = [
     [nowS - 11, 401],
@@ -153,62 +153,62 @@ t.test('after a fail-over single-use tokens issued before it are refused; others
   ] as const;
   for (const [iat, status] of cases) {
     t.equal(
-      (await scene.write({ path: '/single', key: null, claims: { jti: `at-${iat ?? 'never'}`, iat } })).status,
+      (await proxy.write({ path: '/single', key: null, claims: { jti: `at-${iat ?? 'never'}`, iat } })).status,
       status,
       String(iat),
     );
   }
   t.equal(
-    (await scene.write({ claims: { iat: nowS - 100 } })).status,
+    (await proxy.write({ claims: { iat: nowS - 100 } })).status,
     200,
     'a route that is not single-use minds no floor',
   );
-  t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
+  t.same(proxy.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
 });
 
 t.test('a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const iat = Math.floor(Date.now() / 1000) - 20;
   for (const [index, input] of [
     { path: '/single', key: null },
     { path: '/both', key: 'k' },
   ].entries()) {
     const held = gate();
-    scene.store.floorS = null;
-    scene.store.behave('reserve', held.fault);
-    const answer = scene.write({ ...input, claims: { jti: `during-${index}`, iat } });
+    proxy.store.floorS = null;
+    proxy.store.behave('reserve', held.fault);
+    const answer = proxy.write({ ...input, claims: { jti: `during-${index}`, iat } });
     await until('the store to be asked', () => held.waiting() === 1);
-    scene.store.floorS = iat + 10;
+    proxy.store.floorS = iat + 10;
     held.open();
     t.equal((await answer).status, 401, input.path);
   }
-  t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked']);
-  t.same(scene.executions(), []);
-  t.equal(scene.store.callsOf('release'), 1);
-  scene.store.behave('reserve', null);
-  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
+  t.same(proxy.counted.denials, ['issue_time_revoked', 'issue_time_revoked']);
+  t.same(proxy.executions(), []);
+  t.equal(proxy.store.callsOf('release'), 1);
+  proxy.store.behave('reserve', null);
+  t.equal((await proxy.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
 });
 
 t.test('where only the token is reserved an answer streams as it comes, and goes on without its caller', async (t) => {
-  const scene = await startScene(t);
+  const proxy = await startReservingProxy(t);
   const answers: ServerResponse[] = [];
-  scene.receiver.behave((req, res) => {
+  proxy.receiver.behave((req, res) => {
     req.resume();
     res.writeHead(200, { 'Content-Type': 'text/event-stream' });
     res.write('data: 1\n\n');
     answers.push(res);
   });
-  const connection = await connectRaw(scene.port);
+  const connection = await connectRaw(proxy.port);
   connection.write(
-    requestBytes(scene.port, writeOf(scene, { path: '/single', key: null, claims: { jti: 'streamed' } })),
+    requestBytes(proxy.port, writeOf(proxy, { path: '/single', key: null, claims: { jti: 'streamed' } })),
   );
   await until('the first event', () => connection.pending().includes('data: 1'));
   connection.end();
-  await until('its record', () => scene.records.length === 1);
-  t.equal(scene.server.counts().inFlight, 1);
+  await until('its record', () => proxy.records.length === 1);
+  t.equal(proxy.server.counts().inFlight, 1);
   answers[0]?.write('data: 2\n\n');
   t.equal(answers[0]?.destroyed, false);
   answers[0]?.end();
-  await until('it to be over', scene.isIdle);
-  t.equal(scene.executions()[0]?.aborted, false);
+  await until('it to be over', proxy.isIdle);
+  t.equal(proxy.executions()[0]?.aborted, false);
 });

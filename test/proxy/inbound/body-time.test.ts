@@ -4,7 +4,7 @@ import { listen } from '../../support/listening.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
-import { startScene } from '../idempotency/scene.js';
+import { startReservingProxy } from '../idempotency/reserving-proxy.js';
 
 const post = (bearer: string, framing: string, body: string, id: string): string =>
   `POST /orders HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}${framing}\r\n\r\n${body}`;
@@ -55,7 +55,7 @@ t.test('a body of which hardly anything comes, now and then, is answered 408 whe
     { minRate: 0, status: 200 },
   ]) {
     for (const path of ['/orders', '/reserved']) {
-      const proxy = await startScene(t, {
+      const proxy = await startReservingProxy(t, {
         config: { listen: { body_idle_timeout: '300ms', body_min_rate: minRate }, routes },
       });
       const connection = await connectRaw(proxy.port);

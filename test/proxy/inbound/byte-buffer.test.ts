@@ -18,10 +18,13 @@ t.test('what is held is at most twice the bytes and a kibibyte, and is said befo
   for (const size of [1, 100, 3000]) {
     const bytes = new ByteBuffer();
     for (let count = 0; count < 500; count += 1) {
-      const said = bytes.heldWith(size);
+      const announced = bytes.heldWith(size);
       bytes.append(Buffer.alloc(size));
-      t.ok(said >= bytes.length && said <= 2 * bytes.length + 1024, `${String(said)} for ${String(bytes.length)}`);
-      t.equal(bytes.heldWith(0), said);
+      t.ok(
+        announced >= bytes.length && announced <= 2 * bytes.length + 1024,
+        `${String(announced)} for ${String(bytes.length)}`,
+      );
+      t.equal(bytes.heldWith(0), announced);
     }
     t.ok(bytes.take().buffer.byteLength <= 2 * 500 * size + 1024);
   }

@@ -11,7 +11,7 @@ function target(): {
 } {
   const writes: Buffer[] = [];
   let onTaken: (() => void)[] = [];
-  const scene = {
+  const sink = {
     writes,
     isBlocked: false,
     flows: true,
@@ -22,66 +22,66 @@ function target(): {
     },
   };
   const gathered = new GatheredWrites({
-    isBlocked: () => scene.isBlocked,
+    isBlocked: () => sink.isBlocked,
     write: (bytes, tell) => {
       if (tell === undefined) writes.push(bytes);
       else onTaken.push(tell);
-      return scene.flows;
+      return sink.flows;
     },
   });
-  return Object.assign(scene, { gathered });
+  return Object.assign(sink, { gathered });
 }
 
 t.test('who keeps up gets each piece as it comes', (t) => {
-  const scene = target();
-  for (const piece of ['a', 'b']) t.equal(scene.gathered.write(Buffer.from(piece)), true);
-  t.same(scene.writes.map(String), ['a', 'b']);
-  t.equal(scene.gathered.flush(), true, 'nothing is left');
-  t.equal(scene.writes.length, 2);
+  const sink = target();
+  for (const piece of ['a', 'b']) t.equal(sink.gathered.write(Buffer.from(piece)), true);
+  t.same(sink.writes.map(String), ['a', 'b']);
+  t.equal(sink.gathered.flush(), true, 'nothing is left');
+  t.equal(sink.writes.length, 2);
   t.end();
 });
 
 t.test('small pieces for who does not keep up go out together, when what was before is taken', (t) => {
-  const scene = target();
-  scene.isBlocked = true;
-  for (const piece of 'abc') t.equal(scene.gathered.write(Buffer.from(piece)), true);
-  t.same(scene.writes, []);
-  scene.isBlocked = false;
-  scene.gathered.write(Buffer.from('d'));
-  t.same(scene.writes, [], 'a piece does not overtake those before it');
-  scene.taken();
-  t.same(scene.writes.map(String), ['abcd']);
-  scene.gathered.write(Buffer.from('e'));
-  t.same(scene.writes.map(String), ['abcd', 'e']);
+  const sink = target();
+  sink.isBlocked = true;
+  for (const piece of 'abc') t.equal(sink.gathered.write(Buffer.from(piece)), true);
+  t.same(sink.writes, []);
+  sink.isBlocked = false;
+  sink.gathered.write(Buffer.from('d'));
+  t.same(sink.writes, [], 'a piece does not overtake those before it');
+  sink.taken();
+  t.same(sink.writes.map(String), ['abcd']);
+  sink.gathered.write(Buffer.from('e'));
+  t.same(sink.writes.map(String), ['abcd', 'e']);
   t.end();
 });
 
 t.test('a large piece follows what was gathered, and is not copied', (t) => {
-  const scene = target();
-  scene.isBlocked = true;
-  scene.gathered.write(Buffer.from('a'));
+  const sink = target();
+  sink.isBlocked = true;
+  sink.gathered.write(Buffer.from('a'));
   const large = Buffer.alloc(1024, 'b');
-  scene.flows = false;
-  t.equal(scene.gathered.write(large), false);
-  t.equal(scene.writes[1], large);
+  sink.flows = false;
+  t.equal(sink.gathered.write(large), false);
+  t.equal(sink.writes[1], large);
   t.same(
-    scene.writes.map(({ length }) => length),
+    sink.writes.map(({ length }) => length),
     [1, 1024],
   );
-  scene.taken();
-  t.equal(scene.writes.length, 2, 'nothing is written twice');
+  sink.taken();
+  t.equal(sink.writes.length, 2, 'nothing is written twice');
   t.end();
 });
 
 t.test('beyond 16 KiB they are handed on, and the writer told to wait', (t) => {
-  const scene = target();
-  scene.isBlocked = true;
-  scene.flows = false;
+  const sink = target();
+  sink.isBlocked = true;
+  sink.flows = false;
   const piece = Buffer.alloc(1000);
-  const answers = Array.from({ length: 17 }, () => scene.gathered.write(piece));
+  const answers = Array.from({ length: 17 }, () => sink.gathered.write(piece));
   t.same(answers, [...Array.from({ length: 16 }, () => true), false]);
   t.same(
-    scene.writes.map(({ length }) => length),
+    sink.writes.map(({ length }) => length),
     [17_000],
   );
   t.end();

@@ -8,7 +8,7 @@ import { listen } from '../../support/listening.js';
 import { startReceiver } from '../../support/receiver.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { rest, settingsOf, startUpstream } from './scene.js';
+import { rest, settingsOf, startUpstream } from './upstream-harness.js';
 
 const files = certificates(t);
 

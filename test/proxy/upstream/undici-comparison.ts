@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Client, type Dispatcher } from 'undici';
 import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
-import { startUpstream } from './scene.js';
+import { startUpstream } from './upstream-harness.js';
 
 export interface Answer {
   readonly text: string;

@@ -18,7 +18,7 @@ export interface Heard {
   readonly failure: () => Denial | null;
 }
 
-export interface Scene {
+export interface UpstreamHarness {
   readonly upstream: Upstream;
   /** Sends a GET unless told otherwise. `takes` answers `onData`; nothing means that there is room. */
   readonly send: (
@@ -66,11 +66,16 @@ export function startUpstream(
   url: string,
   more: Partial<UpstreamSettings> = {},
   ca: string | null = null,
-): Scene {
+): UpstreamHarness {
   const settings = settingsOf(url, more);
   const upstream = createUpstream(settings, ca);
   t.teardown(upstream.close);
-  const send: Scene['send'] = (request = {}, takes = () => true, onHead = () => undefined, onEnd = () => undefined) => {
+  const send: UpstreamHarness['send'] = (
+    request = {},
+    takes = () => true,
+    onHead = () => undefined,
+    onEnd = () => undefined,
+  ) => {
     let status: number | null = null;
     let ends = 0;
     let failure: Denial | null = null;

@@ -7,7 +7,7 @@ import { connectRaw, request } from '../../support/raw-client.js';
 import { startReceiver } from '../../support/receiver.js';
 import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
-import { rest } from './scene.js';
+import { rest } from './upstream-harness.js';
 
 const routes = [
   { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },

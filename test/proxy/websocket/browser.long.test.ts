@@ -3,8 +3,8 @@ import { startBrowser } from '../../support/browser.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintSession } from '../../support/sessions.js';
 import { until } from '../../support/until.js';
-import { startWebSocketScene, webSocketRoutes } from './scene.js';
-import { sessionConfig, sessionsOf, userRoute } from './session-scene.js';
+import { startWebSocketProxy, webSocketRoutes } from './websocket-proxy.js';
+import { sessionConfig, sessionsOf, userRoute } from './stand-in-sessions.js';
 
 const key = rsaKey();
 
@@ -15,7 +15,7 @@ t.test(
     const routes = [...webSocketRoutes, { ...userRoute, origins: [browser.origin] }];
     const config = { ...sessionConfig, routes };
     const server = { perMessageDeflate: { threshold: 0 }, handleProtocols: () => 'v2' };
-    const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key), server });
+    const proxy = await startWebSocketProxy(t, { config, sessions: sessionsOf(key), server });
     const session = mintSession({ key });
     const told = browser.run(`
     document.cookie = 'sAccessToken=${session}';
@@ -54,7 +54,7 @@ t.test(
 
 t.test('RFC 6455 §10.2: a foreign page in the same browser does not get in with the cookie of the user', async (t) => {
   const browser = await startBrowser(t);
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] },
     sessions: sessionsOf(key),
   });
@@ -71,7 +71,7 @@ t.test('RFC 6455 §10.2: a foreign page in the same browser does not get in with
 
 t.test('a page on a public route, closed from both sides', async (t) => {
   const browser = await startBrowser(t);
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const told = await browser.run(`
     const socket = new WebSocket('ws://127.0.0.1:${proxy.port}/open');
     socket.onopen = () => socket.send('hello');

@@ -4,22 +4,22 @@ import { until } from '../../support/until.js';
 import {
   handshake,
   soundFields,
-  startWebSocketScene,
+  startWebSocketProxy,
   switchRaw,
   webSocketRoutes,
-  type WebSocketScene,
-} from './scene.js';
+  type WebSocketProxy,
+} from './websocket-proxy.js';
 
 const limits = { max_in_flight: 2 };
 
-async function ask(proxy: WebSocketScene, path = '/live', claims = {}): Promise<RawResponse | undefined> {
+async function ask(proxy: WebSocketProxy, path = '/live', claims = {}): Promise<RawResponse | undefined> {
   return (
     await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer(claims)}`, path), { untilClosed: true })
   )[0];
 }
 
 t.test('an open WebSocket is in flight for its caller until it is closed, however it ends', async (t) => {
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     config: { routes: webSocketRoutes, limits, listen: { max_in_flight: 1 } },
   });
   const ends = [
@@ -54,7 +54,7 @@ t.test('an open WebSocket is in flight for its caller until it is closed, howeve
 });
 
 t.test('a WebSocket that is closed by a revocation gives its place back', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { routes: webSocketRoutes, limits: { max_in_flight: 1 } } });
+  const proxy = await startWebSocketProxy(t, { config: { routes: webSocketRoutes, limits: { max_in_flight: 1 } } });
   const client = proxy.connect({ claims: { jti: 'j-1' } });
   await client.opened;
   proxy.reload({ routes: webSocketRoutes, limits: { max_in_flight: 1 }, revoked: { token_ids: ['j-1'] } });

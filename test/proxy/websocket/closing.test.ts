@@ -2,9 +2,16 @@ import t from 'tap';
 import { systemClock } from '../../../src/adapters/system/clock.js';
 import { endings } from '../../../src/decision/websocket/close-codes.js';
 import { until } from '../../support/until.js';
-import { frame, startWebSocketScene, switchRaw, webSocketRoutes, type Client, type WebSocketScene } from './scene.js';
+import {
+  frame,
+  startWebSocketProxy,
+  switchRaw,
+  webSocketRoutes,
+  type Client,
+  type WebSocketProxy,
+} from './websocket-proxy.js';
 
-async function opened(proxy: WebSocketScene): Promise<Client> {
+async function opened(proxy: WebSocketProxy): Promise<Client> {
   const client = proxy.connect();
   await client.opened;
   await until('the receiver has it', () => proxy.webSockets.sockets.length > 0);
@@ -12,14 +19,14 @@ async function opened(proxy: WebSocketScene): Promise<Client> {
 }
 
 /** The code that the receiver's end gets. */
-async function receiverClosed(proxy: WebSocketScene): Promise<number> {
+async function receiverClosed(proxy: WebSocketProxy): Promise<number> {
   const [peer] = proxy.webSockets.sockets;
   return new Promise((resolve) => peer?.on('close', resolve));
 }
 
 t.test('4401 when the token expires, exp and skew later and not before', async (t) => {
   let offsetMs = 0;
-  const proxy = await startWebSocketScene(t, { clock: { ...systemClock, now: () => Date.now() + offsetMs } });
+  const proxy = await startWebSocketProxy(t, { clock: { ...systemClock, now: () => Date.now() + offsetMs } });
   const expS = Math.floor(Date.now() / 1_000) + 60;
   const client = proxy.connect({ claims: { exp: expS } });
   await client.opened;
@@ -39,7 +46,7 @@ t.test('4401 when the token expires, exp and skew later and not before', async (
 });
 
 t.test('4401 at the expiry of a token, without anything else that happens', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { issuers: { core: { clock_skew: '0s' } } } });
+  const proxy = await startWebSocketProxy(t, { config: { issuers: { core: { clock_skew: '0s' } } } });
   const client = proxy.connect({ claims: { exp: Math.floor(Date.now() / 1_000) + 2 } });
   await client.opened;
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
@@ -109,7 +116,7 @@ const changes = [
 
 t.test('a reload that takes the credential, the permission or the route away closes the connection', async (t) => {
   for (const { name, config, code, reason, as } of changes) {
-    const proxy = await startWebSocketScene(t);
+    const proxy = await startWebSocketProxy(t);
     const client = proxy.connect({ claims: { jti: 'j-1' } });
     await client.opened;
     await until('the receiver has it', () => proxy.webSockets.sockets.length === 1);
@@ -127,7 +134,7 @@ t.test('a reload that takes the credential, the permission or the route away clo
 t.test('a reload that changes nothing for it, and keys that cannot be had, leave it open', async (t) => {
   let isAway = false;
   const key = (await import('../../support/keys.js')).rsaKey();
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
   });
   const client = await opened(proxy);
@@ -148,7 +155,7 @@ t.test('a reload that changes nothing for it, and keys that cannot be had, leave
 });
 
 t.test('nothing of a revoked caller reaches the receiver, and a frame that has begun to it ends whole', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const { raw } = await switchRaw(t, proxy);
   const [peer] = proxy.webSockets.sockets;
   const heard: string[] = [];
@@ -181,7 +188,7 @@ t.test('nothing of a revoked caller reaches the receiver, and a frame that has b
 });
 
 t.test('a drain tells both ends 1001, and is over when they are gone', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const clients = [await opened(proxy), await opened(proxy)];
   const peer = receiverClosed(proxy);
   proxy.server.announceShutdown();
@@ -196,7 +203,7 @@ t.test('a drain tells both ends 1001, and is over when they are gone', async (t)
 });
 
 t.test('ends that do not answer do not outlive the grace', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const { raw } = await switchRaw(t, proxy);
   raw.socket.pause();
   await proxy.server.drain(100);
@@ -207,7 +214,7 @@ t.test('ends that do not answer do not outlive the grace', async (t) => {
 });
 
 t.test('4408 when neither end sends anything; a byte of either is enough', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { listen: { websocket_idle_timeout: '400ms' } } });
+  const proxy = await startWebSocketProxy(t, { config: { listen: { websocket_idle_timeout: '400ms' } } });
   const client = await opened(proxy);
   const [peer] = proxy.webSockets.sockets;
   const pinging = setInterval(() => peer?.ping(), 20);
@@ -236,7 +243,7 @@ const malformed = [
 
 t.test('1002 for what is no frame, and none of it is passed on', async (t) => {
   for (const { name, bytes } of malformed) {
-    const proxy = await startWebSocketScene(t);
+    const proxy = await startWebSocketProxy(t);
     const { raw } = await switchRaw(t, proxy);
     const peer = receiverClosed(proxy);
     raw.write(Buffer.concat([frame(1, 'good'), bytes]));
@@ -250,7 +257,7 @@ t.test('1002 for what is no frame, and none of it is passed on', async (t) => {
 });
 
 t.test('a receiver that dies: 1011 to the caller', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const client = await opened(proxy);
   proxy.webSockets.sockets[0]?.terminate();
   t.same(await client.closed, { code: endings.receiverLost.code, reason: 'upstream failed' });
@@ -261,7 +268,7 @@ t.test('a receiver that dies: 1011 to the caller', async (t) => {
 
 t.test("a caller that leaves without a word takes the receiver's connection along", async (t) => {
   for (const how of ['reset', 'end'] as const) {
-    const proxy = await startWebSocketScene(t);
+    const proxy = await startWebSocketProxy(t);
     const { raw } = await switchRaw(t, proxy);
     const peer = receiverClosed(proxy);
     if (how === 'reset') raw.socket.resetAndDestroy();

@@ -3,23 +3,23 @@ import { WebSocket } from 'ws';
 import { residentBytes } from '../../support/linux.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import { startWorld, type World } from '../../support/world.js';
-import { clientOf, startWebSocketReceiver, webSocketRoutes, type WebSocketReceiver } from './scene.js';
+import { startProxyProcess, type ProxyProcess } from '../../support/proxy-process.js';
+import { clientOf, startWebSocketReceiver, webSocketRoutes, type WebSocketReceiver } from './websocket-proxy.js';
 
-export interface EchoWorld {
-  readonly world: World;
+export interface EchoProxy {
+  readonly proxy: ProxyProcess;
   readonly webSockets: WebSocketReceiver;
   /** Resident memory of the proxy, in MiB. */
   readonly residentMiB: () => number;
 }
 
-export async function startEchoWorld(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoWorld> {
+export async function startEchoProxy(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoProxy> {
   const webSockets = await startWebSocketReceiver(t);
-  const world = await startWorld(t, {
+  const proxy = await startProxyProcess(t, {
     config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes },
   });
-  const residentMiB = (): number => residentBytes(world.process.pid) / 1_024 ** 2;
-  return { world, webSockets, residentMiB };
+  const residentMiB = (): number => residentBytes(proxy.process.pid) / 1_024 ** 2;
+  return { proxy, webSockets, residentMiB };
 }
 
 export interface Echoed {
@@ -32,13 +32,13 @@ export interface Echoed {
 /** Sends that many bytes in messages of this size, and waits for all of their echoes. */
 export async function echo(
   t: Scope,
-  { world, residentMiB }: EchoWorld,
+  { proxy, residentMiB }: EchoProxy,
   totalBytes: number,
   messageBytes: number,
 ): Promise<Echoed> {
   const { socket, opened } = clientOf(
     t,
-    new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }),
+    new WebSocket(`ws://127.0.0.1:${proxy.port}/live`, { headers: proxy.authorization(), perMessageDeflate: false }),
   );
   await opened;
   const beforeMiB = residentMiB();

@@ -18,10 +18,10 @@ import {
   handshake,
   key,
   soundFields,
-  startWebSocketScene,
+  startWebSocketProxy,
   switchRaw,
   webSocketRoutes,
-} from './scene.js';
+} from './websocket-proxy.js';
 
 const refusedHere = [
   { name: 'another version', fields: soundFields.replace('13', '12'), status: 426, reason: 'websocket_version' },
@@ -52,7 +52,7 @@ const refusedHere = [
 ] as const;
 
 t.test('RFC 6455 §4.2.1: what is no sound handshake is refused, and leaves no tunnel', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   for (const { name, fields, status, reason, ...head } of refusedHere) {
     const { path, method, version } = { path: '/live', method: 'GET', version: 'HTTP/1.1', ...head };
     // The bytes after the head would be a request of their own.
@@ -79,7 +79,7 @@ t.test('RFC 6455 §4.2.1: what is no sound handshake is refused, and leaves no t
 });
 
 t.test('without a credential all that is answered is 401, whether the route takes WebSockets or not', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   for (const path of ['/live', '/orders', '/nowhere']) {
     const [answer] = await sendRaw(proxy.port, handshake(soundFields, path), { untilClosed: true });
     t.same([answer?.status, answer?.field('www-authenticate')], [401, 'Bearer realm="sallyport"'], path);
@@ -93,7 +93,7 @@ t.test('without a credential all that is answered is 401, whether the route take
 });
 
 t.test('what a caller that is refused sends on is read and forgotten, so that it gets its answer', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   raw.write(Buffer.concat([Buffer.from(handshake(soundFields)), frame(1, 'x'.repeat(300_000))]));
@@ -288,7 +288,7 @@ t.test('a caller that leaves before the switch takes its handshake along', async
 });
 
 t.test('beyond max_websockets callers are told 503 at once, and requests are served on', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { listen: { max_websockets: 4, max_in_flight: 4 } } });
+  const proxy = await startWebSocketProxy(t, { config: { listen: { max_websockets: 4, max_in_flight: 4 } } });
   const open = [];
   for (let i = 0; i < 4; i++) open.push(await switchRaw(t, proxy));
   const [refused] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`));
@@ -303,7 +303,7 @@ t.test('beyond max_websockets callers are told 503 at once, and requests are ser
 });
 
 t.test('public routes may have three quarters of the places', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { listen: { max_websockets: 4 } } });
+  const proxy = await startWebSocketProxy(t, { config: { listen: { max_websockets: 4 } } });
   const clients = Array.from({ length: 3 }, () => proxy.connect({ path: '/open', anonymous: true }));
   await Promise.all(clients.map(async ({ opened }) => opened));
   const [fourth] = await sendRaw(proxy.port, handshake(soundFields, '/open'));
@@ -312,7 +312,7 @@ t.test('public routes may have three quarters of the places', async (t) => {
 });
 
 t.test('one caller leaves some of the places to others', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { listen: { max_websockets: 24 } } });
+  const proxy = await startWebSocketProxy(t, { config: { listen: { max_websockets: 24 } } });
   const held = [];
   for (let i = 0; i < 21; i += 1) held.push(await switchRaw(t, proxy));
   const [refused] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`));

@@ -1,18 +1,18 @@
 import t from 'tap';
 import { WebSocket } from 'ws';
 import { until } from '../../support/until.js';
-import { echo, startEchoWorld } from './echo.js';
-import { clientOf, frame, startWebSocketScene, switchRaw } from './scene.js';
+import { echo, startEchoProxy } from './echo.js';
+import { clientOf, frame, startWebSocketProxy, switchRaw } from './websocket-proxy.js';
 
 /** Far more than sockets and kernel hold on the way. */
 const flood = 64 * 1024 * 1024;
 
 t.test('a reader that stops stops the other end, in both directions, in bounded memory', async (t) => {
-  const proxyWorld = await startEchoWorld(t);
-  const { world, webSockets, residentMiB } = proxyWorld;
+  const echoProxy = await startEchoProxy(t);
+  const { proxy, webSockets, residentMiB } = echoProxy;
   const { socket, opened } = clientOf(
     t,
-    new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }),
+    new WebSocket(`ws://127.0.0.1:${proxy.port}/live`, { headers: proxy.authorization(), perMessageDeflate: false }),
   );
   await opened;
   const peer = await until('the receiver has it', () => webSockets.sockets[0]);
@@ -43,16 +43,16 @@ t.test('a reader that stops stops the other end, in both directions, in bounded 
 });
 
 t.test('an echo of 64 MiB, in messages of 1 MiB and in one', async (t) => {
-  const world = await startEchoWorld(t);
+  const proxy = await startEchoProxy(t);
   for (const messageBytes of [1024 * 1024, 64 * 1024 * 1024]) {
-    const { bytes, beforeMiB, peakMiB } = await echo(t, world, 64 * 1024 * 1024, messageBytes);
+    const { bytes, beforeMiB, peakMiB } = await echo(t, proxy, 64 * 1024 * 1024, messageBytes);
     t.equal(bytes, 64 * 1024 * 1024);
     t.ok(peakMiB - beforeMiB < 96, `${peakMiB - beforeMiB} MiB more`);
   }
 });
 
 t.test('a frame of a terabyte is announced, and costs nothing', async (t) => {
-  const proxy = await startWebSocketScene(t, { server: { maxPayload: 2 ** 42 } });
+  const proxy = await startWebSocketProxy(t, { server: { maxPayload: 2 ** 42 } });
   const { raw } = await switchRaw(t, proxy);
   const header = Buffer.alloc(14);
   header[0] = 0x82;
@@ -66,7 +66,7 @@ t.test('a frame of a terabyte is announced, and costs nothing', async (t) => {
 });
 
 t.test('frames of no bytes, by the thousand, and headers one byte at a time', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const { raw } = await switchRaw(t, proxy);
   raw.write(Buffer.concat(Array.from({ length: 20_000 }, () => frame(2, ''))));
   await until('all echoes', () => raw.pending().length === 40_000);

@@ -6,11 +6,11 @@ import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
 import { startRawUpstream, type RawUpstream } from '../upstream/raw-upstream.js';
-import { frame, handshake, key, soundFields, webSocketRoutes } from './scene.js';
+import { frame, handshake, key, soundFields, webSocketRoutes } from './websocket-proxy.js';
 
 const switching = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`;
 
-interface Scene {
+interface AskedReceiver {
   readonly proxy: Harness;
   readonly upstream: RawUpstream;
   readonly raw: RawConnection;
@@ -19,7 +19,7 @@ interface Scene {
 }
 
 /** A handshake that has reached a receiver made of bytes, which has not answered yet. */
-async function asked(t: Scope): Promise<Scene> {
+async function asked(t: Scope): Promise<AskedReceiver> {
   let peer: Socket | null = null;
   const upstream = await startRawUpstream(t, (socket) => {
     peer = socket;

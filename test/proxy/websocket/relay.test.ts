@@ -3,10 +3,10 @@ import { WebSocket as FetchWebSocket } from 'undici';
 import t from 'tap';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
-import { frame, handshake, key, soundFields, startWebSocketScene, switchRaw, type Client } from './scene.js';
+import { frame, handshake, key, soundFields, startWebSocketProxy, switchRaw, type Client } from './websocket-proxy.js';
 
 t.test('a message and its echo, with the identity of the caller on the handshake', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const client = proxy.connect({
     headers: { 'X-Auth-Subject': 'evil', Origin: 'https://page.example', Cookie: 'a=b' },
   });
@@ -50,7 +50,7 @@ t.test('a message and its echo, with the identity of the caller on the handshake
 });
 
 t.test('close codes and reasons pass in both directions, and a missing one too', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const cases = [
     { by: 'caller', code: 1000, reason: 'done' },
     { by: 'caller', code: undefined, reason: '' },
@@ -72,7 +72,7 @@ t.test('close codes and reasons pass in both directions, and a missing one too',
 });
 
 t.test('subprotocols are offered as they came, and the choice comes back', async (t) => {
-  const proxy = await startWebSocketScene(t, { server: { handleProtocols: (offered) => [...offered][1] ?? false } });
+  const proxy = await startWebSocketProxy(t, { server: { handleProtocols: (offered) => [...offered][1] ?? false } });
   const client = proxy.connect({ protocols: ['v1.example', 'v2.example'] });
   await client.opened;
   t.equal(client.socket.protocol, 'v2.example');
@@ -80,7 +80,7 @@ t.test('subprotocols are offered as they came, and the choice comes back', async
 });
 
 t.test('permessage-deflate is agreed between the ends, and its frames are not touched', async (t) => {
-  const proxy = await startWebSocketScene(t, { server: { perMessageDeflate: { threshold: 0 } } });
+  const proxy = await startWebSocketProxy(t, { server: { perMessageDeflate: { threshold: 0 } } });
   const client = proxy.connect({ perMessageDeflate: { threshold: 0 } });
   await client.opened;
   t.match(client.socket.extensions, /permessage-deflate/);
@@ -91,7 +91,7 @@ t.test('permessage-deflate is agreed between the ends, and its frames are not to
 });
 
 t.test('ping and pong go from end to end', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const client = proxy.connect();
   await client.opened;
   const pong = new Promise((resolve) => client.socket.on('pong', (data) => resolve(data.toString())));
@@ -104,7 +104,7 @@ t.test('ping and pong go from end to end', async (t) => {
 });
 
 t.test('the WebSocket of undici, which is that of Node and close to that of browsers', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const socket = new FetchWebSocket(`${proxy.url}/live?q=1`, { protocols: ['chat'], headers: proxy.authorization() });
   const heard: unknown[] = [];
   socket.addEventListener('open', () => socket.send('hello'));
@@ -121,7 +121,7 @@ t.test('the WebSocket of undici, which is that of Node and close to that of brow
 });
 
 t.test('messages of every size class arrive whole, in both directions at once', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const client = proxy.connect();
   await client.opened;
   const sizes = [0, 1, 125, 126, 127, 65_535, 65_536, 65_537, 1_000_000];
@@ -135,14 +135,14 @@ t.test('messages of every size class arrive whole, in both directions at once', 
 });
 
 t.test('a public route passes no identity, and needs no token', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const client = proxy.connect({ path: '/open', anonymous: true });
   await client.opened;
   t.equal(proxy.webSockets.upgrades[0]?.headers['x-auth-subject'], undefined);
 });
 
 t.test('a WebSocket route still takes plain requests', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   raw.write(`GET /live HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
@@ -153,7 +153,7 @@ t.test('a WebSocket route still takes plain requests', async (t) => {
 });
 
 t.test("the answer is the receiver's: its proof, without what it may not say", async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const { raw, answer } = await switchRaw(t, proxy, `${soundFields}${proxy.bearer()}X-Request-Id: req-1\r\n`);
   t.equal(
     answer.field('sec-websocket-accept'),
@@ -169,7 +169,7 @@ t.test("the answer is the receiver's: its proof, without what it may not say", a
 });
 
 t.test('what comes before the switch is held back, and is no request', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   raw.write(Buffer.concat([Buffer.from(handshake(`${soundFields}${proxy.bearer()}`)), frame(1, 'early')]));
@@ -178,7 +178,7 @@ t.test('what comes before the switch is held back, and is no request', async (t)
 });
 
 t.test('handshakes behind other requests of a connection wait for their answers', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   const get = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
@@ -191,7 +191,7 @@ t.test('handshakes behind other requests of a connection wait for their answers'
 });
 
 t.test('many at once, closed by either end', async (t) => {
-  const proxy = await startWebSocketScene(t);
+  const proxy = await startWebSocketProxy(t);
   const clients: Client[] = Array.from({ length: 60 }, () => proxy.connect());
   await Promise.all(clients.map(async ({ opened }) => opened));
   t.equal(proxy.server.openWebSockets(), 60);

@@ -3,8 +3,8 @@ import { rsaKey } from '../../support/keys.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { mintSession } from '../../support/sessions.js';
 import { until } from '../../support/until.js';
-import { handshake, soundFields, startWebSocketScene, webSocketRoutes } from './scene.js';
-import { sessionConfig, sessionsOf, userRoute } from './session-scene.js';
+import { handshake, soundFields, startWebSocketProxy, webSocketRoutes } from './websocket-proxy.js';
+import { sessionConfig, sessionsOf, userRoute } from './stand-in-sessions.js';
 
 const key = rsaKey();
 const config = { ...sessionConfig, routes: [...webSocketRoutes, userRoute] };
@@ -28,7 +28,7 @@ const openings = [
 ] as const;
 
 t.test('RFC 6455 §10.2: a session opens a WebSocket on its own pages only', async (t) => {
-  const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key) });
+  const proxy = await startWebSocketProxy(t, { config, sessions: sessionsOf(key) });
   for (const { name, fields, bearer, status } of openings) {
     const session = mintSession({ key });
     const credential = bearer
@@ -54,7 +54,7 @@ t.test('RFC 6455 §10.2: a session opens a WebSocket on its own pages only', asy
 });
 
 t.test('4401 when the session expires', async (t) => {
-  const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key) });
+  const proxy = await startWebSocketProxy(t, { config, sessions: sessionsOf(key) });
   const session = mintSession({ key, claims: { exp: Math.floor(Date.now() / 1_000) + 2 } });
   const client = proxy.connect({
     path: '/user',

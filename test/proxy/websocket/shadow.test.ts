@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/adapters/system/clock.js';
 import { rsaKey } from '../../support/keys.js';
 import { sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
-import { handshake, soundFields, startWebSocketScene, webSocketRoutes, type Client } from './scene.js';
+import { handshake, soundFields, startWebSocketProxy, webSocketRoutes, type Client } from './websocket-proxy.js';
 
 async function echoes({ socket, messages }: Client): Promise<void> {
   const before = messages.length;
@@ -19,7 +19,7 @@ const forged = {
 };
 
 t.test('in shadow mode a handshake that would be refused goes on as nobody, with its Authorization', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
+  const proxy = await startWebSocketProxy(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const refusals = [
     { name: 'without a token', options: { anonymous: true }, reason: 'credential_missing' },
     { name: 'expired', options: { claims: { exp: 1 } }, reason: 'token_expired' },
@@ -46,7 +46,7 @@ t.test('in shadow mode a handshake that would be refused goes on as nobody, with
 });
 
 t.test('what is revoked holds in shadow mode, at the upgrade and in mid-connection', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
+  const proxy = await startWebSocketProxy(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const client = proxy.connect();
   await client.opened;
   proxy.reload({ mode: 'shadow', routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
@@ -57,7 +57,7 @@ t.test('what is revoked holds in shadow mode, at the upgrade and in mid-connecti
 });
 
 t.test('a connection whose token has expired ends when its caller is revoked', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
+  const proxy = await startWebSocketProxy(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const client = proxy.connect({ claims: { exp: 1 } });
   await client.opened;
   await echoes(client);
@@ -68,7 +68,7 @@ t.test('a connection whose token has expired ends when its caller is revoked', a
 
 t.test('in shadow mode no connection is closed for what would pass, and enforce closes it', async (t) => {
   let offsetMs = 0;
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     clock: { ...systemClock, now: () => Date.now() + offsetMs },
     config: { mode: 'shadow', routes: webSocketRoutes, upstream: {} },
   });
@@ -100,7 +100,7 @@ t.test('without keys an expired connection ends in shadow mode too: requests are
   let offsetMs = 0;
   let isAway = false;
   const key = rsaKey();
-  const proxy = await startWebSocketScene(t, {
+  const proxy = await startWebSocketProxy(t, {
     clock: { ...systemClock, now: () => Date.now() + offsetMs },
     config: { mode: 'shadow', routes: webSocketRoutes, token_cache: null },
     find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),

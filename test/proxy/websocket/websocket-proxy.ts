@@ -7,7 +7,7 @@ import { connectRaw, type RawConnection, type RawResponse } from '../../support/
 import type { Scope } from '../../support/scope.js';
 import { addReceivers, addMirror, isMirrored, type Seen } from '../../support/mirror-servers.js';
 import type { Claims } from '../../support/tokens.js';
-import type { ConfigTree } from '../../support/world.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
 
 export const key = 'dGhlIHNhbXBsZSBub25jZQ==';
@@ -40,7 +40,7 @@ export interface WebSocketReceiver {
   readonly mirror: WebSocketReceiver | null;
 }
 
-export interface WebSocketScene extends Harness {
+export interface WebSocketProxy extends Harness {
   readonly webSockets: WebSocketReceiver;
   readonly url: string;
   /** A client of the library; connecting. */
@@ -114,11 +114,11 @@ async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketRece
   };
 }
 
-export interface SceneOptions extends HarnessOptions {
+export interface WebSocketProxyOptions extends HarnessOptions {
   readonly server?: ServerOptions;
 }
 
-export async function startWebSocketScene(t: Scope, options: SceneOptions = {}): Promise<WebSocketScene> {
+export async function startWebSocketProxy(t: Scope, options: WebSocketProxyOptions = {}): Promise<WebSocketProxy> {
   const webSockets = await startWebSocketReceiver(t, options.server);
   const config: ConfigTree = { routes: webSocketRoutes, ...options.config };
   const proxy = await startProxy(t, { upstreamUrl: webSockets.url, ...options, config });

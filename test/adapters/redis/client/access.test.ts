@@ -5,8 +5,8 @@ import { startRedis, startReplica, type RedisServer } from '../../../support/red
 import { tempDir } from '../../../support/temp-dir.js';
 import { until } from '../../../support/until.js';
 import { storeContract } from '../../store-contract.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { leastRights, openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { leastRights, openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 4;
 

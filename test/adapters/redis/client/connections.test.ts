@@ -5,8 +5,8 @@ import { projectDir } from '../../../support/project-dir.js';
 import { freePort } from '../../../support/listening.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
-import { freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 2;
 

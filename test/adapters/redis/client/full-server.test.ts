@@ -1,7 +1,7 @@
 import t from 'tap';
 import { startRedis } from '../../../support/redis-server.js';
-import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 t.test('a server out of memory refuses reservations and still takes what settles them', async (t) => {
   const server = await startRedis(t);

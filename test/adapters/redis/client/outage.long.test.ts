@@ -2,8 +2,8 @@ import t from 'tap';
 import { startRedis } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 t.test('a connection that a network forgot is given up, and another one is made', async (t) => {
   const server = await startRedis(t);

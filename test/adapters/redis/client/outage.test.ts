@@ -3,8 +3,8 @@ import { freePort } from '../../../support/listening.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
-import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 // Most of the time is waited for.
 t.jobs = 3;

@@ -4,8 +4,8 @@ import { startFakeRedis } from '../../../support/fake-redis.js';
 import { freePort } from '../../../support/listening.js';
 import { startRedis } from '../../../support/redis-server.js';
 import type { Scope } from '../../../support/scope.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 4;
 

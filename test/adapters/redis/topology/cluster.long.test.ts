@@ -2,8 +2,8 @@ import t from 'tap';
 import { slotOf } from '../../../../src/adapters/redis/topology/discovery.js';
 import { startCluster } from '../../../support/redis-cluster.js';
 import { until } from '../../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 import { countForgotten, startWriteLoad } from '../write-load.js';
 
 t.test(

@@ -4,8 +4,8 @@ import t from 'tap';
 import { readClusterSlots, slotOf, readRedirection } from '../../../../src/adapters/redis/topology/discovery.js';
 import { startCluster } from '../../../support/redis-cluster.js';
 import { startRedis } from '../../../support/redis-server.js';
-import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';
-import { leastRights, openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../../store-commands.js';
+import { leastRights, openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 3;
 

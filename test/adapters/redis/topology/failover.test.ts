@@ -4,8 +4,8 @@ import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 3;
 
@@ -107,10 +107,10 @@ t.test('a Sentinel that asks for a password is told ours; one that does not is n
   writeFileSync(path, 'secret');
   const address = `*2\r\n${bulk('127.0.0.1')}${bulk(String(server.port))}`;
   for (const asks of [true, false]) {
-    const said: string[] = [];
+    const commands: string[] = [];
     let known = !asks;
     const sentinel = await startFakeRedis(t, (command) => {
-      said.push(command[0] ?? '');
+      commands.push(command[0] ?? '');
       if (command[0] === 'auth') {
         known = true;
         return '+OK\r\n';
@@ -125,7 +125,7 @@ t.test('a Sentinel that asks for a password is told ours; one that does not is n
       }),
     );
     await up();
-    t.equal(said.includes('auth'), asks);
+    t.equal(commands.includes('auth'), asks);
   }
 });
 

@@ -8,8 +8,8 @@ import { slotOf, tagOf } from '../../../../src/adapters/redis/topology/discovery
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
-import { acquire, collectingLog, freshScope, reserveOf } from '../../store-world.js';
-import { leastRights, openStore, redisSettings, wallClock } from '../redis-world.js';
+import { acquire, collectingLog, freshScope, reserveOf } from '../../store-commands.js';
+import { leastRights, openStore, redisSettings, wallClock } from '../redis-store.js';
 
 const key = 'sallyport:{primary-0}:floor';
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { startSentinels } from '../../../support/redis-sentinel.js';
 import { until } from '../../../support/until.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { openStore, redisSettings } from '../redis-store.js';
 import { countForgotten, startWriteLoad } from '../write-load.js';
 
 t.test(

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
-import { acquire, freshScope, reserveOf } from '../../store-world.js';
-import { openStore, redisSettings } from '../redis-world.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
 
 // Most of the time is waited for.
 t.jobs = 4;

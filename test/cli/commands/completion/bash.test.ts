@@ -1,6 +1,6 @@
 import t from 'tap';
 import { inBash } from '../../../support/bash.js';
-import { checkOffers, completionFolder, quoted } from './world.js';
+import { checkOffers, completionFolder, quoted } from './completion-checks.js';
 
 const folder = await completionFolder(t, 'bash', 'script.bash');
 

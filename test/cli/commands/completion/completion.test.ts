@@ -1,7 +1,7 @@
 import t from 'tap';
 import { run } from '../../../../src/cli/program.js';
 import { captureIo } from '../../captured-io.js';
-import { completionOf } from './world.js';
+import { completionOf } from './completion-checks.js';
 import { pathOf, wholeProgram, withChildren } from '../../whole-program.js';
 
 t.test('every option of every command is in each script', async (t) => {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { offersOfZsh } from '../../../support/zsh.js';
-import { checkOffers, completionFolder } from './world.js';
+import { checkOffers, completionFolder } from './completion-checks.js';
 
 const folder = await completionFolder(t, 'zsh', '_sallyport');
 

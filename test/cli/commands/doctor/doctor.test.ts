@@ -13,7 +13,7 @@ import { startReceiver } from '../../../support/receiver.js';
 import type { Scope } from '../../../support/scope.js';
 import { makeFifo } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../../captured-io.js';
 
 interface Finding {
@@ -53,7 +53,7 @@ async function findings(
   return { of: (subject) => all.find((finding) => finding.subject === subject), code: io.code() };
 }
 
-/** A world in which all is well. */
+/** A deployment in which all is well. */
 async function sound(t: Scope): Promise<{ config: ConfigTree; jwksUrl: string }> {
   const jwks = await startJwksServer(t, { keys: [rsaKey('d-1'), { ...rsaKey('d-1').jwk, kid: 's-1' }] });
   const receiver = await startReceiver(t);

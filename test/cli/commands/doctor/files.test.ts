@@ -5,7 +5,7 @@ import { fileSource } from '../../../../src/app/config/config-source.js';
 import { loadConfig } from '../../../../src/app/config/read-config.js';
 import { checkFiles } from '../../../../src/cli/commands/doctor/files.js';
 import { certificates } from '../../../support/certificates.js';
-import { baseConfig } from '../../../support/world.js';
+import { baseConfig } from '../../../support/proxy-process.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 

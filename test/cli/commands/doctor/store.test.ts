@@ -12,7 +12,7 @@ import { freePort, listen } from '../../../support/listening.js';
 import { startReceiver } from '../../../support/receiver.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { tempDir } from '../../../support/temp-dir.js';
-import { baseConfig } from '../../../support/world.js';
+import { baseConfig } from '../../../support/proxy-process.js';
 import { until } from '../../../support/until.js';
 import { captureIo } from '../../captured-io.js';
 

@@ -12,7 +12,7 @@ import { listen } from '../../../support/listening.js';
 import { startPython } from '../../../support/python.js';
 import type { Scope } from '../../../support/scope.js';
 import { tempDir } from '../../../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../../../support/world.js';
+import { baseConfig, type ConfigTree } from '../../../support/proxy-process.js';
 import { captureIo } from '../../captured-io.js';
 
 interface Found {

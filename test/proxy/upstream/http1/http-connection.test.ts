@@ -8,7 +8,7 @@ import { listen } from '../../../support/listening.js';
 import { until } from '../../../support/until.js';
 import type { UpstreamRequest } from '../../../../src/proxy/upstream/call.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
-import { rest, startUpstream } from '../scene.js';
+import { rest, startUpstream } from '../upstream-harness.js';
 
 const ok = okResponse('ok');
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { request, sendRaw } from '../../../support/raw-client.js';
 import { startProxy } from '../../harness.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
-import { rest } from '../scene.js';
+import { rest } from '../upstream-harness.js';
 
 const final = okResponse('final');
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n';

@@ -4,7 +4,7 @@ import { until } from '../../../support/until.js';
 import { startProxy } from '../../harness.js';
 import { poison, poisons } from '../poison.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
-import { rest } from '../scene.js';
+import { rest } from '../upstream-harness.js';
 
 const routes = [
   {

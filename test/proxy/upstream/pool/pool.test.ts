@@ -5,7 +5,7 @@ import { certificates } from '../../../support/certificates.js';
 import { listen } from '../../../support/listening.js';
 import { until } from '../../../support/until.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
-import { startUpstream, type Heard } from '../scene.js';
+import { startUpstream, type Heard } from '../upstream-harness.js';
 
 const handshake = { upgrade: 'websocket', fields: ['Host', 'a', 'Sec-WebSocket-Version', '13'] };
 const refusal = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno';

@@ -5,7 +5,7 @@ import t from 'tap';
 import { certificates } from '../../../support/certificates.js';
 import { listen } from '../../../support/listening.js';
 import { until } from '../../../support/until.js';
-import { rest, startUpstream } from '../scene.js';
+import { rest, startUpstream } from '../upstream-harness.js';
 
 const files = certificates(t);
 
