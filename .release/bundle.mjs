@@ -13,10 +13,10 @@ const withTools = process.argv.includes('--tools');
 const [out = 'bundle'] = process.argv.slice(2).filter((word) => word !== '--tools');
 /** Native: loaded as they are. Only the emulator asks for them. */
 const native = withTools ? ['@node-rs/argon2', '@node-rs/bcrypt'] : [];
+/** Empties the list of tools, so that the bundle has none of them. */
 const withoutTools = {
   name: 'without-tools',
-  resolveId: (source, importer) =>
-    importer === resolve('dist/cli/program.js') && source === './tools.js' ? resolve('dist/cli/no-tools.js') : null,
+  load: (id) => (id === resolve('dist/cli/tools.js') ? 'export const tools = {};' : null),
 };
 
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;

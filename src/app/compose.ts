@@ -20,10 +20,15 @@ import type { ConfigSource } from './config/config-source.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { createAssertions, type Assertions } from './keys/assertion-keys.js';
-import { openLimits, openReservations, type Reservations } from './store/store.js';
+import {
+  openLimits,
+  openReservations,
+  type Reservations,
+  openRevocations,
+  type OpenRevocations,
+} from './store/store.js';
 import { createReloader, type Reloader } from './reload/reload.js';
 import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
-import { openRevocations, type OpenRevocations } from './store/revocations.js';
 import { openSessions, type Sessions } from './sessions.js';
 
 export interface PartsOptions {

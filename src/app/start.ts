@@ -3,21 +3,25 @@ import { systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger } from '../adapters/log/logger.js';
 import type { SessionSdk } from '../adapters/session/session-sdk.js';
-import { tlsMaterial, watchCertificates } from './certificates/certificate-watch.js';
+import {
+  tlsMaterial,
+  watchCertificates,
+  readListenerCertificates,
+  type ListenerCertificates,
+} from './certificates/certificates.js';
 import { loadComplete, type CompleteConfig } from './config/load-config.js';
-import { openListener, type ListenerName } from './listen.js';
 import { createParts, type Parts, type PartsOptions } from './compose.js';
-import { readListenerCertificates, type ListenerCertificates } from './certificates/certificates.js';
 import { logWarnings } from './reload/reload.js';
 import { loadSessions } from './sessions.js';
-import { startFailure, type StartFailure } from './start-failure.js';
+import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
 import { readStoreFiles } from './store/store.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { FileWatch } from '../ports/system.js';
+import type { FileWatch, Log } from '../ports/system.js';
 import type { Readiness } from '../admin/readiness.js';
 import type { Status } from '../admin/status.js';
 import { node, revision, version } from '../version.js';
+import type { AddressInfo } from 'node:net';
 
 interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */
@@ -216,4 +220,22 @@ async function close({
   storeAuthorities.close();
   revocations.close();
   await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
+}
+
+type ListenerName = 'proxy' | 'admin' | 'probes';
+
+/** Opens a listener and logs where; refuses with the reason where the address cannot be had. */
+async function openListener(
+  name: ListenerName,
+  { host, port }: HostPort,
+  listen: () => Promise<AddressInfo>,
+  log: Log,
+): Promise<Result<HostPort, StartFailure>> {
+  try {
+    const address = await listen();
+    log.info('listening', { listener: name, host: address.address, port: address.port });
+    return accept({ host: address.address, port: address.port });
+  } catch (error) {
+    return refuse(listenFailure(`the ${name} listener`, { host, port }, error));
+  }
 }

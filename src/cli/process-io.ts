@@ -1,5 +1,6 @@
 import type { EarlySignals } from './early-signals.js';
 import type { Io, Signal } from './io.js';
+import { userInfo } from 'node:os';
 
 const signals: readonly Signal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
@@ -38,4 +39,13 @@ export function processIo(early: EarlySignals | null): Io {
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit();
   throw error;
+}
+
+/** Who runs the command. In a container the user may have a number and no name. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${String(process.getuid?.() ?? 'unknown')}`;
+  }
 }

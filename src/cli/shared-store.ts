@@ -1,4 +1,4 @@
-import { waitUntil } from '../lib/wait-until.js';
+import { waitUntil } from '../lib/promises.js';
 import { silentLog } from '../ports/system.js';
 import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';

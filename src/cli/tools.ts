@@ -9,7 +9,7 @@ export type ToolName = 'dev' | 'import' | 'core';
 
 export type Tools = Readonly<Partial<Record<ToolName, LoadCommand>>>;
 
-/** The tools. The proxy's image has none of them: its bundle is made with `no-tools.ts` in place of this file. */
+/** The tools. The proxy's image has none of them: its bundle is made with an empty list in place of this one. */
 export const tools: Tools = {
   dev: async () => (await import('./commands/dev/index.js')).createDevCommand,
   import: async () => (await import('../user-import/cli/index.js')).createImportCommand,

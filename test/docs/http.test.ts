@@ -1,5 +1,5 @@
 import t from 'tap';
-import { decideOnly } from '../../src/app/policy-in-force.js';
+import { decideOnly } from '../../src/policy-test/simulate/offline-config.js';
 import { answers } from '../../src/decision/denial.js';
 import type { JsonObject } from '../../src/lib/strict-json.js';
 import { createAssumedKeys } from '../../src/policy-test/simulate/test-keys.js';

@@ -1,8 +1,7 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import t, { type Test } from 'tap';
-import type { SignedToken } from '../../src/decision/token/compact-jws.js';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type SignedToken, signatureHolds } from '../../src/decision/token/compact-jws.js';
 import { parseServiceToken } from '../../src/decision/token/service-token.js';
-import { signatureHolds } from '../../src/decision/token/verify-signature.js';
 import type { JsonObject } from '../../src/lib/strict-json.js';
 import { checkJwk } from '../../src/decision/token/jwk.js';
 import { readCorpus, readVectors } from '../vectors/corpus.js';

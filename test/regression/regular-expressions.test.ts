@@ -67,7 +67,7 @@ const exceptions: readonly Exception[] = [
   { file: 'src/core-api/curl/curl-config.ts', begins: '/^[\\t ]+|', reason: operators },
   { file: 'src/config/sections/routes/route-path.ts', begins: '/^[<[]', reason: operators },
   { file: 'src/config/checks/likely-mistakes.ts', begins: '/\\$\\(', reason: operators },
-  { file: 'src/config/schema/redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
+  { file: 'src/config/sections/store.ts', begins: '/:[0-9]+$/', reason: operators },
   { file: 'src/config/schema/scalars.ts', begins: '/(^|\\.)(0[xX]', reason: operators },
   { file: 'src/lib/pem.ts', begins: '/-----BEGIN CERT', reason: operators },
   {

@@ -4,11 +4,12 @@ import { createSecureContext } from 'node:tls';
 import type { ListenerTls } from '../../config/types.js';
 import { readCaBundle } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { Files } from '../../ports/system.js';
-import { startFailure, type StartFailure } from '../start-failure.js';
-
-/** A bundle of every public authority has some 250 KB. */
-export const maxPemBytes = 1024 * 1024;
+import type { Files, FileWatch, Log } from '../../ports/system.js';
+import type { StartFailure } from '../start-failure.js';
+import type { TlsMaterial } from '../../proxy/inbound/listener.js';
+import type { CertificateExpiry } from './certificate-expiry.js';
+import { coalesce } from '../../lib/promises.js';
+import { invalidFile, maxPemBytes, readAuthorities, readPem, warnOfExposure } from '../config/named-files.js';
 
 /** PKCS #8 and the older form of OpenSSL. */
 const lockedKey = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
@@ -33,22 +34,22 @@ export async function readListenerCertificates(
   tls: ListenerTls,
   files: Files,
 ): Promise<Result<ListenerCertificates, StartFailure>> {
-  const cert = await read(tls.certFile, files);
+  const cert = await readPem(tls.certFile, files);
   if (!cert.ok) return cert;
-  const key = await read(tls.keyFile, files);
+  const key = await readPem(tls.keyFile, files);
   if (!key.ok) return key;
   const clientCa = tls.clientCaFile === null ? null : await readAuthorities(tls.clientCaFile, files);
   if (clientCa !== null && !clientCa.ok) return clientCa;
   const chain = readCaBundle(cert.value);
-  if (!chain.ok) return invalid(tls.certFile, chain.error);
+  if (!chain.ok) return invalidFile(tls.certFile, chain.error);
   const leaf = new X509Certificate(chain.value[0] ?? '');
   const privateKey = readPrivateKey(key.value);
-  if (!privateKey.ok) return invalid(tls.keyFile, privateKey.error);
+  if (!privateKey.ok) return invalidFile(tls.keyFile, privateKey.error);
   if (!leaf.checkPrivateKey(privateKey.value)) {
-    return invalid(tls.keyFile, `is not the key of the certificate in ${tls.certFile}`);
+    return invalidFile(tls.keyFile, `is not the key of the certificate in ${tls.certFile}`);
   }
   const refusal = refusedByTls(cert.value, key.value);
-  if (refusal !== null) return invalid(tls.certFile, refusal);
+  if (refusal !== null) return invalidFile(tls.certFile, refusal);
   const texts = [
     [tls.certFile, cert.value],
     [tls.keyFile, key.value],
@@ -62,19 +63,6 @@ export async function readListenerCertificates(
     leaf,
     digests: new Map([...texts, ...authorities].map(([path, text]) => [path, files.digest(text)])),
   });
-}
-
-/** Reads a PEM file of authorities: the text, which holds at least one certificate and no broken one. */
-export async function readAuthorities(path: string, files: Files): Promise<Result<string, StartFailure>> {
-  const text = await read(path, files);
-  if (!text.ok) return text;
-  const certificates = readCaBundle(text.value);
-  return certificates.ok ? text : invalid(path, certificates.error);
-}
-
-async function read(path: string, files: Files): Promise<Result<string, StartFailure>> {
-  const text = await files.read(path, { maxBytes: maxPemBytes });
-  return text.ok ? text : refuse(startFailure('unreadable', `${path}: ${text.error}`));
 }
 
 function readPrivateKey(pem: string): Result<KeyObject, string> {
@@ -98,6 +86,63 @@ function refusedByTls(cert: string, key: string): string | null {
   }
 }
 
-function invalid(path: string, what: string): Result<never, StartFailure> {
-  return refuse(startFailure('invalid', `${path}: ${what}`));
+interface CertificateWatchDeps {
+  readonly setTls: (material: TlsMaterial) => void;
+  /** Is told what is in use from now on. */
+  readonly expiry: Pick<CertificateExpiry, 'useListener'>;
+  readonly files: Files;
+  readonly log: Log;
+  /** Milliseconds between two looks. */
+  readonly intervalMs?: number;
+}
+
+/**
+ * Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place.
+ */
+export function watchCertificates(
+  tls: ListenerTls,
+  first: ListenerCertificates,
+  deps: CertificateWatchDeps,
+): Pick<FileWatch, 'close'> {
+  const { files, log } = deps;
+  let closed = false;
+  const reload = coalesce(async () => {
+    const read = await readListenerCertificates(tls, files);
+    if (closed) return;
+    if (read.ok) for (const [path, digest] of read.value.digests) watches.get(path)?.loaded(accept(digest));
+    const problems = read.ok ? take(read.value) : read.error.messages;
+    // Certificate and key are two files: between the writing of one and of the other, they do not fit.
+    if (problems.length > 0) log.warn('the certificates were not reloaded; the old ones stay in use', { problems });
+  });
+
+  function take(certificates: ListenerCertificates): readonly string[] {
+    try {
+      deps.setTls(tlsMaterial(tls, certificates));
+    } catch {
+      return [`${tls.certFile}: cannot be used for TLS`];
+    }
+    log.info('the certificates were reloaded', { valid_to: certificates.leaf.validTo });
+    warnOfExposure(tls.keyFile, files, log);
+    deps.expiry.useListener(certificates);
+    return [];
+  }
+
+  const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
+  const watches = new Map(
+    [...first.digests].map(([path, digest]) => [
+      path,
+      files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }),
+    ]),
+  );
+  return {
+    close: () => {
+      closed = true;
+      for (const watch of watches.values()) watch.close();
+    },
+  };
+}
+
+/** The certificates as the listener takes them. */
+export function tlsMaterial(tls: ListenerTls, { cert, key, clientCa }: ListenerCertificates): TlsMaterial {
+  return { cert, key, clientCa, clientAuth: tls.clientAuth };
 }

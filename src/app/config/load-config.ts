@@ -3,7 +3,7 @@ import { accept, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
-import { readAuthorities } from '../certificates/certificates.js';
+import { readAuthorities } from './named-files.js';
 import type { StartFailure } from '../start-failure.js';
 
 /** A config with the files it names, all of them good. */

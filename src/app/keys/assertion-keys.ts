@@ -4,7 +4,7 @@ import type { AssertionSettings } from '../../config/types.js';
 import { assertionClaims, type AssertedRequest } from '../../decision/token/assertion.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
-import { warnOfExposure } from '../secret-files.js';
+import { warnOfExposure } from '../config/named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
 /** The key file of a config, read. */

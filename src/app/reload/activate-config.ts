@@ -6,7 +6,7 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../con
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
 import type { Log } from '../../ports/system.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
 import type { ProbedReceiver } from '../../admin/upstream-probe.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
@@ -14,8 +14,7 @@ import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
 import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
 import type { Assertions } from '../keys/assertion-keys.js';
 import { createKeyMemory } from '../keys/key-carry-over.js';
-import { putInForce } from '../policy-in-force.js';
-import type { OpenRevocations } from '../store/revocations.js';
+import type { OpenRevocations } from '../store/store.js';
 
 interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */

@@ -5,12 +5,12 @@ import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Assembly } from './activate-config.js';
 import type { Assertions } from '../keys/assertion-keys.js';
-import { coalesce } from '../coalesce.js';
+import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-config.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { Environment } from '../config/read-config.js';
 import { droppedOperations, movedScopes, reserves, restartNeeded, withOpened } from './restart-needed.js';
-import { maxPemBytes } from '../certificates/certificates.js';
+import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;

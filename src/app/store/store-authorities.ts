@@ -2,7 +2,7 @@ import type { StoreSettings } from '../../config/types.js';
 import { readCaBundle } from '../../lib/pem.js';
 import type { Files, FileWatch, Log } from '../../ports/system.js';
 import type { CertificateExpiry } from '../certificates/certificate-expiry.js';
-import { maxPemBytes } from '../certificates/certificates.js';
+import { maxPemBytes } from '../config/named-files.js';
 
 /** Who vouches for the store, while the proxy runs. */
 export interface StoreAuthorities {

@@ -1,4 +1,4 @@
-import { waitUntil } from '../../lib/wait-until.js';
+import { waitUntil } from '../../lib/promises.js';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { createMemoryStore } from '../../adapters/memory/reservation-store.js';
 import { createRedisStore } from '../../adapters/redis/reservation-store.js';
@@ -14,13 +14,15 @@ import type {
   StoreState,
 } from '../../ports/idempotency.js';
 import type { SharedRateCounter, LimitsState } from '../../ports/limits.js';
-import type { RevocationStore, RevocationSource } from '../../ports/revocations.js';
-import { readAuthorities } from '../certificates/certificates.js';
+import type { RevocationStore, RevocationSource, RevocationsState } from '../../ports/revocations.js';
+import { readAuthorities } from '../config/named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
 import { createUnknownOutcomes } from './doubtful-writes.js';
+import type { Revocations } from '../../decision/route/policy.js';
+import { createRevocationWatch } from '../../proxy/auth/revocation-poller.js';
 
 /** A password of an access list; the adapter reads it for each connection. */
 const maxPasswordBytes = 4_096;
@@ -223,5 +225,53 @@ export function openReservations(
       unknowns.close();
       await store.close();
     },
+  };
+}
+
+/** Revocations through the store while the proxy runs. */
+export interface OpenRevocations {
+  readonly listed: () => readonly Revocations[];
+  /** Whether they were read once, or need not be for protected routes to be served. */
+  readonly areKnown: () => boolean;
+  /** `null` where no store tells of any. */
+  readonly state: () => RevocationsState | null;
+  /** Begins to look, and gives the first list a moment: what comes in before would be judged without it. */
+  readonly start: () => Promise<void>;
+  readonly close: () => void;
+}
+
+/**
+ * How long a start waits for the first list, milliseconds. Out of reach for longer, protected routes and `/readyz` wait
+ * for it.
+ */
+const firstWithinMs = 1_500;
+
+interface RevocationsDeps {
+  readonly log: Log;
+  readonly areRequired: boolean;
+  /** More is revoked than before. */
+  readonly onRevoked: () => void;
+}
+
+export function openRevocations(source: RevocationSource | null, deps: RevocationsDeps): OpenRevocations {
+  if (source === null) {
+    return {
+      listed: () => [],
+      areKnown: () => true,
+      state: () => null,
+      start: () => Promise.resolve(),
+      close: () => undefined,
+    };
+  }
+  const watch = createRevocationWatch({ source, clock: systemClock, timers: systemTimers, ...deps });
+  return {
+    listed: watch.rules,
+    areKnown: watch.areKnown,
+    state: watch.state,
+    start: async () => {
+      watch.start();
+      await waitUntil(() => watch.state().isLoaded, firstWithinMs);
+    },
+    close: watch.close,
   };
 }

@@ -1,8 +1,7 @@
 /** The section that says where reservations are kept. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { nodeAddress, readNodeAddress, readRedisUrl, redisUrl } from '../schema/redis-addresses.js';
 import {
   duration,
   filePath,
@@ -20,6 +19,8 @@ import {
 import { type AbsolutePath, section } from '../schema/section.js';
 import type { RedisStoreSettings, RedisTopology, StoreSettings } from '../types.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
+import { isIP } from 'node:net';
+import { readUrl } from '../schema/addresses.js';
 
 const tlsSchema = map({
   ca_file: filePath()
@@ -232,4 +233,67 @@ function topologyOf({ url, sentinel, cluster }: RedisFile): RedisTopology {
 
 function placesOf(nodes: readonly string[]): readonly { readonly host: string; readonly port: number }[] {
   return nodes.flatMap((node) => readNodeAddress(node) ?? []);
+}
+
+/** A place to connect to. */
+export interface RedisPlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** One server, by URL. */
+interface RedisServerPlace extends RedisPlace {
+  readonly tls: boolean;
+  readonly database: number;
+}
+
+const standardPort = 6_379;
+
+/** `redis://HOST:PORT/DATABASE`, or `rediss://` for TLS. */
+export function redisUrl(): z.ZodType<string, string> {
+  const allowed = 'redis://HOST:PORT or rediss://HOST:PORT, with /N for another database than 0';
+  return z
+    .string(allowed)
+    .superRefine((value, context) => {
+      if (value.includes('@')) {
+        // A config is shown, compared and copied; a password in it is everybody's.
+        const message = `${allowed}; the user in username, the password in a file that password_file names`;
+        context.addIssue({
+          code: 'custom',
+          message,
+          params: { fault: 'has a user or a password in it, where it would be read with the config' },
+        });
+      } else if (readRedisUrl(value) === null) {
+        context.addIssue({ code: 'custom', message: allowed });
+      }
+    })
+    .meta({ allowed });
+}
+
+/** `HOST:PORT`; an IPv6 address in brackets. */
+export function nodeAddress(): z.ZodType<string, string> {
+  const allowed = 'HOST:PORT, such as redis-0:6379 or [::1]:6379';
+  return z
+    .string(allowed)
+    .refine((value) => readNodeAddress(value) !== null, allowed)
+    .meta({ allowed });
+}
+
+/** Reads a URL of one server; `null` where it is none. */
+export function readRedisUrl(text: string): RedisServerPlace | null {
+  const [, scheme, authority = '', database = '0'] =
+    /^(redis|rediss):\/\/([^/?#@\\\s]+)(?:\/(0|[1-9][0-9]{0,4})?)?$/.exec(text) ?? [];
+  if (scheme === undefined || readUrl(text) === null) return null;
+  const place = readNodeAddress(/:[0-9]+$/.test(authority) ? authority : `${authority}:${standardPort}`);
+  return place === null ? null : { ...place, tls: scheme === 'rediss', database: Number(database) };
+}
+
+/** Reads a host with its port; `null` where it is none. */
+export function readNodeAddress(text: string): RedisPlace | null {
+  const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:[\]]+)):([1-9][0-9]{0,4})$/.exec(text) ?? [];
+  const port = Number(digits);
+  const name = bracketed ?? plain;
+  if (name === undefined || port > 65_535) return null;
+  const isSound = bracketed === undefined ? host().safeParse(name).success : isIP(name) === 6;
+  return isSound ? { host: name, port } : null;
 }

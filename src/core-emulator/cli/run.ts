@@ -1,7 +1,6 @@
 import { codeOf } from '../../lib/errors.js';
 import { resolve } from 'node:path';
-import { listenFailure } from '../../app/listen.js';
-import type { StartFailure } from '../../app/start-failure.js';
+import { listenFailure, type StartFailure } from '../../app/start-failure.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Dialect } from '../context.js';
@@ -10,7 +9,7 @@ import { DataFileError } from '../storage/data-file.js';
 import { readApiKeys, readSignerKey, signerKeyIn } from './secrets.js';
 import type { Io } from '../../cli/io.js';
 import { fail, failUsage } from '../../cli/options.js';
-import { ended } from '../../cli/running.js';
+import { ended } from '../../cli/signals.js';
 
 export interface CoreOptions {
   readonly host: string;

@@ -1,6 +1,6 @@
 import type { CompiledConfig } from '../../config/types.js';
 import type { AssertedRequest } from '../../decision/token/assertion.js';
-import type { FieldRules } from '../../decision/http/header-rules.js';
+import { type FieldRules, createFieldRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from './verify-session.js';
@@ -39,4 +39,32 @@ export interface InForce {
    * other proxy refuses. Once it is known it stays so.
    */
   readonly knowsRevocations: () => boolean;
+}
+
+/** What runs beside a config. */
+interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
+  /** What is revoked through the store. */
+  readonly listed: () => readonly Revocations[];
+}
+
+/** A config with the parts that run beside it: what requests are decided by. */
+export function putInForce(config: CompiledConfig, { listed, ...parts }: RunningParts): InForce {
+  const { underscoreFields, http10 } = config.listen;
+  const { stripFields, passFields } = config.upstream;
+  const names: readonly (string | null)[] = [
+    ...Object.values<string | null>({ ...config.identity }),
+    config.assertion?.header ?? null,
+  ];
+  const identityNames = names.filter((name) => name !== null);
+  const own = [config.revoked];
+  const revocations = (): readonly Revocations[] => {
+    const more = listed();
+    return more.length === 0 ? own : [...own, ...more];
+  };
+  return {
+    config,
+    fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
+    revocations,
+    ...parts,
+  };
 }

@@ -1,12 +1,17 @@
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import {
+  parseCompactJws,
+  peekHeader,
+  readPayload,
+  type SignedToken,
+  signatureHolds,
+} from '../../decision/token/compact-jws.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { RequestFields } from '../../decision/http/request-headers.js';
 import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { readSessionFields } from '../../decision/session/headers.js';
-import { signatureHolds } from '../../decision/token/verify-signature.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { InForce } from './active-config.js';
 import { sessionKeyIds } from '../../decision/session/token.js';

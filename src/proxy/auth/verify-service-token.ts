@@ -1,10 +1,9 @@
 import { verifyClaims, parseServiceToken } from '../../decision/token/service-token.js';
-import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken, signatureHolds } from '../../decision/token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { signatureHolds } from '../../decision/token/verify-signature.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
 import type { IssuerInForce } from './active-config.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';

@@ -8,12 +8,11 @@ import {
 import { maxSubjectLength, type Principal } from '../../decision/token/principal.js';
 import { timingSafeEqual } from 'node:crypto';
 import type { SessionSettings } from '../../config/types.js';
-import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken, signatureHolds } from '../../decision/token/compact-jws.js';
 import type { Credential } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { signatureHolds } from '../../decision/token/verify-signature.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/auth.js';
 import { missingKey } from './verify-service-token.js';

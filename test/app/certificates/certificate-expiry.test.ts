@@ -1,5 +1,5 @@
-import { renameSync, writeFileSync } from 'node:fs';
 import t from 'tap';
+import { renameSync, writeFileSync } from 'node:fs';
 import { createCertificateExpiry } from '../../../src/app/certificates/certificate-expiry.js';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { readListenerCertificates, type ListenerCertificates } from '../../../src/app/certificates/certificates.js';

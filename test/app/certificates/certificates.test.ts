@@ -1,8 +1,9 @@
+import t from 'tap';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
-import { readAuthorities, readListenerCertificates } from '../../../src/app/certificates/certificates.js';
+import { readAuthorities } from '../../../src/app/config/named-files.js';
+import { readListenerCertificates } from '../../../src/app/certificates/certificates.js';
 import { certificates, type Certificates } from '../../support/certificates.js';
 import { openssl } from '../../support/openssl.js';
 import { makeFifo } from '../../support/sh.js';

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import t from 'tap';
 import { parseServiceToken } from '../../../src/decision/token/service-token.js';
-import { signatureHolds } from '../../../src/decision/token/verify-signature.js';
+import { signatureHolds } from '../../../src/decision/token/compact-jws.js';
 import type { JsonObject, JsonValue } from '../../../src/lib/strict-json.js';
 import { checkJwk } from '../../../src/decision/token/jwk.js';
 import { rsaKey } from '../../support/keys.js';

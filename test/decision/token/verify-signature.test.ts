@@ -1,6 +1,6 @@
 import { constants, createSecretKey, generateKeyPairSync, sign } from 'node:crypto';
 import t from 'tap';
-import { signatureHolds } from '../../../src/decision/token/verify-signature.js';
+import { signatureHolds } from '../../../src/decision/token/compact-jws.js';
 import { rsaKey } from '../../support/keys.js';
 
 const { privateKey, publicKey } = rsaKey();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { decideOnly } from '../../../src/app/policy-in-force.js';
+import { decideOnly } from '../../../src/policy-test/simulate/offline-config.js';
 import { assumeToken } from '../../../src/policy-test/simulate/test-credentials.js';
 import { createAssumedKeys, assumedSessions } from '../../../src/policy-test/simulate/test-keys.js';
 import { comparePolicies, isWider, type PolicyDiff } from '../../../src/policy-test/diff/policy-diff.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { keyState } from '../../support/key-state.js';
-import { decideOnly } from '../../../src/app/policy-in-force.js';
+import { decideOnly } from '../../../src/policy-test/simulate/offline-config.js';
 import { reasons, type Reason } from '../../../src/decision/denial.js';
 import { accept, refuse } from '../../../src/lib/result.js';
 import type { KeyLookup, KeySource, SessionRefusal } from '../../../src/ports/auth.js';

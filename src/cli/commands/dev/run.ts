@@ -16,7 +16,7 @@ import { builtInSource, composedSource } from './source.js';
 import { callerOf, mint } from './token.js';
 import type { Io } from '../../io.js';
 import { fail } from '../../options.js';
-import { ended } from '../../running.js';
+import { ended } from '../../signals.js';
 
 export interface DevOptions {
   readonly upstream?: string;

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../app/config/read-config.js';
-import { decideOnly } from '../../../app/policy-in-force.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { diffLines } from '../../../policy-test/diff/format.js';

@@ -8,7 +8,7 @@ import type { KeySourceSettings } from '../../../config/types.js';
 import { readCaBundle } from '../../../lib/pem.js';
 import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
 import type { IssuerRules, KeyIdRules } from '../../../decision/route/policy.js';
-import { maxPemBytes } from '../../../app/certificates/certificates.js';
+import { maxPemBytes } from '../../../app/config/named-files.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
 /** The ids of the Core's static keys begin so. */

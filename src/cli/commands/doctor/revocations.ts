@@ -1,4 +1,4 @@
-import { waitUntil } from '../../../lib/wait-until.js';
+import { waitUntil } from '../../../lib/promises.js';
 import type { RevocationStore } from '../../../ports/revocations.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 

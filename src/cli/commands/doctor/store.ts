@@ -1,4 +1,4 @@
-import { waitUntil } from '../../../lib/wait-until.js';
+import { waitUntil } from '../../../lib/promises.js';
 import { silentLog } from '../../../ports/system.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/discovery.js';

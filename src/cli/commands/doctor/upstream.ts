@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { connect as connectTls } from 'node:tls';
 import { isLoopback } from '../../../lib/ip-ranges.js';
 import { localFiles } from '../../../adapters/files/files.js';
-import { readAuthorities } from '../../../app/certificates/certificates.js';
+import { readAuthorities } from '../../../app/config/named-files.js';
 import type { UpstreamSettings } from '../../../config/types.js';
 import { networkFailure } from '../../../lib/errors.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';

@@ -1,4 +1,4 @@
-import { decideOnly } from '../../../app/policy-in-force.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';

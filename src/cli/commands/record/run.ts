@@ -9,7 +9,7 @@ import type { Io } from '../../io.js';
 import { fail } from '../../options.js';
 import { listAsData, listInWords, recordAsData, recordInWords } from './format.js';
 import { failStore, openSharedStore } from '../../shared-store.js';
-import { userName } from '../../user-name.js';
+import { userName } from '../../process-io.js';
 
 export interface RecordOptions {
   readonly config?: string;

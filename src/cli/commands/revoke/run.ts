@@ -12,7 +12,7 @@ import { fail, failUsage } from '../../options.js';
 import { chosenKind, issuerOf, targetOf, type TargetOptions } from './target.js';
 import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords, writeAsData } from './format.js';
 import { failStore, openSharedStore } from '../../shared-store.js';
-import { userName } from '../../user-name.js';
+import { userName } from '../../process-io.js';
 
 export interface RevokeOptions extends TargetOptions {
   readonly config?: string;

@@ -1,4 +1,4 @@
-import { decideOnly } from '../../../app/policy-in-force.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { draftSuite } from '../../../policy-test/suite/draft-suite.js';
 import { loadChosen } from '../../config/load.js';

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { ConfigSource } from '../../../app/config/config-source.js';
 import { loadConfig } from '../../../app/config/read-config.js';
-import { decideOnly } from '../../../app/policy-in-force.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { formatProblem } from '../../../config/load/report.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { coverageOf, type PolicyPoint } from '../../../policy-test/suite/coverage.js';

@@ -1,0 +1,45 @@
+import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
+import type { KeySource } from '../../ports/auth.js';
+import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
+import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { Upstream } from '../../proxy/upstream/pool/pool.js';
+import { upstreamHost } from '../../proxy/upstream/connector.js';
+
+/** A config as it would decide, with other keys: nothing is sent to its receiving service. */
+export function decideOnly(
+  config: CompiledConfig,
+  keysOf: (issuer: IssuerSettings) => KeySource,
+  sessions: SessionsInForce | null,
+): InForce {
+  return putInForce(config, {
+    issuers: config.issuers.map((issuer) => ({ rules: issuer.rules, keys: keysOf(issuer) })),
+    sessions,
+    // Made when a request goes out, and none does.
+    assertion: null,
+    upstream: noUpstream(config.upstream),
+    // Decisions may be asked for at any time, also backwards.
+    verified: null,
+    // The store is not asked: what is decided here has to be the same tomorrow.
+    listed: () => [],
+    knowsRevocations: () => true,
+  });
+}
+
+/**
+ * Has a name, which requests are addressed to, and no connections: loading what makes them takes longer than deciding.
+ */
+function noUpstream({ url }: UpstreamSettings): Upstream {
+  return {
+    host: upstreamHost(url),
+    send: () => {
+      throw new Error('what only decides sends no request');
+    },
+    takeEarlyPlace: () => null,
+    awaitTurn: () => {
+      throw new Error('what only decides reserves nothing');
+    },
+    retire: () => undefined,
+    close: () => Promise.resolve(),
+    counts: () => ({ active: 0, waiting: 0 }),
+  };
+}
