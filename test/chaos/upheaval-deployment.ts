@@ -8,7 +8,6 @@ import { createSteppedClock, type SteppedClock } from '../support/stepped-clock.
 import { startCuttingRelay, type CuttingRelay } from '../support/cutting-relay.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import type { LogLine } from '../support/serve-process.js';
 import { startReceiver } from '../support/receiver.js';
 import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
@@ -16,7 +15,7 @@ import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { seriesValue, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
-import type { UpheavalLedger } from './upheaval-ledger.js';
+import type { ProxyLife, UpheavalLedger } from './upheaval-ledger.js';
 
 /** One of the servers of Redis. */
 interface Member {
@@ -43,8 +42,8 @@ export interface UpheavalDeployment {
   readonly settled: () => Promise<void>;
   /** Ends everything that is still on, and waits until both proxies take writes. */
   readonly heal: () => Promise<void>;
-  /** Lines of the log of every process there was. */
-  readonly lines: () => readonly LogLine[];
+  /** Every process of a proxy that there was. */
+  readonly lives: () => readonly ProxyLife[];
   /** Sums over all processes, as far as they could be asked before they ended. */
   readonly metric: (series: string) => Promise<number>;
   readonly cuts: () => number;
@@ -110,6 +109,7 @@ export async function startUpheavalDeployment(t: Scope, ledger: UpheavalLedger):
     ],
   };
   const proxies: ProxyProcess[] = [];
+  const ends = new Map<ProxyProcess, ProxyLife['end']>();
   const sums = new Map<string, number>();
   const start = async (): Promise<ProxyProcess> => {
     const proxy = await startProxyProcess(t, { key, jwks, receiver, config, ready: false });
@@ -179,6 +179,7 @@ export async function startUpheavalDeployment(t: Scope, ledger: UpheavalLedger):
     await setAside(seat);
     const { process } = seat.proxy;
     process.signal(signal);
+    ends.set(seat.proxy, { atMs: performance.now(), signal });
     const next = start();
     await process.exited;
     seat.proxy = await next;
@@ -261,7 +262,7 @@ export async function startUpheavalDeployment(t: Scope, ledger: UpheavalLedger):
       }
       for (const seat of seats) await setAside(seat);
     },
-    lines: () => proxies.flatMap((proxy) => proxy.logs()),
+    lives: () => proxies.map((proxy) => ({ lines: proxy.logs(), end: ends.get(proxy) ?? null })),
     metric: async (series) => Promise.resolve(sums.get(series) ?? 0),
     cuts: () =>
       [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)].reduce(

@@ -1,7 +1,8 @@
 /** The oracle of the upheaval finds what must not be, and knows what was told of. */
 import t from 'tap';
 import { readResponse } from '../support/raw-response.js';
-import { createUpheavalLedger, type Received, type UpheavalLedger } from './upheaval-ledger.js';
+import type { LogLine } from '../support/serve-process.js';
+import { createUpheavalLedger, type ProxyLife, type Received, type UpheavalLedger } from './upheaval-ledger.js';
 
 const write = (requestId: string, fence = 1, route = 'plain'): Received => ({
   route,
@@ -10,6 +11,8 @@ const write = (requestId: string, fence = 1, route = 'plain'): Received => ({
   record: `record-${route}`,
   fence,
 });
+
+const livesWith = (...lines: LogLine[]): ProxyLife => ({ lines, end: null });
 
 /** The receiver refuses a few: until it has run so often. */
 function runs(ledger: UpheavalLedger, times: number, input: (turn: number) => Received): void {
@@ -21,8 +24,8 @@ t.test('a write that ran twice is found, and told of where the log names its rec
   runs(ledger, 2, (turn) => write(`r${turn}`, turn + 1));
   t.match(ledger.breaches([]), [{ what: 'a write ran twice', told: [] }]);
   const line = { record: 'record-plain', msg: 'a write ran twice: another attempt owns its reservation' };
-  t.match(ledger.breaches([line]), [{ what: 'a write ran twice', told: [line.msg] }]);
-  t.match(ledger.breaches([{ ...line, record: 'another' }]), [{ told: [] }]);
+  t.match(ledger.breaches([livesWith(line)]), [{ what: 'a write ran twice', told: [line.msg] }]);
+  t.match(ledger.breaches([livesWith({ ...line, record: 'another' })]), [{ told: [] }]);
   t.end();
 });
 
@@ -71,6 +74,22 @@ t.test('a token that passed again is found; a step of a clock that was noticed i
     msg: 'the clock of the store stepped, and what it keeps may end early: …',
     time: new Date(Date.now() + 1_500).toISOString(),
   };
-  t.match(ledger.breaches([step]), [{ what: 'a single-use token passed twice', told: [] }]);
+  t.match(ledger.breaches([livesWith(step)]), [{ what: 'a single-use token passed twice', told: [] }]);
+  t.end();
+});
+
+t.test('whether the process that ran a write first was gone soon after is known', (t) => {
+  const ledger = createUpheavalLedger();
+  runs(ledger, 2, (turn) => write(`r${turn}`, turn + 1));
+  const [breach] = ledger.breaches([]);
+  t.match(breach, { gone: 'without a line' });
+  const ranFirst = /ran by (\S+) at/.exec(breach?.detail ?? '')?.[1];
+  const life = (afterMs: number): ProxyLife => ({
+    lines: [{ request_id: ranFirst }],
+    end: { atMs: performance.now() + afterMs, signal: 'SIGKILL' },
+  });
+  t.match(ledger.breaches([life(1_000)]), [{ gone: 'SIGKILL' }]);
+  t.match(ledger.breaches([life(16_000)]), [{ gone: null }]);
+  t.match(ledger.breaches([{ ...life(0), end: null }]), [{ gone: null }]);
   t.end();
 });

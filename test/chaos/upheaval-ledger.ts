@@ -28,7 +28,22 @@ export interface Breach {
   readonly detail: string;
   /** The messages of the log that name its record; none where nobody noticed. */
   readonly told: readonly string[];
+  /**
+   * How the process ended that alone could have noticed: it ran the write first and was gone before the time was over
+   * for which it remembers what it settled. `null` where it went on, or where another one could have noticed.
+   */
+  readonly gone: string | null;
 }
+
+/** A process of a proxy. */
+export interface ProxyLife {
+  readonly lines: readonly LogLine[];
+  /** When it was ended, of `performance.now()`, and by which signal; `null` while it runs. */
+  readonly end: { readonly atMs: number; readonly signal: string } | null;
+}
+
+/** For so long a proxy offers what it settled again, where a store forgets; milliseconds (docs/guarantees.md). */
+const rememberedMs = 15_000;
 
 export interface UpheavalLedger {
   readonly received: (input: Received) => ReceiverAnswer;
@@ -38,15 +53,15 @@ export interface UpheavalLedger {
   readonly probe: (port: number, token: string) => Promise<number>;
   readonly counts: () => Readonly<Record<string, number>>;
   readonly writes: () => number;
-  readonly breaches: (lines: readonly LogLine[]) => readonly Breach[];
+  readonly breaches: (lives: readonly ProxyLife[]) => readonly Breach[];
 }
 
 interface Write {
   readonly route: string;
   readonly key: string;
   readonly record: Set<string>;
-  /** Requests that the receiver acted on. */
-  readonly ran: string[];
+  /** Requests that the receiver acted on, and when, of `performance.now()`. */
+  readonly ran: { readonly requestId: string; readonly atMs: number }[];
   readonly answers: Set<string>;
   readonly notSent: string[];
   readonly fences: Map<number, string>;
@@ -113,7 +128,7 @@ export function createUpheavalLedger(): UpheavalLedger {
         count('refused by the receiver');
         return refused;
       }
-      write.ran.push(requestId);
+      write.ran.push({ requestId, atMs: performance.now() });
       const answer: ReceiverAnswer = {
         status: 201,
         fields: outcome('committed'),
@@ -145,9 +160,9 @@ export function createUpheavalLedger(): UpheavalLedger {
     },
     counts: () => Object.fromEntries([...counts].sort()),
     writes: () => writes.size,
-    breaches: (lines) => {
+    breaches: (lives) => {
       const told = new Map<string, Set<string>>();
-      for (const { record, msg } of lines) {
+      for (const { record, msg } of lives.flatMap(({ lines }) => lines)) {
         if (typeof record !== 'string' || !telling.test(String(msg))) continue;
         told.set(record, (told.get(record) ?? new Set()).add(String(msg)));
       }
@@ -159,21 +174,30 @@ export function createUpheavalLedger(): UpheavalLedger {
           key: write.key,
           detail: detailOf(write),
           told: toldOf(write),
+          gone: goneOf(write, lives),
         })),
       );
     },
   };
 }
 
+/** See `Breach.gone`. */
+function goneOf({ ran: [first, second] }: Write, lives: readonly ProxyLife[]): string | null {
+  if (first === undefined || second === undefined) return null;
+  const life = lives.find(({ lines }) => lines.some((line) => line['request_id'] === first.requestId));
+  if (life === undefined) return 'without a line';
+  return life.end !== null && life.end.atMs < first.atMs + rememberedMs ? life.end.signal : null;
+}
+
 function detailOf({ ran, answers, fences }: Write): string {
-  return `ran by ${ran.join(', ')}; shown ${[...answers].join(' | ')}; fences ${[...fences.keys()].join(', ')}`;
+  return `ran by ${ran.map(({ requestId, atMs }) => `${requestId} at ${(atMs / 1_000).toFixed(2)} s`).join(', ')}; shown ${[...answers].join(' | ')}; fences ${[...fences.keys()].join(', ')}`;
 }
 
 function whatIsWrong({ route, ran, answers, notSent: unsent, sameFence }: Write): readonly string[] {
   return [
     ...(ran.length > 1 ? [route === 'single' ? 'a single-use token passed twice' : 'a write ran twice'] : []),
     ...(answers.size > 1 && ran.length < 2 ? ['a write had two answers'] : []),
-    ...(unsent.some((requestId) => ran.includes(requestId))
+    ...(unsent.some((requestId) => ran.some((run) => run.requestId === requestId))
       ? ['a caller was told that nothing was sent, and it ran']
       : []),
     ...(sameFence ? ['two attempts had the same fence'] : []),
