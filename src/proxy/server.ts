@@ -17,7 +17,7 @@ import type { InForce } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './inbound/parse-error.js';
-import { createReserving } from './idempotency/coordinator.js';
+import { createReservedWrites } from './idempotency/coordinator.js';
 import { createSlots } from './exchange/concurrency.js';
 import { stopAccepting } from './node-internals/server.js';
 import { Upgrade } from './websocket/upgrade-request.js';
@@ -85,7 +85,7 @@ export interface ProxyServer {
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen } = deps;
   const slots = createSlots(listen.maxInFlight);
-  const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
+  const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
   const bodyPace = {
@@ -170,7 +170,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
         stopAccepting(server, Math.min(longestAcceptMs, graceMs / 2), resolve);
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
-      const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
+      const lastSettling = setTimeout(() => reserving?.abortAll(), lastSettlingMs(graceMs, deps.reservations));
       connections.drain(announcedMs);
       const leftMs = Math.max(lastArrivalsMs, announcedAtMs + announcedMs - deps.clock.monotonic());
       // What has arrived by then is read first, so that no request is cut off that a caller had sent.

@@ -6,7 +6,7 @@ import type { ReservationResult } from '../../src/ports/idempotency.js';
 import type { Timers } from '../../src/ports/system.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import { planReservation } from '../../src/proxy/idempotency/plan-reservation.js';
-import { createReserving, type Reserving } from '../../src/proxy/idempotency/coordinator.js';
+import { createReservedWrites, type ReservedWrites } from '../../src/proxy/idempotency/coordinator.js';
 import { manualTime, type ManualTime } from '../adapters/manual-time.js';
 import { collectingLog } from '../adapters/store-commands.js';
 import { compiled } from '../proxy/harness.js';
@@ -39,7 +39,7 @@ export interface Asked extends Ask {
 }
 
 export interface Proxy {
-  readonly reserving: Reserving;
+  readonly reserving: ReservedWrites;
   readonly link: StoreLink;
   readonly inForce: InForce;
   /** Runs the timers that came due while it was frozen. */
@@ -100,7 +100,7 @@ export function createSimulation(witness: Witness): Simulation {
   function startProxy(): Proxy {
     const link = createStoreLink(store, witness.violation);
     const { timers, thaw } = freezable(time.timers, link);
-    const reserving = createReserving(
+    const reserving = createReservedWrites(
       {
         store: link.store,
         share: null,

@@ -169,7 +169,7 @@ async function play(simulation: Simulation, steps: readonly Step[]): Promise<voi
         if (step.kind === 'crash') proxy.link.isCut = true;
         // A drain ends what is under way; a process that was stopped cannot.
         else if (proxy.link.isFrozen) continue;
-        else proxy.reserving.breakOff();
+        else proxy.reserving.abortAll();
         current[step.proxy] = simulation.startProxy();
       } else touch(simulation, proxy, step);
     } else take(simulation, step);

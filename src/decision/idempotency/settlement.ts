@@ -1,3 +1,4 @@
+import { valuesOf } from '../http/header-values.js';
 import type { Complete, StoredResponse } from './record.js';
 
 /** How the receiver's part of a reserved request ended, as far as the proxy can know. */
@@ -34,16 +35,25 @@ export interface SettlementRules {
 export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settlement {
   switch (outcome.kind) {
     case 'not_dispatched':
-      return free(rules);
+      return releaseKey(rules);
     case 'no_status':
       return { kind: 'mark' };
     case 'cut_off':
-      if (isNotApplied(outcome.status, outcome.outcome, rules)) return free(rules);
+      if (isNotApplied(outcome.status, outcome.outcome, rules)) return releaseKey(rules);
       return { kind: 'complete', state: 'tombstone', response: statusOnly(outcome.status) };
     case 'whole':
-      if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return free(rules);
+      if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return releaseKey(rules);
       return { kind: 'complete', state: 'completed', response: outcome.response };
   }
+}
+
+/**
+ * Returns the upstream's own word on what became of the write, lower-case; `null` where it says nothing. Where it says
+ * several things, one of them `committed`, it is that: in doubt a key stays taken.
+ */
+export function statedOutcome(rawHeaders: readonly string[]): string | null {
+  const words = valuesOf(rawHeaders, 'idempotency-outcome').map((value) => value.trim().toLowerCase());
+  return words.find((word) => word === 'committed') ?? words[0] ?? null;
 }
 
 /** What is kept of an answer that cannot be shown again. */
@@ -59,6 +69,6 @@ function isNotApplied(status: number, outcome: string | null, rules: SettlementR
 }
 
 /** What this attempt did not do, the one before may have done: then the key stays taken, for the same request. */
-function free({ takenOver }: SettlementRules): Settlement {
+function releaseKey({ takenOver }: SettlementRules): Settlement {
   return { kind: takenOver ? 'mark' : 'release' };
 }

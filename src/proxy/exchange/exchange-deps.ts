@@ -4,7 +4,7 @@ import type { CallerConnection } from '../inbound/client-connection.js';
 import type { InForce } from '../auth/active-config.js';
 import type { BodyPace } from '../inbound/request-body.js';
 import type { Recorder } from './access-log-record.js';
-import type { Reserving } from '../idempotency/coordinator.js';
+import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { AcquireLease } from './admission-control.js';
 import type { Upgrade } from '../websocket/upgrade-request.js';
 import type { WebSockets } from '../websocket/connections.js';
@@ -16,7 +16,7 @@ export interface ExchangeDeps extends Recorder {
   readonly log: Log;
   readonly acquire: AcquireLease;
   /** `null` where there is no store. */
-  readonly reserving: Reserving | null;
+  readonly reserving: ReservedWrites | null;
   readonly webSockets: WebSockets;
   readonly bodyPace: BodyPace;
   /** Whether every answer closes its connection. */

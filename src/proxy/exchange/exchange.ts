@@ -6,7 +6,7 @@ import type { Result } from '../../lib/result.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
-import type { Reserving } from '../idempotency/coordinator.js';
+import type { ReservedWrites } from '../idempotency/coordinator.js';
 import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
 import type { Turn } from '../inbound/client-connection.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
@@ -208,7 +208,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   }
 
   /** Has the whole body read and the write reserved before it is sent on. */
-  private reserve(reserving: Reserving, admission: Admission, plan: Extract<Plan, { kind: 'reserve' }>): void {
+  private reserve(reserving: ReservedWrites, admission: Admission, plan: Extract<Plan, { kind: 'reserve' }>): void {
     const { preparation, maxBodyBytes } = plan;
     this.course.record = preparation.reservationId;
     this.phase = 'forwarding';

@@ -10,8 +10,7 @@ import type { InForce } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import { valuesOf } from '../../decision/http/header-values.js';
 import { isBefore, type Preparation } from './plan-reservation.js';
-import type { Settlements } from './settlement-queue.js';
-import type { SettleCommand } from './settling.js';
+import type { SettleCommand, Settlements } from './settlement-queue.js';
 
 export interface AttemptDeps {
   readonly store: ReservationStore;
@@ -26,7 +25,7 @@ export interface AttemptDeps {
 }
 
 /** The write that is reserved. */
-export interface ReservedWrite {
+export interface AttemptedWrite {
   readonly admission: Admission;
   readonly preparation: Preparation;
   readonly method: string;
@@ -52,7 +51,7 @@ export class Attempt {
   /** Longest time that the receiver may take in all, milliseconds. */
   readonly upstreamMs: number;
   private readonly deps: AttemptDeps;
-  private readonly write: ReservedWrite;
+  private readonly write: AttemptedWrite;
   private readonly id = newAttempt();
   private readonly fingerprint: string;
   private readonly leaseMs: number;
@@ -61,7 +60,7 @@ export class Attempt {
   private confirmedReplicas = 0;
   private reservedAt = { monotonicMs: 0, wallMs: 0 };
 
-  constructor(deps: AttemptDeps, write: ReservedWrite) {
+  constructor(deps: AttemptDeps, write: AttemptedWrite) {
     const {
       admission: {
         route: { responseTimeoutMs: responseMs },
@@ -274,7 +273,7 @@ export class Attempt {
 }
 
 /** Names what is asked for, so that one key stands for one request. */
-function fingerprint({ admission: { target, fields }, preparation: { rules }, method, body }: ReservedWrite): string {
+function fingerprint({ admission: { target, fields }, preparation: { rules }, method, body }: AttemptedWrite): string {
   const valueOf = (name: string): string | null => {
     const values = valuesOf(fields.passed, name);
     return values.length === 0 ? null : values.join(', ');

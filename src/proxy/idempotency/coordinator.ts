@@ -2,7 +2,7 @@ import { denial } from '../../decision/denial.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationParts } from '../../ports/idempotency.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { Order, type OrderDeps, type ReservedOrder } from './order.js';
+import { ReservedWrite, type ReservedRequest, type ReservedWriteDeps } from './reserved-write.js';
 import { createPending } from './pending-limit.js';
 import { createSettlements } from './settlement-queue.js';
 import { createBufferBudget } from './body-buffer.js';
@@ -11,8 +11,8 @@ import { createBufferBudget } from './body-buffer.js';
 export const maxBufferedBytes = 256 * 1024 * 1024;
 
 /** All reserved requests of a server. */
-export interface Reserving {
-  readonly start: (order: ReservedOrder) => UpstreamOperation;
+export interface ReservedWrites {
+  readonly start: (request: ReservedRequest) => UpstreamOperation;
   /** Single-use tokens issued before are refused; seconds since the epoch. */
   readonly floorS: () => number | null;
   /** Requests that are not over, with or without their caller. */
@@ -20,7 +20,7 @@ export interface Reserving {
   /** Settles when nothing is under way any more. */
   readonly idle: () => Promise<void>;
   /** Ends what is under way, and whatever comes: a write without an answer is in doubt from then on. */
-  readonly breakOff: () => void;
+  readonly abortAll: () => void;
   /** Settles what is left, once more. */
   readonly close: () => Promise<void>;
 }
@@ -28,48 +28,58 @@ export interface Reserving {
 const noOperation: UpstreamOperation = { resume: () => undefined, cancel: () => undefined };
 
 /** What of the process the reserved requests of a server use. */
-export interface ReservingDeps {
+export interface ReservedWritesDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
 }
 
-export function createReserving(parts: ReservationParts, { clock, timers, log }: ReservingDeps): Reserving {
+export function createReservedWrites(
+  parts: ReservationParts,
+  { clock, timers, log }: ReservedWritesDeps,
+): ReservedWrites {
   const { store, metrics } = parts;
   const pending = createPending();
   const settlements = createSettlements({ store, clock, timers, log, metrics });
-  const deps: OrderDeps = { ...parts, clock, timers, settlements, budget: createBufferBudget(maxBufferedBytes) };
-  const orders = new Set<Order>();
+  const deps: ReservedWriteDeps = {
+    ...parts,
+    clock,
+    timers,
+    settlements,
+    budget: createBufferBudget(maxBufferedBytes),
+  };
+  const writes = new Set<ReservedWrite>();
   let onIdle: (() => void)[] = [];
-  let isBrokenOff = false;
+  let isAborted = false;
 
   return {
     start: (request) => {
-      const leavePending = isBrokenOff ? null : pending.enter(request.preparation.scope);
+      const leavePending = isAborted ? null : pending.enter(request.preparation.scope);
       if (leavePending === null) {
-        request.client.refuse(denial(isBrokenOff ? 'shutting_down' : 'too_many_pending'));
+        request.client.refuse(denial(isAborted ? 'shutting_down' : 'too_many_pending'));
         request.onOver();
         return noOperation;
       }
-      const order = new Order(deps, request, () => {
+      const write = new ReservedWrite(deps, request, (ended) => {
         leavePending();
-        orders.delete(order);
-        if (orders.size === 0) tellIdle();
+        writes.delete(ended);
+        if (writes.size === 0) tellIdle();
+        request.onOver();
       });
-      orders.add(order);
-      order.start();
-      return order;
+      writes.add(write);
+      write.start();
+      return write;
     },
     floorS: store.issuedBeforeFloorS,
-    active: () => orders.size,
+    active: () => writes.size,
     idle: () =>
       new Promise((resolve) => {
-        if (orders.size === 0) resolve();
+        if (writes.size === 0) resolve();
         else onIdle.push(resolve);
       }),
-    breakOff: () => {
-      isBrokenOff = true;
-      for (const order of orders) order.breakOff();
+    abortAll: () => {
+      isAborted = true;
+      for (const write of writes) write.abort();
     },
     close: settlements.close,
   };

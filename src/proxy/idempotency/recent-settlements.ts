@@ -1,5 +1,15 @@
 import type { Clock, Timers } from '../../ports/system.js';
-import { bytesOf, type Settling } from './settling.js';
+import type { Settling } from './settlement-queue.js';
+
+/** What a settlement takes besides its answer, bytes: ids and scope. */
+const bytesOfOne = 1_024;
+
+/** What it takes, about: in memory, and on its way to the store. */
+export function bytesOf({ write }: Settling): number {
+  if (write.kind !== 'complete') return bytesOfOne;
+  const { body, fields } = write.command.response;
+  return fields.reduce((bytes, field) => bytes + field.length, bytesOfOne + body.byteLength);
+}
 
 /** What the store took lately: after a fail-over it may have forgotten it. */
 export interface RecentSettlements {

@@ -2,8 +2,9 @@ import type { Completed, Marked, Released } from '../../decision/idempotency/rec
 import type { Result } from '../../lib/result.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
-import type { SettlementReport } from './settlement-report.js';
-import { bytesOf, type OfferedAgain, type Settling } from './settling.js';
+import { bytesOf } from './recent-settlements.js';
+import type { Settling } from './settlement-queue.js';
+import type { OfferedAgain, SettlementReport } from './settlement-report.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
 export interface OfferingAgain {

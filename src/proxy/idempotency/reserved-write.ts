@@ -1,29 +1,31 @@
+import type { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import type { Reserved } from '../../decision/idempotency/record.js';
+import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { callerFields } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
-import type { UpstreamOutcome } from '../../decision/idempotency/settlement.js';
+import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
-import type { Clock, Timers } from '../../ports/system.js';
+
 import { assertionFields } from '../exchange/assertion-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
-import type { UpstreamCall } from '../upstream/pool/pool.js';
-import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
-import { announcedLength, outcomeField, type CollectedAnswer } from './buffered-response.js';
-import { refusalOf } from './refusals.js';
+import { statedLength } from '../upstream/http1/serialize-request.js';
+import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
+import { Attempt, type AttemptDeps, type AttemptedWrite } from './attempt.js';
+import { readWhole, type BufferBudget } from './body-buffer.js';
 
 /**
- * - `waiting`: nothing was reserved
+ * - `reading`: its body is not here yet
+ * - `waiting`: for its turn with a connection; nothing is reserved
  * - `reserving`: nothing was sent
- * - `collecting`: it was sent, and the answer is kept as it comes
- * - `turning`: the answer will not be kept, and that is being written down
- * - `streaming`: it is written down, and the answer goes on to the caller as it comes
- * - `over`: settled, or about to be; what the receiver still says counts for nothing
+ * - `buffering`: it was sent, and the response is kept as it comes
+ * - `settling`: the response will not be kept, and that is being written down
+ * - `streaming`: it is written down, and the response goes on to the client as it comes
+ * - `over`: settled, or about to be; what the upstream still says counts for nothing
  */
-type Phase = 'waiting' | 'reserving' | 'collecting' | 'turning' | 'streaming' | 'over';
+type Phase = 'reading' | 'waiting' | 'reserving' | 'buffering' | 'settling' | 'streaming' | 'over';
 
 /** The request of a reserved write, as long as its client listens. */
 export type WriteClient = Pick<
@@ -41,62 +43,100 @@ export type WriteClient = Pick<
   | 'fail'
 >;
 
+const noBody = Buffer.alloc(0);
+
+/** A request that reserves before it is sent on. */
+export interface ReservedRequest extends Omit<AttemptedWrite, 'body'> {
+  /** `null` where the request has none. It tells by itself when it breaks. */
+  readonly body: Readable | null;
+  readonly client: WriteClient;
+  /** Called once, when nothing of it is left here: it may be long after the client left. */
+  readonly onOver: () => void;
+}
+
+export interface ReservedWriteDeps extends AttemptDeps {
+  readonly budget: BufferBudget;
+}
+
+/** The upstream's response as it comes in, kept while it is small enough to be replayed. */
+interface BufferedResponse {
+  readonly status: number;
+  /** Names and values in turn, as the upstream sent them. */
+  readonly rawHeaders: readonly string[];
+  readonly body: ByteBuffer;
+}
+
 /**
- * One reserved write, from its reservation to its settlement. It goes on when the caller leaves: what was dispatched is
- * completed, so that a retry gets the same answer.
+ * One reserved write, from its body to its settlement: the body is read whole, and only then something is reserved. It
+ * goes on when the client leaves: what was dispatched is completed, so that a retry gets the same response.
  */
-export class ReservedRun implements ResponseSink {
-  private readonly write: ReservedWrite;
+export class ReservedWrite implements ResponseSink, UpstreamOperation {
+  private readonly deps: ReservedWriteDeps;
+  private readonly request: ReservedRequest;
   private readonly client: WriteClient;
-  /** Called once, when nothing of it is left but what the store has yet to take. */
-  private readonly onOver: () => void;
-  private readonly attempt: Attempt;
-  private readonly clock: Clock;
-  private readonly timers: Timers;
-  private phase: Phase = 'reserving';
-  private isBrokenOff = false;
-  /** Takes it out of the line of those that are not reserved. */
-  private leaveLine: () => void = nothing;
+  private readonly onOver: (write: ReservedWrite) => void;
+  private phase: Phase = 'reading';
+  private body: Buffer = noBody;
+  /** Made when the body is here. */
+  private attempt!: Attempt;
+  private isAborted = false;
+  private hasEnded = false;
+  /** Gives back the memory of the body. */
+  private releaseBuffer: () => void = nothing;
+  /** Takes it out of the queue of those that are not reserved. */
+  private leaveQueue: () => void = nothing;
   /** Its place, until the call has it. */
   private place: Slot = nothing;
   private waitedMs = 0;
   private call: UpstreamCall | null = null;
-  /** Stops the time that the receiver has. */
-  private callOff: () => void = nothing;
-  private collected: CollectedAnswer | null = null;
-  /** What the receiver did while that was written down. */
-  private endedWhileTurning: Denial | 'end' | null = null;
+  /** Stops the time that the upstream has. */
+  private cancelTimer: () => void = nothing;
+  private response: BufferedResponse | null = null;
+  /** What the upstream did while that was written down. */
+  private endedWhileSettling: Denial | 'end' | null = null;
 
-  constructor(deps: AttemptDeps, write: ReservedWrite, client: WriteClient, onOver: () => void) {
-    this.write = write;
-    this.client = client;
-    this.onOver = () => {
-      this.place();
-      onOver();
-    };
-    this.attempt = new Attempt(deps, write);
-    this.clock = deps.clock;
-    this.timers = deps.timers;
+  /** @param onOver called once, when nothing of it is left but what the store has yet to take. */
+  constructor(deps: ReservedWriteDeps, request: ReservedRequest, onOver: (write: ReservedWrite) => void) {
+    this.deps = deps;
+    this.request = request;
+    this.client = request.client;
+    this.onOver = onOver;
+  }
+
+  start(): void {
+    const { body, admission, preparation } = this.request;
+    if (body === null) {
+      this.awaitTurn(noBody);
+      return;
+    }
+    this.releaseBuffer = readWhole(body, this.deps.budget.open(preparation.scope.principal), {
+      expectedBytes: admission.fields.contentLength,
+      onWhole: (bytes) => this.awaitTurn(bytes),
+      onOverload: () => this.refuse(denial('overloaded')),
+    });
   }
 
   /**
    * Reserves when its turn with a connection is near, and goes on where that succeeds: to reserve, to wait, to give way
-   * and to release takes more of the store and of this process than to serve. Who has no turn is refused, whatever the
-   * store knows of it.
+   * and to release takes more of the store and of this process than to serve. A write that gets no turn is refused,
+   * whatever the store knows of it.
    */
-  start(): void {
+  private awaitTurn(body: Buffer): void {
+    if (this.phase !== 'reading') return;
+    const { admission, preparation, method, inForce } = this.request;
+    const { clock } = this.deps;
     this.phase = 'waiting';
-    const sinceMs = this.clock.monotonic();
-    this.leaveLine = this.write.inForce.upstream.awaitTurn({
-      holder: holderOf(this.write.admission),
+    this.body = body;
+    this.attempt = new Attempt(this.deps, { admission, preparation, method, inForce, body });
+    const sinceMs = clock.monotonic();
+    this.leaveQueue = inForce.upstream.awaitTurn({
+      holder: holderOf(admission),
       onTurn: (place) => {
         this.place = place;
-        this.waitedMs = this.clock.monotonic() - sinceMs;
+        this.waitedMs = clock.monotonic() - sinceMs;
         this.reserve();
       },
-      onRefused: (reason) => {
-        this.refuseUnreserved(reason);
-      },
+      onRefused: (reason) => this.refuseUnreserved(reason),
     });
   }
 
@@ -106,19 +146,21 @@ export class ReservedRun implements ResponseSink {
   }
 
   /**
-   * Nobody listens any more. What was dispatched goes on; the rest of an answer whose status is kept does not, and
-   * nothing is reserved.
+   * The client is gone. What was dispatched goes on; the rest of a response whose status is kept does not, and nothing
+   * more is reserved.
    */
-  callerGone(): void {
-    if (this.phase === 'waiting') this.leave(denial('caller_gone'));
-    if (this.phase === 'streaming' && this.isKept()) this.stop();
+  cancel(): void {
+    if (this.phase === 'reading') this.end();
+    else if (this.phase === 'waiting') this.leave(denial('caller_gone'));
+    else if (this.phase === 'streaming' && this.isKept()) this.stop();
   }
 
-  /** Time is up: what is not sent yet will not be, and what has no answer is in doubt. */
-  breakOff(): void {
-    this.isBrokenOff = true;
-    if (this.phase === 'waiting') this.leave(denial('shutting_down'));
-    else if (this.phase === 'collecting') this.giveUp(denial('shutting_down'));
+  /** Time is up: what is not sent yet will not be, and what has no response is in doubt. */
+  abort(): void {
+    this.isAborted = true;
+    if (this.phase === 'reading') this.refuse(denial('shutting_down'));
+    else if (this.phase === 'waiting') this.leave(denial('shutting_down'));
+    else if (this.phase === 'buffering') this.giveUp(denial('shutting_down'));
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -127,45 +169,45 @@ export class ReservedRun implements ResponseSink {
       this.onError(denial('upstream_failed'));
       return;
     }
-    this.collected = { status, rawHeaders, body: new ByteBuffer() };
+    this.response = { status, rawHeaders, body: new ByteBuffer() };
     // An answer to HEAD announces a body that does not come.
-    const isTooLarge = this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored();
-    if (isTooLarge || !this.isKept()) this.turn(this.collected);
+    const isTooLarge = this.request.method !== 'HEAD' && (statedLength(rawHeaders) ?? 0) > this.maxStored();
+    if (isTooLarge || !this.isKept()) this.streamUnkept(this.response);
   }
 
   onData(chunk: Buffer): boolean {
-    const { collected } = this;
+    const { response } = this;
     if (this.phase === 'streaming') return this.client.onData(chunk);
-    if (collected === null || this.phase === 'over') return true;
-    collected.body.append(chunk);
-    if (this.phase === 'turning') return false;
-    if (collected.body.length <= this.maxStored()) return true;
-    this.turn(collected);
+    if (response === null || this.phase === 'over') return true;
+    response.body.append(chunk);
+    if (this.phase === 'settling') return false;
+    if (response.body.length <= this.maxStored()) return true;
+    this.streamUnkept(response);
     return false;
   }
 
   onEnd(): void {
-    this.answered();
-    if (this.phase === 'turning') this.endedWhileTurning = 'end';
+    this.onResponseOver();
+    if (this.phase === 'settling') this.endedWhileSettling = 'end';
     else if (this.phase === 'streaming') this.endStream();
-    else if (this.phase === 'collecting' && this.collected !== null) this.concludeWhole(this.collected);
+    else if (this.phase === 'buffering' && this.response !== null) this.settleWhole(this.response);
   }
 
   onError(reason: Denial): void {
-    this.answered();
-    if (this.phase === 'turning') this.endedWhileTurning = reason;
+    this.onResponseOver();
+    if (this.phase === 'settling') this.endedWhileSettling = reason;
     else if (this.phase === 'streaming') this.refuse(reason);
-    else if (this.phase === 'collecting') this.concludeFailed(reason);
+    else if (this.phase === 'buffering') this.settleFailed(reason);
   }
 
   private reserve(): void {
     this.phase = 'reserving';
-    this.go(async () => {
+    this.run(async () => {
       const reserved = await this.attempt.reserve();
       if (reserved === null) this.refuse(denial('store_unavailable'));
       else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
       else if (reserved.kind === 'replayed') this.replay(reserved);
-      else this.refuseUnsent(refusalOf(reserved, this.write.preparation.recordId));
+      else this.refuseUnsent(refusalOf(reserved, this.request.preparation.recordId));
     });
   }
 
@@ -174,7 +216,7 @@ export class ReservedRun implements ResponseSink {
     const isOverShare = asked !== false && (await asked);
     const refused =
       this.attempt.refusal(this.client.isGone()) ??
-      (this.isBrokenOff ? denial('shutting_down') : null) ??
+      (this.isAborted ? denial('shutting_down') : null) ??
       (isOverShare ? denial('too_many_kept') : null);
     if (refused === null) {
       this.dispatch();
@@ -185,14 +227,14 @@ export class ReservedRun implements ResponseSink {
   }
 
   private dispatch(): void {
+    const { body } = this;
     const {
       admission: { target, fields, forwarded, route },
       method,
-      body,
       inForce: { upstream },
-    } = this.write;
-    this.phase = 'collecting';
-    this.callOff = this.timers.after(this.attempt.upstreamMs, () => {
+    } = this.request;
+    this.phase = 'buffering';
+    this.cancelTimer = this.deps.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
     });
     this.client.upstreamAsked();
@@ -203,14 +245,14 @@ export class ReservedRun implements ResponseSink {
         : [];
     this.call = upstream.send(
       {
-        holder: holderOf(this.write.admission),
+        holder: holderOf(this.request.admission),
         method,
         target: target.raw,
         fields: [
           ...forwarded,
           ...length,
           ...this.attempt.fields(),
-          ...assertionFields(this.write.admission, method, this.write.inForce),
+          ...assertionFields(this.request.admission, method, this.request.inForce),
         ],
         body: body.length > 0 ? body : null,
         responseTimeoutMs: route.responseTimeoutMs,
@@ -233,51 +275,51 @@ export class ReservedRun implements ResponseSink {
   }
 
   /** Store before replying: what a caller saw is what a retry gets. */
-  private concludeWhole(collected: CollectedAnswer): void {
+  private settleWhole(response: BufferedResponse): void {
     this.phase = 'over';
-    this.go(async () => {
-      const { status, rawHeaders } = collected;
-      const body = collected.body.take();
-      const fields = this.fieldsOf(collected);
-      const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
+    this.run(async () => {
+      const { status, rawHeaders } = response;
+      const body = response.body.take();
+      const fields = this.fieldsOf(response);
+      const kept = storedFields(fields, this.request.preparation.rules.storeHeaders);
       const outcome: UpstreamOutcome =
         kept === null
-          ? cutOff(collected)
-          : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
+          ? cutOff(response)
+          : { kind: 'whole', response: { status, fields: kept, body }, outcome: statedOutcome(rawHeaders) };
       await this.attempt.settle(outcome);
       if (!this.client.isGone()) this.client.respond({ status, fields, body, isReplayed: false });
-      this.onOver();
+      this.end();
     });
   }
 
   /** There is no whole answer. */
-  private concludeFailed(reason: Denial): void {
+  private settleFailed(reason: Denial): void {
     this.phase = 'over';
-    const { collected } = this;
-    const wasSent = collected !== null || !certainlyNotSent(reason);
-    const { recordId } = this.write.preparation;
-    this.go(async () => {
+    const { response } = this;
+    const wasSent = response !== null || !certainlyNotSent(reason);
+    const { recordId } = this.request.preparation;
+    this.run(async () => {
       await this.attempt.settle(
-        collected !== null ? cutOff(collected) : { kind: wasSent ? 'no_status' : 'not_dispatched' },
+        response !== null ? cutOff(response) : { kind: wasSent ? 'no_status' : 'not_dispatched' },
       );
       this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
     });
   }
 
   /** The answer is not kept: that is written down, and then it is passed on as it comes. */
-  private turn(collected: CollectedAnswer): void {
-    this.phase = 'turning';
-    this.go(async () => {
-      await this.attempt.settle(cutOff(collected));
+  private streamUnkept(response: BufferedResponse): void {
+    this.phase = 'settling';
+    this.run(async () => {
+      await this.attempt.settle(cutOff(response));
       if (this.client.isGone() && this.isKept()) {
         this.stop();
         return;
       }
       this.phase = 'streaming';
-      this.client.onHead(collected.status, collected.rawHeaders);
-      const flows = collected.body.length === 0 || this.client.onData(collected.body.take());
-      if (this.endedWhileTurning === 'end') this.endStream();
-      else if (this.endedWhileTurning !== null) this.refuse(this.endedWhileTurning);
+      this.client.onHead(response.status, response.rawHeaders);
+      const flows = response.body.length === 0 || this.client.onData(response.body.take());
+      if (this.endedWhileSettling === 'end') this.endStream();
+      else if (this.endedWhileSettling !== null) this.refuse(this.endedWhileSettling);
       else if (flows) this.call?.resume();
     });
   }
@@ -285,7 +327,7 @@ export class ReservedRun implements ResponseSink {
   private endStream(): void {
     this.phase = 'over';
     this.client.onEnd();
-    this.onOver();
+    this.end();
   }
 
   /** Nobody wants the rest. */
@@ -293,14 +335,14 @@ export class ReservedRun implements ResponseSink {
     this.phase = 'over';
     this.stopTimer();
     this.call?.cancel();
-    this.onOver();
+    this.end();
   }
 
   private replay({ response }: Extract<Reserved, { kind: 'replayed' }>): void {
     const {
       admission: { requestId },
       preparation: { sentKey },
-    } = this.write;
+    } = this.request;
     const { status, body } = response;
     if (!isShowable(response)) {
       this.refuse(denial('store_unavailable'));
@@ -315,64 +357,74 @@ export class ReservedRun implements ResponseSink {
         isReplayed: true,
       });
     }
-    this.onOver();
+    this.end();
   }
 
   private refuse(reason: Denial): void {
     this.phase = 'over';
     if (!this.client.isGone()) this.client.refuse(reason);
-    this.onOver();
+    this.end();
   }
 
   private refuseUnreserved(reason: Denial): void {
     this.phase = 'over';
     this.client.refuseUnreserved(reason);
-    this.onOver();
+    this.end();
   }
 
   /** Has no turn any more. */
   private leave(reason: Denial): void {
-    this.leaveLine();
+    this.leaveQueue();
     this.refuseUnreserved(reason);
   }
 
   private refuseUnsent(reason: Denial): void {
     this.phase = 'over';
-    if (!this.client.isGone()) this.client.refuseUnsent(reason, this.write.body);
-    this.onOver();
+    if (!this.client.isGone()) this.client.refuseUnsent(reason, this.body);
+    this.end();
   }
 
-  private fieldsOf({ status, rawHeaders }: CollectedAnswer): string[] {
-    return callerFields(status, rawHeaders, this.write.inForce.fieldRules, this.write.admission.requestId);
+  /** Gives everything back, once. */
+  private end(): void {
+    this.phase = 'over';
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.place();
+    this.releaseBuffer();
+    this.onOver(this);
+  }
+
+  private fieldsOf({ status, rawHeaders }: BufferedResponse): string[] {
+    return callerFields(status, rawHeaders, this.request.inForce.fieldRules, this.request.admission.requestId);
   }
 
   /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */
   private isKept(): boolean {
-    return this.write.preparation.recordId !== null;
+    return this.request.preparation.recordId !== null;
   }
 
   private maxStored(): number {
-    return this.write.preparation.rules.maxStoredResponseBytes;
+    return this.request.preparation.rules.maxStoredResponseBytes;
   }
 
-  private answered(): void {
+  private onResponseOver(): void {
     this.stopTimer();
     this.client.upstreamAnswered();
   }
 
   private stopTimer(): void {
-    this.callOff();
-    this.callOff = nothing;
+    this.cancelTimer();
+    this.cancelTimer = nothing;
   }
 
   /** What fails in it is a bug. */
-  private go(step: () => Promise<void>): void {
+  private run(step: () => Promise<void>): void {
     step().catch((error: unknown) => {
       this.phase = 'over';
       this.stopTimer();
       this.call?.cancel();
       this.client.fail(error);
-      this.onOver();
+      this.end();
     });
   }
 }
@@ -381,8 +433,8 @@ function nothing(): void {
   // There is nothing to give back, to leave or to call off.
 }
 
-function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
-  return { kind: 'cut_off', status, outcome: outcomeField(rawHeaders) };
+function cutOff({ status, rawHeaders }: BufferedResponse): UpstreamOutcome {
+  return { kind: 'cut_off', status, outcome: statedOutcome(rawHeaders) };
 }
 
 /** With these reasons not one byte was written: there was no connection, or the gate refused on it. */

@@ -1,12 +1,30 @@
-import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
+import type { Complete, Completed, Mark, Marked, Release, Released } from '../../decision/idempotency/record.js';
+import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import type { Result } from '../../lib/result.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 import { createOfferingAgain } from './reoffer-settlements.js';
 import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
-import type { SettleCommand, Settling } from './settling.js';
 
+/** Something to write about a reservation once its request is over. */
+export type SettleCommand =
+  | { readonly kind: 'complete'; readonly command: Complete }
+  /** `wasSent`: the receiver has answered that it did nothing; else nothing went out. */
+  | { readonly kind: 'release'; readonly command: Release; readonly wasSent: boolean }
+  | { readonly kind: 'mark'; readonly command: Mark };
+
+export interface Settling {
+  readonly scope: ReservationScope;
+  readonly recordId: string;
+  readonly write: SettleCommand;
+  /** Monotonic milliseconds; what is not written by then is given up. */
+  readonly untilMs: number;
+  /** Whether the receiver runs a write once, however often it is sent. */
+  readonly deduplicates: boolean;
+}
+
+/** What is written about reservations, and tried again where the store does not answer. */
 export interface Settlements {
   /** Writes it, once. A failure is tried again in the background. Never rejects. */
   readonly settle: (settling: Settling) => Promise<void>;

@@ -1,7 +1,18 @@
 import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
 import type { Log } from '../../ports/system.js';
 import type { ReservationMetrics } from '../../ports/idempotency.js';
-import type { OfferedAgain, Settling } from './settling.js';
+import type { Settling } from './settlement-queue.js';
+
+/** What became of the settlements that were offered to the store once more after a fail-over: how many of them. */
+export interface OfferedAgain {
+  offered: number;
+  /** The store had lost them. */
+  repaired: number;
+  /** Another attempt had their keys. */
+  ranTwice: number;
+  /** The store did not take them in time. */
+  left: number;
+}
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */
 export interface SettlementReport {

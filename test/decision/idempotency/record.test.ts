@@ -6,6 +6,7 @@ import {
   longestAheadMs,
   mark,
   recordVersion,
+  refusalOf,
   release,
   reserve,
   resolve,
@@ -646,5 +647,31 @@ t.test('what a record says of a write', (t) => {
   t.equal(inDoubtAfterLease(recordOf(), now + 999).state, 'pending');
   t.equal(inDoubtAfterLease(recordOf(), now + 1_000).state, 'unknown');
   t.equal(inDoubtAfterLease(recordOf({ state: 'completed' }), now + 1_000).state, 'completed');
+  t.end();
+});
+
+t.test('who finds a key taken is told to come back within 1 to 5 s, and of which record', (t) => {
+  for (const [leftMs, retryAfterS] of [
+    [0, 1],
+    [1, 1],
+    [1_000, 1],
+    [1_001, 2],
+    [4_001, 5],
+    [5_001, 5],
+    [60_000, 5],
+  ] as const) {
+    t.same(
+      refusalOf({ kind: 'in_progress', retryAfterMs: leftMs }, 'p.o'),
+      { reason: 'idempotency_in_progress', retryAfterS, record: 'p.o' },
+      String(leftMs),
+    );
+  }
+  t.same(refusalOf({ kind: 'unknown' }, 'p.o'), { reason: 'idempotency_outcome_unknown', record: 'p.o' });
+  t.same(refusalOf({ kind: 'tombstone', status: 200 }, 'p.o'), { reason: 'idempotency_not_replayable', record: 'p.o' });
+  t.same(refusalOf({ kind: 'unknown' }, null), { reason: 'idempotency_outcome_unknown' });
+  // Another request than the first, and another token's, learn of no record.
+  t.same(refusalOf({ kind: 'mismatch' }, 'p.o'), { reason: 'idempotency_key_reused' });
+  t.same(refusalOf({ kind: 'token_replayed' }, 'p.o'), { reason: 'token_replayed' });
+  t.same(refusalOf({ kind: 'unsupported' }, 'p.o'), { reason: 'store_unavailable' });
   t.end();
 });

@@ -1,5 +1,10 @@
 import t from 'tap';
-import { settle, type SettlementRules, type UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
+import {
+  settle,
+  statedOutcome,
+  type SettlementRules,
+  type UpstreamOutcome,
+} from '../../../src/decision/idempotency/settlement.js';
 
 const plain: SettlementRules = { releaseOn: new Set([429]), trustsOutcome: false, takenOver: false };
 const trusting: SettlementRules = { ...plain, trustsOutcome: true };
@@ -84,5 +89,20 @@ t.test("a kept answer is the receiver's; a tombstone has its status and nothing 
     state: 'tombstone',
     response: { status: 201, fields: [], body: new Uint8Array() },
   });
+  t.end();
+});
+
+t.test('what an upstream says of the outcome', (t) => {
+  const outcomes: readonly (readonly [readonly string[], string | null])[] = [
+    [[], null],
+    [['idempotency-outcome', ' Committed '], 'committed'],
+    [['Idempotency-Outcome', 'not-applied'], 'not-applied'],
+    [['Idempotency-Outcome', 'not-applied', 'Idempotency-Outcome', 'committed'], 'committed'],
+    [['X', 'committed'], null],
+    [['X', 'Idempotency-Outcome', 'committed', 'X'], null],
+    [['Idempotency-Outcome'], null],
+    [['Idempotency-Outcome', 'odd', 'Idempotency-Outcome', 'not-applied'], 'odd'],
+  ];
+  for (const [headers, expected] of outcomes) t.equal(statedOutcome(headers), expected);
   t.end();
 });

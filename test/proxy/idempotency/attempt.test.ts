@@ -5,8 +5,8 @@ import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/id
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
 import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
-import { Attempt, type AttemptDeps, type ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
-import type { Settling } from '../../../src/proxy/idempotency/settling.js';
+import { Attempt, type AttemptDeps, type AttemptedWrite } from '../../../src/proxy/idempotency/attempt.js';
+import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 
 const scope = { principal: 'p', operation: 'o', token: null };
 const scopeWithToken = { ...scope, token: 'token' };
@@ -101,7 +101,7 @@ function bench(options: BenchOptions = {}): Bench {
     inForce: { config: { upstream: { connectTimeoutMs: 1_000 } } },
   };
   const self: Bench = {
-    attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as ReservedWrite),
+    attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as AttemptedWrite),
     commands,
     settled,
     counted,

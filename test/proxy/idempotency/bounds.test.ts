@@ -3,7 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import { announcedLength, outcomeField } from '../../../src/proxy/idempotency/buffered-response.js';
 import { createPending } from '../../../src/proxy/idempotency/pending-limit.js';
 import { createBufferBudget, readWhole } from '../../../src/proxy/idempotency/body-buffer.js';
 import { Lease } from '../../../src/proxy/exchange/admission-control.js';
@@ -143,23 +142,6 @@ t.test('a lease that two hold is free when both let go, and its place among all 
   take();
   early.release();
   t.same([slots.taken(), left], [1, 2], "and never another's");
-  t.end();
-});
-
-t.test('what a receiver says of the outcome, and of its length', (t) => {
-  const outcomes: readonly (readonly [readonly string[], string | null])[] = [
-    [[], null],
-    [['idempotency-outcome', ' Committed '], 'committed'],
-    [['Idempotency-Outcome', 'not-applied'], 'not-applied'],
-    [['Idempotency-Outcome', 'not-applied', 'Idempotency-Outcome', 'committed'], 'committed'],
-    [['X', 'committed'], null],
-    [['X', 'Idempotency-Outcome', 'committed', 'X'], null],
-    [['Idempotency-Outcome'], null],
-    [['Idempotency-Outcome', 'odd', 'Idempotency-Outcome', 'not-applied'], 'odd'],
-  ];
-  for (const [headers, expected] of outcomes) t.equal(outcomeField(headers), expected);
-  t.equal(announcedLength(['Content-Length', '12']), 12);
-  t.equal(announcedLength([]), 0);
   t.end();
 });
 

@@ -2,8 +2,12 @@ import { PassThrough, type Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
-import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/proxy/idempotency/coordinator.js';
+import type { ReservedRequest } from '../../../src/proxy/idempotency/reserved-write.js';
+import {
+  createReservedWrites,
+  maxBufferedBytes,
+  type ReservedWrites,
+} from '../../../src/proxy/idempotency/coordinator.js';
 import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
@@ -13,7 +17,7 @@ import { createFaultyStore, down, type FaultyStore } from './faulty-store.js';
 import { tick } from './run-bench.js';
 
 interface Bench {
-  readonly reserving: Reserving;
+  readonly reserving: ReservedWrites;
   readonly store: FaultyStore;
   readonly time: ManualTime;
   readonly lines: readonly string[];
@@ -22,7 +26,7 @@ interface Bench {
 }
 
 interface Ordered {
-  readonly order: ReservedOrder;
+  readonly order: ReservedRequest;
   /** What its caller and its receiver heard. */
   readonly events: string[];
 }
@@ -43,7 +47,7 @@ function bench(t: Test): Bench {
     offeredAgain: nothing,
   };
   const parts = { store: store.store, metrics, share: null, replicas: 0, settleTimeoutMs: 500 };
-  const reserving = createReserving(parts, { clock: time.clock, timers: time.timers, log });
+  const reserving = createReservedWrites(parts, { clock: time.clock, timers: time.timers, log });
   return { reserving, store, time, lines: log.lines, sent: [], sinks: [] };
 }
 
@@ -113,7 +117,7 @@ function ordered(
     },
     onOver: say('over'),
   };
-  return { order: order as unknown as ReservedOrder, events };
+  return { order: order as unknown as ReservedRequest, events };
 }
 
 t.test('a write is active until it is over; whoever waits for the end is told then', async (t) => {
@@ -241,7 +245,7 @@ t.test('when time is up what is not sent never is, what is sent is in doubt, and
   one.reserving.start(sent.order);
   one.reserving.start(reading.order);
   await until('the first to be sent', () => one.sent.length === 1);
-  one.reserving.breakOff();
+  one.reserving.abortAll();
   t.same(reading.events, ['refuse shutting_down', 'over']);
   await until('the other to be over', () => one.reserving.active() === 0);
   t.same(sent.events, ['cancel', 'refuse upstream_timeout', 'over']);

@@ -4,7 +4,7 @@ import type { Reserve } from '../../../src/decision/idempotency/record.js';
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import type { RecentLimits } from '../../../src/proxy/idempotency/recent-settlements.js';
 import { createSettlements, type Settlements } from '../../../src/proxy/idempotency/settlement-queue.js';
-import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';
+import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-commands.js';
 import type { Scope } from '../../support/scope.js';

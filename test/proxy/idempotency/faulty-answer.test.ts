@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { createReserving } from '../../../src/proxy/idempotency/coordinator.js';
-import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
+import { createReservedWrites } from '../../../src/proxy/idempotency/coordinator.js';
+import type { ReservedRequest } from '../../../src/proxy/idempotency/reserved-write.js';
 import type { ResponseSink } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
 import { until } from '../../support/until.js';
@@ -21,7 +21,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     offeredAgain: nothing,
   };
   const timers = { after: () => nothing };
-  const reserving = createReserving(
+  const reserving = createReservedWrites(
     { store, metrics, share: null, replicas: 0, settleTimeoutMs: 1_000 },
     { clock, timers, log: collectingLog() },
   );
@@ -82,7 +82,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     },
     onOver: () => (over += 1),
   };
-  reserving.start(order as unknown as ReservedOrder);
+  reserving.start(order as unknown as ReservedRequest);
   await until('it is dispatched', () => sinks.length === 1);
   t.equal(reserving.active(), 1);
   sinks[0]?.onHead(200, []);

@@ -1,5 +1,4 @@
 import t from 'tap';
-import { refusalOf } from '../../../src/proxy/idempotency/refusals.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startReservingProxy } from './reserving-proxy.js';
@@ -13,32 +12,6 @@ function members({ text }: RawResponse): unknown {
 }
 
 const recordId = /^[\w-]{43}\.[\w-]{43}$/;
-
-t.test('who finds a key taken is told to come back within 1 to 5 s, and of which record', (t) => {
-  for (const [leftMs, retryAfterS] of [
-    [0, 1],
-    [1, 1],
-    [1_000, 1],
-    [1_001, 2],
-    [4_001, 5],
-    [5_001, 5],
-    [60_000, 5],
-  ] as const) {
-    t.same(
-      refusalOf({ kind: 'in_progress', retryAfterMs: leftMs }, 'p.o'),
-      { reason: 'idempotency_in_progress', retryAfterS, record: 'p.o' },
-      String(leftMs),
-    );
-  }
-  t.same(refusalOf({ kind: 'unknown' }, 'p.o'), { reason: 'idempotency_outcome_unknown', record: 'p.o' });
-  t.same(refusalOf({ kind: 'tombstone', status: 200 }, 'p.o'), { reason: 'idempotency_not_replayable', record: 'p.o' });
-  t.same(refusalOf({ kind: 'unknown' }, null), { reason: 'idempotency_outcome_unknown' });
-  // Another request than the first, and another token's, learn of no record.
-  t.same(refusalOf({ kind: 'mismatch' }, 'p.o'), { reason: 'idempotency_key_reused' });
-  t.same(refusalOf({ kind: 'token_replayed' }, 'p.o'), { reason: 'token_replayed' });
-  t.same(refusalOf({ kind: 'unsupported' }, 'p.o'), { reason: 'store_unavailable' });
-  t.end();
-});
 
 t.test('a key that is missing or malformed is 400, and nothing is reserved', async (t) => {
   const proxy = await startReservingProxy(t);

@@ -54,8 +54,8 @@ t.test('what reserving comes to: nothing is sent unless the record was acquired'
       await bench.begin();
       t.same(bench.events, isGone ? ['over'] : [expected, 'over'], name);
       t.same([bench.sent, bench.settled, bench.time.due()], [[], [], []]);
-      bench.run.breakOff();
-      bench.run.callerGone();
+      bench.run.abort();
+      bench.run.cancel();
       t.equal(bench.events.at(-1), 'over', 'and nothing comes after');
       t.equal(bench.events.filter((event) => event === 'over').length, 1);
     }
@@ -81,12 +81,12 @@ t.test('until its turn nothing is asked of the store', async (t) => {
     },
     {
       name: 'time is up',
-      end: ({ run }) => run.breakOff(),
+      end: ({ run }) => run.abort(),
       expected: ['leave the line', 'refuse unreserved shutting_down'],
     },
     {
       name: 'its caller left',
-      end: ({ run }) => run.callerGone(),
+      end: ({ run }) => run.cancel(),
       expected: ['leave the line', 'refuse unreserved caller_gone'],
     },
   ];
@@ -94,8 +94,8 @@ t.test('until its turn nothing is asked of the store', async (t) => {
     const bench = await begin();
     end(bench);
     t.same(bench.events, [...expected, 'over'], name);
-    bench.run.breakOff();
-    bench.run.callerGone();
+    bench.run.abort();
+    bench.run.cancel();
     await tick();
     t.same(bench.events, [...expected, 'over'], name);
     t.same([bench.reserves, bench.sent, bench.settled, bench.time.due()], [0, [], [], []], name);
@@ -107,7 +107,7 @@ t.test('until its turn nothing is asked of the store', async (t) => {
 
 t.test('its place goes with the request, with the time that it waited, and else is given back', async (t) => {
   const sent = runBench({ waits: true });
-  sent.run.start();
+  await sent.begin();
   sent.time.advance(30);
   const turn = sent.turn();
   t.equal(sent.places, 1, 'before the store answered');
@@ -135,7 +135,11 @@ t.test('what the gate refuses is released before the caller hears of it', async 
   }[] = [
     { name: 'its caller left', change: (bench) => (bench.isGone = true), expected: [] },
     { name: 'too few replicas', options: { replicas: 1 }, expected: ['refuse unsent store_unavailable body'] },
-    { name: 'the process ends', change: ({ run }) => run.breakOff(), expected: ['refuse unsent shutting_down body'] },
+    {
+      name: 'the process ends',
+      options: { onReserve: ({ run }) => run.abort() },
+      expected: ['refuse unsent shutting_down body'],
+    },
   ];
   for (const { name, options, change, expected } of cases) {
     const bench = runBench({ ...options, holdsSettling: true });
@@ -212,7 +216,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
       response: { fields: ['ETag', '"1"'], body: Buffer.from('1234567890') },
     });
     bench.isGone = isGone;
-    bench.run.breakOff();
+    bench.run.abort();
     await bench.settle();
     t.same(
       bench.events.slice(2),
@@ -285,7 +289,7 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
     sink.onEnd();
     t.same(bench.events, ['resume', 'answered', 'end', 'over']);
     t.same(bench.time.due(), []);
-    bench.run.callerGone();
+    bench.run.cancel();
     t.equal(bench.events.length, 4, 'it is over');
     await tick();
     t.equal(bench.settled.length, 1);
@@ -320,29 +324,29 @@ t.test('a stream that breaks off breaks off for its caller', async (t) => {
   }
   const kept = await streaming();
   kept.sink().onError({ reason: 'upstream_failed' });
-  kept.run.callerGone();
+  kept.run.cancel();
   t.same(kept.events, ['answered', 'refuse {"reason":"upstream_failed"}', 'over'], 'it is over');
 });
 
 t.test('nobody wants the rest of an answer whose status is kept; one that was not kept goes on', async (t) => {
   const kept = await streaming();
-  kept.run.callerGone();
+  kept.run.cancel();
   t.same(kept.events, ['cancel', 'over']);
   t.same(kept.time.due(), []);
-  kept.run.callerGone();
+  kept.run.cancel();
   t.equal(kept.sink().onData(Buffer.from('late')), true);
   t.equal(kept.events.length, 2, 'it is over');
   const tokenOnly = await streaming({ recordId: null });
-  tokenOnly.run.callerGone();
+  tokenOnly.run.cancel();
   t.same(tokenOnly.events, []);
   const collecting = await dispatched();
-  collecting.run.callerGone();
+  collecting.run.cancel();
   t.same(collecting.events, []);
 
   for (const recordId of ['p.o', null]) {
     const turning = await dispatched({ recordId, holdsSettling: true });
     turning.sink().onHead(200, ['Content-Length', '11']);
-    turning.run.callerGone();
+    turning.run.cancel();
     turning.isGone = true;
     await turning.settle();
     t.same(
@@ -358,7 +362,7 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
   const late = 'refuse {"reason":"upstream_timeout","record":"p.o"}';
   for (const isProcess of [false, true]) {
     const end = ({ time, run }: RunBench): void => {
-      if (isProcess) run.breakOff();
+      if (isProcess) run.abort();
       else time.advance(upstreamMs);
     };
     const unsent = await dispatched({ mayBeSent: false });
@@ -392,7 +396,7 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
   }
   const failed = await dispatched({ holdsSettling: true });
   failed.sink().onError({ reason: 'upstream_failed' });
-  failed.run.breakOff();
+  failed.run.abort();
   await failed.settle();
   t.same(
     failed.events,
@@ -400,7 +404,7 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
     'what has failed fails once',
   );
   const passing = await streaming();
-  passing.run.breakOff();
+  passing.run.abort();
   t.same(passing.events, [], 'a stream is ended by its connection');
 });
 

@@ -1,14 +1,20 @@
 /** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
+import { Readable } from 'node:stream';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import { callerFields } from '../../../src/decision/http/response-headers.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { ReserveAnswer, StoreFailure } from '../../../src/ports/idempotency.js';
-import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
-import { ReservedRun, type WriteClient } from '../../../src/proxy/idempotency/reserved-write.js';
-import type { Settling } from '../../../src/proxy/idempotency/settling.js';
+import {
+  ReservedWrite,
+  type ReservedRequest,
+  type ReservedWriteDeps,
+  type WriteClient,
+} from '../../../src/proxy/idempotency/reserved-write.js';
+import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 import type { ResponseSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservation-queue.js';
+import { createBufferBudget } from '../../../src/proxy/idempotency/body-buffer.js';
 import { slotOf } from '../../../src/proxy/exchange/concurrency.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 
@@ -21,6 +27,8 @@ export interface RunOptions {
   readonly recordId?: string | null;
   /** What the store says of the reserve; `null` where it does not answer. */
   readonly reserved?: Reserved | null;
+  /** Called when the store is asked to reserve. */
+  readonly onReserve?: (bench: RunBench) => void;
   readonly mayBeSent?: boolean;
   readonly maxStored?: number;
   readonly replicas?: number;
@@ -33,7 +41,7 @@ export interface RunOptions {
 }
 
 export interface RunBench {
-  readonly run: ReservedRun;
+  readonly run: ReservedWrite;
   readonly time: ManualTime;
   /** What was said to the caller, to the receiver and to the store, in order. */
   readonly events: string[];
@@ -86,6 +94,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     store: {
       reserve: async () => {
         self.reserves += 1;
+        options.onReserve?.(self);
         return answer();
       },
       issuedBeforeFloorS: () => null,
@@ -112,8 +121,9 @@ export function runBench(options: RunOptions = {}): RunBench {
     timers: time.timers,
     replicas: options.replicas ?? 0,
     settleTimeoutMs: 500,
+    budget: createBufferBudget(1_000_000),
   };
-  const body = Buffer.from(options.body ?? 'body');
+  const body = Readable.from([Buffer.from(options.body ?? 'body')]);
   const write = {
     admission: {
       target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' },
@@ -194,7 +204,11 @@ export function runBench(options: RunOptions = {}): RunBench {
     ...options.caller,
   };
   const self: RunBench = {
-    run: new ReservedRun(deps as unknown as AttemptDeps, write as unknown as ReservedWrite, caller, say('over')),
+    run: new ReservedWrite(
+      deps as unknown as ReservedWriteDeps,
+      { ...write, client: caller } as unknown as ReservedRequest,
+      say('over'),
+    ),
     time,
     events,
     sent,

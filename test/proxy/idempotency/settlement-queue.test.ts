@@ -6,7 +6,7 @@ import {
   type Settlements,
   type SettlementLimits,
 } from '../../../src/proxy/idempotency/settlement-queue.js';
-import type { Settling } from '../../../src/proxy/idempotency/settling.js';
+import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, markOf } from '../../adapters/store-commands.js';
 import { until } from '../../support/until.js';

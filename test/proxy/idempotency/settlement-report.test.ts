@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Completed, Marked, Released } from '../../../src/decision/idempotency/record.js';
 import { createSettlementReport } from '../../../src/proxy/idempotency/settlement-report.js';
-import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';
+import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 import { collectingLog, markOf } from '../../adapters/store-commands.js';
 
 const response = { status: 200, fields: [], body: Buffer.alloc(0) };

@@ -195,6 +195,7 @@ export class HttpConnection implements AnswerEvents {
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
     this.isSent = false;
     this.isPaused = false;
+    this.nextLimitMs = null;
     this.head = null;
     this.parser.expect(request.method === 'HEAD', this.maySwitch);
     const { body } = request;
@@ -248,8 +249,8 @@ export class HttpConnection implements AnswerEvents {
   }
 
   /**
-   * Reads what came, and hands on what is of the body. The beginning of a response waits for the end of this turn of the
-   * event loop, where it may. `false` reads no more until `resume`.
+   * Reads what came, and hands on what is of the body. The beginning of a response waits for the end of this turn of
+   * the event loop, where it may. `false` reads no more until `resume`.
    *
    * @param bytes good until this returns: the next read fills the same place.
    */
@@ -267,7 +268,6 @@ export class HttpConnection implements AnswerEvents {
     }
     const { events, parser } = this;
     this.isInRead = true;
-    this.nextLimitMs = null;
     try {
       const body = events === null ? null : parser.read(bytes);
       if (body !== null && events?.onData(body) === false) this.isPaused = true;
@@ -280,6 +280,7 @@ export class HttpConnection implements AnswerEvents {
       return true;
     }
     if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
+    this.nextLimitMs = null;
     if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
     return !this.isPaused;
   };
