@@ -195,7 +195,7 @@ function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceS
   return {
     name: rules.name,
     issuer: rules.issuer,
-    source: keys.source.kind === 'url' ? withoutSecrets(keys.source.url) : keys.source.path,
+    source: keys.source.kind === 'file' ? keys.source.path : withoutSecrets(keys.source.url),
     usable: state?.usable ?? false,
     stale: state?.stale ?? false,
     age_s: seconds(state?.ageMs ?? null),

@@ -1,6 +1,7 @@
 /** The types of the compiled config: those of the sections follow from what each compiles to. */
 import type { AssertionRules } from '../decision/token/assertion.js';
 import type { IssuerRules } from '../decision/route/policy.js';
+import type { KeyRules } from '../decision/token/profiles.js';
 import type { SessionCookie } from '../decision/session/headers.js';
 import type { Settings } from './load/setting-names.js';
 import type { CompiledSections } from './sections/index.js';
@@ -125,9 +126,31 @@ export interface IssuerSettings {
   readonly keys: KeySourceSettings;
 }
 
+/** Where an issuer's keys are. */
+export type KeyPlace =
+  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly path: string } | DiscoveryPlace;
+
+/** A document that names the place of the keys (OpenID Connect Discovery §4, RFC 8414 §3). */
+export interface DiscoveryPlace {
+  readonly kind: 'discovery';
+  /** Where the document is. */
+  readonly url: string;
+  /** Where else it may be, on the same origin: asked where the answer to the first says that there is none. */
+  readonly otherUrl: string | null;
+  /** What the document's `issuer` has to be, to the letter. */
+  readonly issuer: string;
+  /** Origins, as `URL.origin` writes them, at one of which its `jwks_uri` has to be. */
+  readonly keyOrigins: ReadonlySet<string>;
+}
+
 export interface KeySourceSettings {
-  readonly source: { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
+  readonly source: KeyPlace;
+  /** Which keys of the set count, and for which algorithm. */
+  readonly rules: KeyRules;
+  /** PEM; read again for each fetch. */
   readonly caFile: string | null;
+  /** Bearer token that is sent with each fetch, over https only; read again for each. */
+  readonly tokenFile: string | null;
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
   /** `null` leaves it to what the answer says: 5 minutes under `must-revalidate`, else an hour. */

@@ -4,6 +4,8 @@ import { createRouteTable } from '../../src/decision/route/route-table.js';
 import type { Route } from '../../src/decision/route/policy.js';
 import { statusOf, type Snapshot } from '../../src/admin/status.js';
 import { statusProblems } from './status-schema.js';
+import { coreKeyRules } from '../../src/decision/token/profiles.js';
+import { issuerRules } from '../decision/samples.js';
 
 const route: Route = {
   name: 'list-orders',
@@ -78,19 +80,16 @@ const config: CompiledConfig = {
   sessions: null,
   issuers: [
     {
-      rules: {
-        name: 'core',
-        issuer: 'https://api.example.com',
-        audience: 'orders',
+      rules: issuerRules({
         sources: new Set(),
         tokenTypes: new Set(),
-        clockSkewS: 5,
         maxLifetimeS: 1,
-        keyIds: { accept: ['d-*'], reject: [] },
-      },
+      }),
       keys: {
         source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' },
+        rules: coreKeyRules,
         caFile: null,
+        tokenFile: null,
         minAgeMs: 1,
         maxAgeMs: 1,
         maxStaleMs: 1,

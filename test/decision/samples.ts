@@ -1,4 +1,5 @@
 import type { Approval, IssuerRules, Revocations, Route } from '../../src/decision/route/policy.js';
+import { absentType } from '../../src/decision/token/profiles.js';
 import type { Principal } from '../../src/decision/token/principal.js';
 
 /** The moment at which the tables of decision tests take place. */
@@ -9,10 +10,17 @@ export const nowMs = nowS * 1000;
 export function issuerRules(overrides: Partial<IssuerRules> = {}): IssuerRules {
   return {
     name: 'core',
+    profile: 'core',
     issuer: 'https://api.example.com',
+    expectedIssuer: 'https://api.example.com',
     audience: 'orders',
+    audiences: new Set(['orders']),
     sources: new Set(['microservice']),
     tokenTypes: new Set(['service']),
+    algorithms: new Set(['RS256']),
+    headerTypes: new Set(['jwt', absentType]),
+    claims: { subject: ['sub'], permissions: ['permissions'], require: [] },
+    trustDomain: null,
     clockSkewS: 5,
     maxLifetimeS: 7200,
     keyIds: { accept: ['d-*'], reject: [] },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual as isSameValue } from 'node:util';
 import type { KeySourceSettings } from '../../config/types.js';
 import { lifetimeMs, longestKeyWaitMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
@@ -60,9 +61,9 @@ const busy: KeyLookup = { kind: 'busy' };
 
 /** Tells whether a running source may be updated from one to the other, so that its keys are kept. */
 export function sameSource(a: KeySourceSettings, b: KeySourceSettings): boolean {
-  if (a.source.kind === 'url') return b.source.kind === 'url' && a.source.url === b.source.url && a.caFile === b.caFile;
+  if (!isSameValue(a.rules, b.rules) || !isSameValue(a.source, b.source)) return false;
   // The watch on a file reads as much as it was told to at first.
-  return b.source.kind === 'file' && a.source.path === b.source.path && a.maxBytes === b.maxBytes;
+  return a.source.kind === 'file' ? a.maxBytes === b.maxBytes : a.caFile === b.caFile && a.tokenFile === b.tokenFile;
 }
 
 /**
@@ -359,10 +360,21 @@ export function createKeySource(
   };
 }
 
+/** Until metadata is read, nothing says where these keys are, and no token of theirs counts. */
+const noOrigin: KeyOrigin = {
+  load: () => Promise.resolve(refuse('keys by discovery are not fetched yet')),
+  close: () => undefined,
+};
+
 function createOrigin({ source, caFile }: KeySourceSettings, files: Files, onChange: () => void): KeyOrigin {
-  return source.kind === 'url'
-    ? createUrlOrigin(source.url, caFile, files)
-    : createFileOrigin(source.path, files, onChange);
+  switch (source.kind) {
+    case 'url':
+      return createUrlOrigin(source.url, caFile, files);
+    case 'file':
+      return createFileOrigin(source.path, files, onChange);
+    case 'discovery':
+      return noOrigin;
+  }
 }
 
 /** A key set that may replace the one in hand. */

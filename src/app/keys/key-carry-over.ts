@@ -36,6 +36,8 @@ export function createKeyMemory(clock: Pick<Clock, 'monotonic'>): KeyMemory {
   };
 }
 
-function placeOf({ source }: KeySourceSettings): string {
-  return source.kind === 'url' ? `url ${source.url}` : `file ${source.path}`;
+/** Under other rules other keys of the same place count. */
+function placeOf({ source, rules }: KeySourceSettings): string {
+  const place = source.kind === 'file' ? `file ${source.path}` : `${source.kind} ${source.url}`;
+  return [place, rules.use, ...[...rules.algorithms].sort()].join(' ');
 }

@@ -10,7 +10,7 @@ import {
   type SectionValue,
   type WholeSectionName,
 } from '../sections/index.js';
-import { type IssuerFile, issuerName, issuerSchema } from '../sections/issuers.js';
+import { type IssuerFile, issuerName, issuerSchemaFor } from '../sections/issuers.js';
 import { type RouteFile, routeSchema } from '../sections/routes/routes.js';
 
 /** A section that was read; `null` where it has errors. */
@@ -100,7 +100,7 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
     readValue(sections.issuers.schema, ['issuers'], reader);
     return found;
   }
-  for (const name of node.entries.keys()) {
+  for (const [name, entry] of node.entries) {
     const path = ['issuers', name];
     const named = issuerName.safeParse(name);
     if (!named.success) {
@@ -110,7 +110,9 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
         named.error.issues[0]?.message ?? 'another name',
       );
     }
-    found.set(name, { path, parsed: readValue(issuerSchema, path, reader) });
+    const profile = locate(entry.node, ['profile']).node;
+    const schema = issuerSchemaFor(profile === null ? undefined : valueOf(profile));
+    found.set(name, { path, parsed: readValue(schema, path, reader) });
   }
   return found;
 }

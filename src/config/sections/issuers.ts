@@ -17,17 +17,21 @@ import {
   visibleText,
 } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
+import { checkProfile, compileProfile, fetchedFrom, keyAccessOf, profileKeys } from './issuer-profiles.js';
 import type { IssuerSettings } from '../types.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
+import { profileNames, type Profile } from '../../decision/token/profiles.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
 const keyIdPattern = text(/^(?=.)[\x21-\x29\x2b-\x7e]*\*?$/, 'a key id, or its beginning and `*`', 256);
 
 const keyIdsSchema = map({
   accept: list(keyIdPattern, 1, 'key ids')
-    .prefault(['d-*'])
-    .describe('Key ids that count: whole, or a beginning and `*`. The Core’s dynamic keys begin with `d-`.'),
+    .optional()
+    .describe(
+      'Key ids that count: whole, or a beginning and `*`. Default: `["d-*"]` with `profile: core`, whose dynamic keys begin so, else `["*"]`.',
+    ),
   reject: list(keyIdPattern, 0, 'key ids')
     .prefault([])
     .describe('Key ids that do not count, though `accept` has them.'),
@@ -59,12 +63,31 @@ export const jwksSchema = map({
   max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest answer that is read.'),
 });
 
+const issuerText = visibleText(512);
+const name = line(256);
+const names = oneOrMore(name, 'texts');
+
+/** What the schema says to editors: all but these profiles need the keys. */
+function neededUnless(profiles: readonly Profile[], keys: readonly string[]): object {
+  const isOne = { type: 'object', properties: { profile: { enum: profiles } }, required: ['profile'] };
+  const hasKeys = { type: 'object', properties: Object.fromEntries(keys.map((key) => [key, {}])), required: keys };
+  return { anyOf: [isOne, hasKeys] };
+}
+
+/** Every key that an issuer can have; which of them one has, its profile says. */
 export const issuerSchema = map({
-  issuer: visibleText(512).describe('Exact `iss`: the Core’s API domain.'),
+  issuer: issuerText
+    .optional()
+    .describe(
+      'Exact `iss`; of a Core its API domain. Required, but not with `profile: spiffe`: left out there, any `iss` is taken.',
+    ),
+  ...profileKeys,
   jwks_url: fetchedUrl()
     .nullable()
     .prefault(null)
-    .describe('Where its keys are. Without it and `jwks_file`: `issuer` followed by `/auth/jwt/jwks.json`.'),
+    .describe(
+      'Where its keys are. Without it and `jwks_file`: with `profile: core` `issuer` followed by `/auth/jwt/jwks.json`, else `discovery`.',
+    ),
   jwks_url_because: text(
     /^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$/,
     'why another host speaks for the issuer: 1 to 500 characters in one line',
@@ -73,15 +96,22 @@ export const issuerSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'Why `jwks_url` is on another host than `issuer`, such as the Core’s address in the cluster. `check` warns until it says so.',
+      'Why `jwks_url` or `discovery_url` is on another host than `issuer`, such as the Core’s address in the cluster. `check` warns until it says so.',
     ),
   jwks_file: filePath()
     .nullable()
     .prefault(null)
     .describe('File with its keys, instead of `jwks_url`. Read again when it changes.'),
-  audience: line(256).describe('Exact `aud`, one string: the name of the upstream.'),
-  source: oneOrMore(line(256), 'texts').describe('Exact `source`; a list while names change.'),
-  token_type: oneOrMore(line(256), 'texts').describe('Exact `token_type`; a list while names change.'),
+  audience: names.describe(
+    'Exact `aud`: the name of the upstream. With `profile: core` one text, which `aud` has to be; else also a list, and an `aud` that is a list has ' +
+      'to hold one of them.',
+  ),
+  source: names
+    .optional()
+    .describe('Exact `source`; a list while names change. Required with `profile: core`, and only there.'),
+  token_type: names
+    .optional()
+    .describe('Exact `token_type`; a list while names change. Required with `profile: core`, and only there.'),
   clock_skew: duration('0ms', '60s').prefault('5s').describe('How far the issuer’s clock may be from ours.'),
   max_lifetime: duration('1s', '24h').prefault('2h').describe('Longest life of a token that is accepted.'),
   key_ids: keyIdsSchema.prefault({}).describe('Which key ids count. Others are refused and never cause a fetch.'),
@@ -89,11 +119,41 @@ export const issuerSchema = map({
   ca_file: filePath()
     .nullable()
     .prefault(null)
-    .describe('Authorities in PEM that vouch for `jwks_url`, instead of the system’s. Read again for each fetch.'),
+    .describe(
+      'Authorities in PEM that vouch for where keys and metadata are fetched, instead of the system’s. Read again for each fetch. With ' +
+        '`profile: kubernetes` and no `discovery_url` or `jwks_url`: those of the pod.',
+    ),
   allow_http: flag()
     .prefault(false)
-    .describe('Whether `jwks_url` may be http on another host than this: whoever can change the answer signs tokens.'),
+    .describe(
+      'Whether keys and metadata may be fetched over http from another host than this: whoever can change the answer signs tokens.',
+    ),
+}).meta({
+  allOf: [
+    neededUnless(['oauth', 'kubernetes', 'spiffe'], ['source', 'token_type']),
+    neededUnless(['spiffe'], ['issuer']),
+  ],
 });
+
+/** With what a profile always has. */
+const schemas: Readonly<Record<Profile, z.ZodType<IssuerFile>>> = {
+  core: issuerSchema.extend({
+    issuer: issuerText,
+    audience: name.transform((audience) => [audience]),
+    source: names,
+    token_type: names,
+  }),
+  oauth: issuerSchema.extend({ issuer: issuerText }),
+  kubernetes: issuerSchema.extend({ issuer: issuerText }),
+  spiffe: issuerSchema.extend({ trust_domain: profileKeys.trust_domain.unwrap() }),
+};
+
+/** The schema of an issuer with this `profile`, as it stands in the file; of what is none, every key is known. */
+export function issuerSchemaFor(profile: unknown): z.ZodType<IssuerFile> {
+  if (profile === undefined || profile === null) return schemas.core;
+  const known = profileNames.find((candidate) => candidate === profile);
+  return known === undefined ? issuerSchema : schemas[known];
+}
 
 /** Names are labels of metrics and parts of log lines. */
 export const issuerName = text(
@@ -121,22 +181,19 @@ export const issuers = section({
 function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): IssuerSettings {
   const rules: IssuerRules = {
     name,
-    issuer: file.issuer,
-    audience: file.audience,
+    ...compileProfile(file),
+    audience: file.audience[0] ?? '',
+    audiences: new Set(file.audience),
     sources: new Set(file.source),
     tokenTypes: new Set(file.token_type),
     clockSkewS: file.clock_skew / 1_000,
     maxLifetimeS: file.max_lifetime / 1_000,
-    keyIds: file.key_ids,
   };
   return {
     rules,
     keys: {
-      source:
-        file.jwks_file === null
-          ? { kind: 'url', url: jwksUrlOf(file) }
-          : { kind: 'file', path: absolute(file.jwks_file) },
-      caFile: absolute(file.ca_file),
+      ...keyAccessOf(file, absolute),
+      rules: { algorithms: rules.algorithms, use: file.profile === 'spiffe' ? 'jwt-svid' : 'sig' },
       minAgeMs: minAgeOf(file),
       maxAgeMs: file.jwks.max_age,
       maxStaleMs: file.jwks.max_stale,
@@ -153,13 +210,6 @@ const usualLifetimeMs = 7_200_000;
 /** Milliseconds. A restart of the Core takes less, most outages of a network do. */
 const usualOutageMs = 300_000;
 
-const keysPath = '/auth/jwt/jwks.json';
-
-/** Where an issuer's keys are fetched: as written, or below its own address. */
-function jwksUrlOf({ issuer, jwks_url: url }: Pick<IssuerFile, 'issuer' | 'jwks_url'>): string {
-  return url ?? `${issuer.replace(/\/$/, '')}${keysPath}`;
-}
-
 /** Least time between refreshes: what is not written never contradicts a shorter `max_age`. */
 function minAgeOf({ jwks }: Pick<IssuerFile, 'jwks'>): number {
   return Math.min(jwks.min_age, jwks.max_age);
@@ -169,6 +219,8 @@ function minAgeOf({ jwks }: Pick<IssuerFile, 'jwks'>): number {
 function checkIssuers(parts: ParsedConfig, report: Report): void {
   for (const entry of parts.issuers.values()) {
     if (entry.parsed === null) continue;
+    const isPresent = (key: string): boolean => parts.isPresent([...entry.path, key]);
+    checkProfile(entry, entry.parsed.value, isPresent, report);
     checkKeySource(entry, entry.parsed.value, report);
     checkKeyHost(entry, entry.parsed.value, report);
     checkExactness(entry, entry.parsed.value, report);
@@ -180,35 +232,62 @@ function checkIssuers(parts: ParsedConfig, report: Report): void {
 /** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
 function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {
   const whole = entries.flatMap(({ path, parsed }) => (parsed === null ? [] : [{ path, ...parsed.value }]));
-  for (const [index, { path, issuer, audience, source, token_type: types }] of whole.entries()) {
-    const same = whole
-      .slice(0, index)
-      .find(
-        (earlier) =>
-          earlier.issuer === issuer &&
-          earlier.audience === audience &&
-          earlier.source.some((name) => source.includes(name)) &&
-          earlier.token_type.some((type) => types.includes(type)),
-      );
+  for (const [index, one] of whole.entries()) {
+    const same = whole.slice(0, index).find((earlier) => takesSameTokens(one, earlier));
     if (same === undefined) continue;
     report.warning(
-      [...path, 'issuer'],
-      `${nameOf(path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
-      'another issuer, audience, source or token_type',
+      [...one.path, one.issuer === undefined ? 'trust_domain' : 'issuer'],
+      `${nameOf(one.path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
+      one.profile === 'core' ? 'another issuer, audience, source or token_type' : 'another issuer or audience',
     );
   }
 }
 
+/** Whether a token can meet the rules of both for what it is, by whom and for whom. */
+function takesSameTokens(one: IssuerFile, other: IssuerFile): boolean {
+  if (one.issuer !== other.issuer || one.trust_domain !== other.trust_domain) return false;
+  if (!haveCommon(one.audience, other.audience)) return false;
+  if (one.profile !== 'core' || other.profile !== 'core') return true;
+  return haveCommon(one.source, other.source) && haveCommon(one.token_type, other.token_type);
+}
+
+function haveCommon(some: readonly string[] = [], others: readonly string[] = []): boolean {
+  return some.some((value) => others.includes(value));
+}
+
+/** What a URL is made of has to make one; metadata has no query in its way either (RFC 8414 §2). */
+function isPlaceFor({ profile, issuer = '' }: IssuerFile, url: string): boolean {
+  return fetchedUrl().safeParse(url).success && (profile === 'core' || !issuer.includes('?'));
+}
+
+/** Another origin is somebody's decision already; one whose answers anybody may change is one more. */
+function checkKeyOrigins(path: Entry<IssuerFile>['path'], issuer: IssuerFile, report: Report): void {
+  issuer.jwks_origins.forEach((origin, index) => {
+    if (!origin.startsWith('http:') || isLoopback(readUrl(origin)?.hostname ?? '') || issuer.allow_http) return;
+    const at = [...path, 'jwks_origins', index];
+    report.error(
+      at,
+      `${nameOf(at)} would have keys fetched over http from another host: whoever can change the answer signs tokens`,
+      'https, or allow_http: true',
+    );
+  });
+}
+
 function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
   const name = nameOf(path);
-  if (issuer.jwks_file !== null) {
-    const at = [...path, 'jwks_file'];
-    if (issuer.jwks_url !== null) {
-      report.keyError(at, `${name}.jwks_file stands beside ${name}.jwks_url`, 'one of them');
+  const file = issuer.jwks_file === null ? (issuer.bundle_file === null ? null : 'bundle_file') : 'jwks_file';
+  if (file !== null) {
+    const at = [...path, file];
+    const url = file === 'jwks_file' ? 'jwks_url' : 'bundle_url';
+    if (issuer[url] !== null) {
+      report.keyError(at, `${name}.${file} stands beside ${name}.${url}`, 'one of them');
     }
-    if (issuer.ca_file !== null) {
-      report.error([...path, 'ca_file'], `${name}.ca_file has no use with ${name}.jwks_file`, 'jwks_url');
+    for (const key of ['ca_file', 'token_file'] as const) {
+      if ((issuer[key] ?? null) === null) continue;
+      report.error([...path, key], `${name}.${key} has no use with ${name}.${file}`, url);
     }
+    // SPIRE's helpers write the file anew whenever the bundle changes.
+    if (file === 'bundle_file') return;
     report.warning(
       at,
       `${name}.jwks_file does not follow the issuer’s key rotation by itself`,
@@ -216,21 +295,27 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
     );
     return;
   }
-  const written = issuer.jwks_url !== null;
-  const at = [...path, written ? 'jwks_url' : 'issuer'];
-  const url = fetchedUrl().safeParse(jwksUrlOf(issuer));
-  if (!url.success) {
+  checkKeyOrigins(path, issuer, report);
+  const place = fetchedFrom(issuer);
+  if (place === null) return;
+  const at = [...path, place.key];
+  if (!isPlaceFor(issuer, place.url)) {
     report.error(
       at,
-      `${name}.issuer is no URL below which keys could be: it is ${report.show(at)}`,
-      'jwks_url or jwks_file beside it',
+      `${name}.issuer is no URL below which ${issuer.profile === 'core' ? 'keys' : 'metadata'} could be: it is ${report.show(at)}`,
+      issuer.profile === 'core' ? 'jwks_url or jwks_file beside it' : 'discovery_url, jwks_url or jwks_file beside it',
     );
     return;
   }
-  const host = readUrl(url.data)?.hostname ?? '';
-  if (!url.data.startsWith('http:')) return;
-  if (issuer.ca_file !== null) {
-    report.error([...path, 'ca_file'], `${name}.ca_file has no use without https`, 'an https jwks_url');
+  const host = readUrl(place.url)?.hostname ?? '';
+  if (!place.url.startsWith('http:')) return;
+  for (const key of ['ca_file', 'token_file'] as const) {
+    if ((issuer[key] ?? null) === null) continue;
+    report.error(
+      [...path, key],
+      `${name}.${key} has no use without https`,
+      `an https ${place.key === 'issuer' ? 'jwks_url' : place.key}`,
+    );
   }
   if (isLoopback(host)) return;
   if (issuer.allow_http) {
@@ -253,12 +338,16 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
  * address in a cluster is.
  */
 function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
+  // A trust domain names no host.
+  if (issuer.profile === 'spiffe') return;
+  const key = issuer.discovery_url === null ? 'jwks_url' : 'discovery_url';
   const [at, why] = [
-    [...path, 'jwks_url'],
+    [...path, key],
     [...path, 'jwks_url_because'],
   ];
-  const own = hostOf(hostNamedBy(issuer.issuer));
-  const host = issuer.jwks_url === null ? null : (readUrl(issuer.jwks_url)?.hostname ?? null);
+  const own = hostOf(hostNamedBy(issuer.issuer ?? ''));
+  const url = issuer[key];
+  const host = url === null ? null : (readUrl(url)?.hostname ?? null);
   const isElsewhere = host !== null && !isLoopback(host) && hostOf(host) !== own;
   if (issuer.jwks_url_because === null) {
     if (!isElsewhere || report.hasError(at)) return;
@@ -267,7 +356,7 @@ function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: R
       `${nameOf(path)} takes keys from another host than its issuer’s: who can publish them there signs tokens in the issuer’s name`,
       'the issuer’s host; or jwks_url_because: "…" beside it, with the reason why that host speaks for the issuer',
     );
-  } else if (issuer.jwks_url === null) {
+  } else if (url === null) {
     report.keyError(why, `${nameOf(why)} has no use without a jwks_url`, 'a jwks_url, or no jwks_url_because');
   }
 }
@@ -288,7 +377,7 @@ function hostOf(name: string): string {
 function checkExactness({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
   for (const key of ['source', 'token_type'] as const) {
     const at = [...path, key];
-    const count = new Set(issuer[key]).size;
+    const count = new Set(issuer[key] ?? []).size;
     if (count > 1) {
       report.warning(
         at,

@@ -11,6 +11,7 @@ import { section } from '../schema/section.js';
 import type { SessionSettings } from '../types.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
+import { coreKeyRules } from '../../decision/token/profiles.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
 /** As the Core takes them. */
@@ -234,7 +235,9 @@ function compileSessions(file: SessionsFile): SessionSettings {
     keys: {
       // Where the SDK fetches them too; open to all, so that no key has to be sent along.
       source: { kind: 'url', url: `${coreUrl}/.well-known/jwks.json` },
+      rules: coreKeyRules,
       caFile: null,
+      tokenFile: null,
       minAgeMs: jwks.min_age,
       maxAgeMs: jwks.max_age,
       maxStaleMs: jwks.max_stale,

@@ -1,6 +1,7 @@
 /** The compiled policy: what a config says of routes, as the decision functions read it. Types only. */
 
 import type { SessionPolicy } from '../session/claim-rules.js';
+import type { Algorithm, ClaimRules, Profile } from '../token/profiles.js';
 
 /** One segment of a route's path: decoded text, one whole non-empty segment, or anything below. */
 export type Segment =
@@ -107,12 +108,26 @@ export interface ReservationRules {
 export interface IssuerRules {
   /** Name in the config. */
   readonly name: string;
-  /** Exact `iss`. */
+  readonly profile: Profile;
+  /** Who its callers are said to come from: the exact `iss`, or of SPIFFE the trust domain's id where none is named. */
   readonly issuer: string;
-  /** Exact `aud`. */
+  /** Exact `iss`; `null` where tokens need none and any is taken, which only SPIFFE allows. */
+  readonly expectedIssuer: string | null;
+  /** The first of `audiences`: the name of this receiver, by which idempotency keys are counted. */
   readonly audience: string;
+  /** What `aud` may name. Of the Core it is one text and equal to the only one. */
+  readonly audiences: ReadonlySet<string>;
+  /** Exact `source`: of the Core only, else empty. */
   readonly sources: ReadonlySet<string>;
+  /** Exact claim `token_type`: of the Core only, else empty. */
   readonly tokenTypes: ReadonlySet<string>;
+  /** What `alg` may say. Which of them a key verifies is fixed by the key. */
+  readonly algorithms: ReadonlySet<Algorithm>;
+  /** What `typ` of the header may say: lower-case, without `application/`; `absent` where it may be missing. */
+  readonly headerTypes: ReadonlySet<string>;
+  readonly claims: ClaimRules;
+  /** Of SPIFFE only: `shop.example`. */
+  readonly trustDomain: string | null;
   /** Seconds, 0 to 60. */
   readonly clockSkewS: number;
   /** Seconds. */

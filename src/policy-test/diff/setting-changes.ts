@@ -186,7 +186,7 @@ const issuerSettings: readonly Setting<IssuerSettings>[] = [
   { name: 'key_ids.reject', of: ({ rules }) => rules.keyIds.reject, widens: whenRemoved },
   {
     name: 'keys',
-    of: ({ keys }) => (keys.source.kind === 'url' ? place(keys.source.url) : keys.source.path),
+    of: ({ keys }) => (keys.source.kind === 'file' ? keys.source.path : place(keys.source.url)),
     widens: always,
   },
   { name: 'ca_file', of: ({ keys }) => keys.caFile, widens: always },

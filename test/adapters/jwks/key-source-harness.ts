@@ -6,6 +6,7 @@ import type { Files, LogFields } from '../../../src/ports/system.js';
 import type { KeyAsker, KeyLookup, KeyPatience } from '../../../src/ports/auth.js';
 import type { Scope } from '../../support/scope.js';
 import { manualTime, type ManualTime } from '../manual-time.js';
+import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 
 export interface Line extends LogFields {
   readonly level: string;
@@ -40,7 +41,9 @@ export const dynamicKeys: KeyIdRules = { accept: ['d-*'], reject: [] };
 
 /** The defaults of the config. */
 const defaults = {
+  rules: coreKeyRules,
   caFile: null,
+  tokenFile: null,
   minAgeMs: 10_000,
   maxAgeMs: 600_000,
   maxStaleMs: null,

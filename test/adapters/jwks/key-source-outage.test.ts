@@ -2,6 +2,7 @@ import t from 'tap';
 import { keySet, startJwksServer, type Behaviour } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';
+import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 import { createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
@@ -78,7 +79,9 @@ t.test('when the source is out of reach, known keys serve up to max_stale', asyn
   source.update(
     {
       source: { kind: 'url', url: server.url },
+      rules: coreKeyRules,
       caFile: null,
+      tokenFile: null,
       minAgeMs: 1,
       maxAgeMs: freshMs,
       maxStaleMs: staleMs,

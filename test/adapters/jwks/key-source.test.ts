@@ -4,6 +4,7 @@ import type { KeySourceSettings } from '../../../src/config/types.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';
+import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 import { createKeySourceHarness, startKeySourceHarness } from './key-source-harness.js';
 
 const one = rsaKey('d-1');
@@ -198,7 +199,9 @@ t.test('an update while a fetch is under way takes the new rules for its result'
 t.test('only a change of where the keys come from needs another source', (t) => {
   const base: KeySourceSettings = {
     source: { kind: 'url', url: 'https://a/' },
+    rules: coreKeyRules,
     caFile: null,
+    tokenFile: null,
     minAgeMs: 1,
     maxAgeMs: 2,
     maxStaleMs: 3,

@@ -15,6 +15,7 @@ import type { Scope } from '../../support/scope.js';
 import { goodSession, startSessionCore } from '../../support/session-core.js';
 import { mintSession } from '../../support/sessions.js';
 import { until } from '../../support/until.js';
+import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 
 const key = rsaKey();
 const core = await startSessionCore(t, { keys: [key] });
@@ -27,7 +28,9 @@ const settings: SessionSettings = {
   issuer: 'https://api.example.com/auth',
   keys: {
     source: { kind: 'url', url: `${core.url}/.well-known/jwks.json` },
+    rules: coreKeyRules,
     caFile: null,
+    tokenFile: null,
     minAgeMs: 1,
     maxAgeMs: 1,
     maxStaleMs: 1,

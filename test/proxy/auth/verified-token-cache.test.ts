@@ -12,21 +12,13 @@ import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
+import { issuerRules } from '../../decision/samples.js';
 
 const nowMs = 1_800_000_000_000;
 const nowS = nowMs / 1000;
 const key = rsaKey();
 
-const rules: IssuerRules = {
-  name: 'core',
-  issuer: 'https://api.example.com',
-  audience: 'orders',
-  sources: new Set(['microservice']),
-  tokenTypes: new Set(['service']),
-  clockSkewS: 5,
-  maxLifetimeS: 7_200,
-  keyIds: { accept: ['d-*'], reject: [] },
-};
+const rules = issuerRules();
 
 /** An issuer whose key the test exchanges. */
 function issuerOf(

@@ -40,7 +40,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   await source.start();
   const state = source.state();
   await source.close();
-  const place = settings.source.kind === 'url' ? hostOf(settings.source.url) : settings.source.path;
+  const place = settings.source.kind === 'file' ? settings.source.path : hostOf(settings.source.url);
   if (state.emptySet !== null && state.lastError === null) return [empty(subject, place)];
   if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
   return [
@@ -94,7 +94,7 @@ function list(keyIds: readonly string[]): string {
 }
 
 async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Finding[]> {
-  if (keys.source.kind !== 'url') return [];
+  if (keys.source.kind === 'file') return [];
   const subject = `clock ${rules.name}`;
   const sentAtMs = Date.now();
   const date = await dateOf(keys.source.url, keys.caFile, keys.timeoutMs);
