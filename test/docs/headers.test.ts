@@ -3,7 +3,7 @@ import t from 'tap';
 import { denial, reasons } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import { upstreamFields } from '../../src/decision/http/forwarded-headers.js';
-import { identityFields } from '../../src/decision/http/identity-headers.js';
+import { identityFields } from '../../src/decision/http/forwarded-headers.js';
 import { problemOf } from '../../src/decision/http/problem-details.js';
 import { readFields } from '../../src/decision/http/request-headers.js';
 import { callerFields } from '../../src/decision/http/response-headers.js';

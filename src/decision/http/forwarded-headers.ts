@@ -1,3 +1,5 @@
+import type { IdentityHeaders } from '../route/policy.js';
+import type { Principal } from '../token/principal.js';
 import { trimBlanks } from '../../lib/text.js';
 import { isHost } from './header-values.js';
 import type { RequestFields } from './request-headers.js';
@@ -96,4 +98,18 @@ function isListOf(value: string | null, isElement: (text: string) => boolean): v
 
 function isScheme(text: string): boolean {
   return text === 'http' || text === 'https';
+}
+
+/**
+ * Returns the headers that tell the upstream who is calling, names and values in turn. Each value is visible ASCII, as
+ * the claims were read; permissions keep the token's order.
+ */
+export function identityFields(names: IdentityHeaders, principal: Principal): readonly string[] {
+  const fields: string[] = [];
+  if (names.subject !== null) fields.push(names.subject, principal.subject);
+  if (names.issuer !== null) fields.push(names.issuer, principal.issuer);
+  if (names.permissions !== null) fields.push(names.permissions, principal.permissions.join(' '));
+  if (names.tokenId !== null && principal.tokenId !== null) fields.push(names.tokenId, principal.tokenId);
+  if (names.kind !== null) fields.push(names.kind, principal.kind);
+  return fields;
 }

@@ -8,7 +8,7 @@ import {
 } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { upstreamFields } from '../../decision/http/forwarded-headers.js';
-import { identityFields } from '../../decision/http/identity-headers.js';
+import { identityFields } from '../../decision/http/forwarded-headers.js';
 import { readMethod, headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';

@@ -1,28 +1,42 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { callerFields } from '../../decision/http/response-headers.js';
+import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
+import type { Log } from '../../ports/system.js';
+import type { WebSockets } from '../websocket/connections.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
 import type { Turn } from '../inbound/client-connection.js';
-import { openBody, type RequestBody } from '../inbound/request-body.js';
-import { CallerAnswer, type Pace } from '../inbound/response-writer.js';
+import type { Arrival } from '../inbound/incoming-request.js';
+import { framedBody, openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
+import { CallerAnswer, type Pace, type WholeResponse } from '../inbound/response-writer.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { clientOf, recordRequest } from './access-log-record.js';
-import type { Lease } from './admission-control.js';
-import { assertionFields } from './assertion-headers.js';
+import { clientOf, Course, recordRequest, type Recorder } from './access-log-record.js';
+import type { AcquireLease, Lease } from './admission-control.js';
+import { assertionHeaders, withRenewedToken } from './credential-headers.js';
 import { holderOf, type Slot } from './concurrency.js';
-import { describeBug } from './error-report.js';
 import { createTurnEnd } from './event-loop-batch.js';
-import type { Arrival, ExchangeDeps, WholeResponse } from './exchange-deps.js';
 import { newRequestId } from './ids.js';
-import { Course } from './request-timing.js';
-import { handBack } from './session-renewal.js';
+
+/** What every exchange of a server works with. */
+export interface ExchangeDeps extends Recorder {
+  /** What is in force now; asked once for each request, when it is decided. */
+  readonly inForce: () => InForce;
+  readonly log: Log;
+  readonly acquire: AcquireLease;
+  /** `null` where there is no store. */
+  readonly reserving: ReservedWrites | null;
+  readonly webSockets: WebSockets;
+  readonly bodyPace: BodyPace;
+  /** Whether every answer closes its connection. */
+  readonly isShuttingDown: () => boolean;
+}
 
 /**
  * - `waiting`: for the requests before it on its connection
@@ -179,7 +193,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       return;
     }
     body.gather((whole) => {
-      const gathered = whole === null ? body : framed(whole, admission);
+      const gathered = whole === null ? body : framedBody(whole, admission.fields);
       this.attempt(() => this.send(admission, gathered));
     });
   }
@@ -189,7 +203,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     if (this.phase !== 'forwarding') return;
     const { method } = this.head;
     const { forwarded, fields, route, target } = admission;
-    const assertion = assertionFields(admission, method, this.inForce);
+    const assertion = assertionHeaders(admission, method, this.inForce);
     const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
     const needsLength = fields.chunked && fields.contentLength === null && Buffer.isBuffer(body);
@@ -230,13 +244,12 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   /** Sends the opening handshake of a WebSocket connection. */
   private openWebSocket(admission: Admission): void {
     const { answer, arrival, course, deps, head, inForce, lease } = this;
-    const { connection, upgrade } = arrival;
     const opened = deps.webSockets.take({
       admission,
       head,
-      peer: connection.peer,
+      peer: arrival.connection.peer,
       inForce,
-      upgrade,
+      upgrade: arrival.upgrade,
       answer,
       client: this,
       course,
@@ -262,12 +275,10 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     return this.upload;
   }
 
-  /** The upstream is asked. */
   upstreamAsked(): void {
     this.attempt(() => this.course.asked());
   }
 
-  /** The upstream's response is complete or given up. */
   upstreamAnswered(): void {
     this.attempt(() => this.course.answered());
   }
@@ -277,7 +288,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     try {
       const { inForce, findings, deps } = this;
       const fields = callerFields(status, rawHeaders, inForce.fieldRules, findings.requestId);
-      const isWhole = this.answer.begin(status, handBack(fields, findings.principal, inForce, deps.clock));
+      const isWhole = this.answer.begin(status, withRenewedToken(fields, findings.principal, inForce, deps.clock));
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);
@@ -317,7 +328,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     try {
       this.course.isReplayed = isReplayed;
       this.phase = 'responded';
-      this.answer.give(status, handBack(fields, this.findings.principal, this.inForce, this.deps.clock), body);
+      this.answer.give(status, withRenewedToken(fields, this.findings.principal, this.inForce, this.deps.clock), body);
       this.answer.end();
     } catch (error) {
       this.fail(error);
@@ -485,9 +496,4 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       this.fail(error);
     }
   }
-}
-
-/** A body that was gathered keeps the framing that it came in. */
-function framed(whole: Buffer, { fields }: Admission): Readable | Buffer {
-  return fields.contentLength === null ? Readable.from([whole]) : whole;
 }

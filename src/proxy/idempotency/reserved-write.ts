@@ -6,7 +6,7 @@ import { revocationReasons } from '../../decision/revocation/match.js';
 import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
 
-import { assertionFields } from '../exchange/assertion-headers.js';
+import { assertionHeaders } from '../exchange/credential-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
@@ -252,7 +252,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
           ...forwarded,
           ...length,
           ...this.attempt.fields(),
-          ...assertionFields(this.request.admission, method, this.request.inForce),
+          ...assertionHeaders(this.request.admission, method, this.request.inForce),
         ],
         body: body.length > 0 ? body : null,
         responseTimeoutMs: route.responseTimeoutMs,

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { Rest } from '../../decision/limits/idle-connections.js';
 import type { Clock } from '../../ports/system.js';
-import type { Backlog } from './connection-queue.js';
+import type { Backlog } from './queue-budget.js';
 import { Intake } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';
 import { onDestroySoon } from '../node-internals/socket.js';

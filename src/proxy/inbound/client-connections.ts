@@ -11,7 +11,7 @@ import {
 import { createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
-import { Backlog, type BacklogLimits } from './connection-queue.js';
+import { Backlog, type BacklogLimits } from './queue-budget.js';
 import { CallerConnection } from './client-connection.js';
 import { noteConnection } from '../exchange/event-loop-batch.js';
 

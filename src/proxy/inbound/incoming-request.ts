@@ -1,5 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Exchange } from '../exchange/exchange.js';
+import type { Upgrade } from '../websocket/upgrade-request.js';
+import type { CallerConnection } from './client-connection.js';
 import { LeanRequest } from '../node-internals/request.js';
 
 /**
@@ -17,4 +19,18 @@ export class CallerRequest extends LeanRequest {
 /** The exchange of a request, where it is one of ours. */
 export function exchangeOf(req: IncomingMessage): Exchange | null {
   return req instanceof CallerRequest ? req.exchange : null;
+}
+
+/** A request as Node hands it over. */
+export interface Arrival {
+  readonly req: IncomingMessage & {
+    /** The target as it came. */
+    readonly originalUrl: string | undefined;
+    /** Whether more than the head is sent. */
+    readonly comesWithBody: () => boolean;
+  };
+  readonly res: ServerResponse;
+  readonly connection: CallerConnection;
+  /** Where it asks for another protocol, and Node has left its connection to us. */
+  readonly upgrade: Upgrade | null;
 }

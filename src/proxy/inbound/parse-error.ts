@@ -1,11 +1,10 @@
+import { STATUS_CODES } from 'node:http';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import { problemOf } from '../../decision/http/problem-details.js';
+import { problemOf, type Problem } from '../../decision/http/problem-details.js';
 import type { CallerConnection, Turn } from './client-connection.js';
-import { Course } from '../exchange/request-timing.js';
 import { newRequestId } from '../exchange/ids.js';
 import { unread } from '../auth/authorize-request.js';
-import { problemBytes } from './problem-bytes.js';
-import { recordRequest, type Recorder } from '../exchange/access-log-record.js';
+import { Course, recordRequest, type Recorder } from '../exchange/access-log-record.js';
 
 const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'header_timeout'],
@@ -60,4 +59,11 @@ export function createParserRefusal(
     cutOff: () => undefined,
     drained: () => undefined,
   };
+}
+
+/** A whole answer that closes its connection, for callers of whom Node made no request. */
+function problemBytes({ status, fields, body }: Problem, now: Date): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nDate: ${now.toUTCString()}\r\nConnection: close\r\n`;
+  for (let i = 0; i + 1 < fields.length; i += 2) head += `${fields[i] ?? ''}: ${fields[i + 1] ?? ''}\r\n`;
+  return `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Backlog } from './connection-queue.js';
+import type { Backlog } from './queue-budget.js';
 import { ByteBuffer } from './byte-buffer.js';
 import { mayParse, stopParser } from '../node-internals/parser.js';
 import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';

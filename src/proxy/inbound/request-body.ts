@@ -42,6 +42,14 @@ export function openBody(
   });
 }
 
+/** Returns a body that was read whole in the framing that it came in: a length, or chunks. */
+export function framedBody(
+  whole: Buffer,
+  { contentLength }: { readonly contentLength: number | null },
+): Readable | Buffer {
+  return contentLength === null ? Readable.from([whole]) : whole;
+}
+
 /** Bytes on their way before the caller has to wait for the receiver. */
 const maxGatheredBytes = 64 * 1024;
 

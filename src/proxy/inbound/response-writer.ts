@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Denial } from '../../decision/denial.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { CallerConnection } from './client-connection.js';
-import type { Arrival } from '../exchange/exchange-deps.js';
+import type { Arrival } from './incoming-request.js';
 import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites } from './gathered-writes.js';
 import type { Switchable, SwitchedSocket, Upgrade } from '../websocket/upgrade-request.js';
@@ -15,6 +15,16 @@ const maxHeldBytes = 16 * 1024;
 
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
+
+/** A response that is complete before any of it is sent. */
+export interface WholeResponse {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly fields: string[];
+  readonly body: Buffer;
+  /** Whether it was kept from an earlier request. */
+  readonly isReplayed: boolean;
+}
 
 export interface Pace {
   /** Whether every answer closes its connection. */

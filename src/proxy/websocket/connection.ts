@@ -7,14 +7,13 @@ import { callerFields } from '../../decision/http/response-headers.js';
 import { endingOf, endings, type Ending } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
 import type { Clock, Timers } from '../../ports/system.js';
-import { assertionFields } from '../exchange/assertion-headers.js';
+import { assertionHeaders, withRenewedToken } from '../exchange/credential-headers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Course } from '../exchange/request-timing.js';
+import type { Course } from '../exchange/access-log-record.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
-import { handBack } from '../exchange/session-renewal.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import { Tunnel } from './relay.js';
 import type { Switchable, Upgrade } from './upgrade-request.js';
@@ -83,7 +82,7 @@ export class WebSocket implements UpstreamOperation {
       forwarded,
       route: { responseTimeoutMs },
     } = admission;
-    const fields = [...forwarded, ...assertionFields(admission, method, inForce)];
+    const fields = [...forwarded, ...assertionHeaders(admission, method, inForce)];
     client.upstreamAsked();
     this.call = inForce.upstream.send(
       {
@@ -126,7 +125,7 @@ export class WebSocket implements UpstreamOperation {
       'Upgrade',
       ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId),
     ];
-    const switched = answer.switchProtocols(handBack(fields, admission.principal, inForce, this.host.clock));
+    const switched = answer.switchProtocols(withRenewedToken(fields, admission.principal, inForce, this.host.clock));
     if (switched === null) {
       receiver.on('error', () => undefined).destroy();
       return;

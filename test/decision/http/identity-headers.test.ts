@@ -1,5 +1,5 @@
 import t from 'tap';
-import { identityFields } from '../../../src/decision/http/identity-headers.js';
+import { identityFields } from '../../../src/decision/http/forwarded-headers.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 
 const principal: Principal = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { Backlog } from '../../../src/proxy/inbound/connection-queue.js';
+import { Backlog } from '../../../src/proxy/inbound/queue-budget.js';
 import {
   CallerConnection,
   type CallerConnectionOptions,

@@ -1,0 +1,28 @@
+import type { Principal } from '../../decision/token/principal.js';
+import { withRenewedSession } from '../../decision/session/headers.js';
+import type { Clock } from '../../ports/system.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
+
+/**
+ * Returns the signed assertion for one request, a name and a value; none for nobody. Made when the request goes out: a
+ * body that was read whole before that may have taken longer than an assertion holds.
+ */
+export function assertionHeaders(
+  { principal, target }: Pick<Admission, 'principal' | 'target'>,
+  method: string,
+  { assertion }: InForce,
+): readonly string[] {
+  return principal === null || assertion === null ? [] : assertion({ principal, method, target: target.raw });
+}
+
+/**
+ * Adds a renewed access token to the fields of a response. To be called after whatever is kept of it was kept:
+ * the token is this caller's alone.
+ */
+export function withRenewedToken(fields: string[], principal: Principal | null, { sessions }: InForce, clock: Clock): string[] {
+  const renewed = principal?.session?.renewed ?? null;
+  return renewed === null || sessions === null
+    ? fields
+    : withRenewedSession(fields, renewed, sessions.settings.cookie, clock.now());
+}
