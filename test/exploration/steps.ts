@@ -26,6 +26,18 @@ import {
 } from './model.js';
 import type { ModelStore, StoreAnswer, StoreCommand } from './store.js';
 import { createWitness } from './witness.js';
+import {
+  aged,
+  commandOf,
+  isRefusal,
+  offering,
+  releaseOn,
+  responseOf,
+  spent,
+  toldBy,
+  toldOf,
+  withAttempt,
+} from './state-changes.js';
 
 export interface Step {
   readonly label: string;
@@ -45,9 +57,6 @@ export interface Exploring {
 }
 
 const longestLag = 2;
-
-/** Statuses that mean *not applied*. */
-const releaseOn: ReadonlySet<number> = new Set([429]);
 
 export function createSteps({ preset, machine, store, lapses }: Exploring): (state: State) => readonly Step[] {
   const witness = createWitness(preset);
@@ -450,80 +459,5 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
   function isSameRequest(one: number, other: number): boolean {
     return textOf(preset.requests[one]) === textOf(preset.requests[other]);
-  }
-}
-
-function withAttempt(state: State, index: number, change: Partial<Attempt>): State {
-  return {
-    ...state,
-    attempts: state.attempts.map((attempt, at) => (at === index ? { ...attempt, ...change } : attempt)),
-  };
-}
-
-function spent(state: State, what: Disturbance): State {
-  return { ...state, left: { ...state.left, [what]: state.left[what] - 1 } };
-}
-
-function aged(state: State, ms: number): State {
-  return {
-    ...state,
-    attempts: state.attempts.map((attempt) =>
-      attempt.phase === 'idle' ? attempt : { ...attempt, ageMs: Math.min(leaseMs, attempt.ageMs + ms) },
-    ),
-  };
-}
-
-/** What a process that lives settled before a fail-over it offers again. */
-function offering(attempt: Attempt): Attempt {
-  return attempt.phase === 'done' && attempt.settlement !== null ? { ...attempt, phase: 'offering' } : attempt;
-}
-
-function commandOf(settlement: Settlement): Command {
-  if (settlement.kind !== 'complete') return settlement;
-  const { state, response } = settlement;
-  return { kind: 'complete', state, status: response.status, text: Buffer.from(response.body).toString() };
-}
-
-function responseOf({ status, text }: Answer): {
-  readonly status: number;
-  readonly fields: readonly string[];
-  readonly body: Uint8Array;
-} {
-  return { status, fields: [], body: Buffer.from(text) };
-}
-
-/** Whether the receiver says that it did nothing. */
-function isRefusal({ status, outcome }: Answer): boolean {
-  return outcome === 'not-applied' || (outcome === null && releaseOn.has(status));
-}
-
-function toldOf(outcome: UpstreamOutcome): Told {
-  switch (outcome.kind) {
-    case 'not_dispatched':
-      return { kind: 'not sent' };
-    case 'no_status':
-      return { kind: 'in doubt' };
-    case 'cut_off':
-      return { kind: 'cut off' };
-    case 'whole':
-      return { kind: 'answer', status: outcome.response.status, text: Buffer.from(outcome.response.body).toString() };
-  }
-}
-
-function toldBy(reserved: Exclude<Reserved, { kind: 'acquired' }>): Told {
-  switch (reserved.kind) {
-    case 'in_progress':
-      return { kind: 'in progress' };
-    case 'replayed':
-      return { kind: 'replay', status: reserved.response.status, text: Buffer.from(reserved.response.body).toString() };
-    case 'tombstone':
-      return { kind: 'not replayable' };
-    case 'unknown':
-    case 'mismatch':
-      return { kind: reserved.kind };
-    case 'token_replayed':
-      return { kind: 'token replayed' };
-    case 'unsupported':
-      return { kind: 'not sent' };
   }
 }
