@@ -211,9 +211,8 @@ t.test('what decides is pure: no clock, process, waiting, chance or throw', (t) 
 
 t.test('files stay short and are named for what they hold', (t) => {
   const code = projectFiles().filter((path) => /\.(ts|mjs|js)$/.test(path));
-  const isTooLong = (path: string): boolean =>
-    readProjectFile(path).split('\n').length - 1 > (path.startsWith('test/') ? 700 : 500);
-  t.same(code.filter(isTooLong), [], 'at most 500 lines, with tables of tests 700');
+  const isTooLong = (path: string): boolean => readProjectFile(path).split('\n').length - 1 > 500;
+  t.same(code.filter(isTooLong), [], 'at most 500 lines');
   const names = code.map((path) => path.slice(path.lastIndexOf('/') + 1));
   t.same(
     names.filter((name) => !/^[a-z0-9-]+(\.long)?(\.test|\.config)?\.(ts|mjs|js)$/.test(name)),
