@@ -20,7 +20,7 @@ const route: Route = {
   allowsBody: false,
   encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
-  approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
+  approvals: [{ subjects: new Set(['checkout']), prefixes: [], permissions: [] }],
   pathParameters: false,
   forwardsAuthorization: false,
   maxBodyBytes: 1,

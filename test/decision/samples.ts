@@ -55,8 +55,12 @@ export function revocations(overrides: Partial<Revocations> = {}): Revocations {
   };
 }
 
-export function approval(subjects: readonly string[], permissions: readonly string[]): Approval {
-  return { subjects: new Set(subjects), permissions };
+export function approval(
+  subjects: readonly string[],
+  permissions: readonly string[],
+  prefixes: readonly string[] = [],
+): Approval {
+  return { subjects: new Set(subjects), prefixes, permissions };
 }
 
 export function route(overrides: Partial<Route> = {}): Route {

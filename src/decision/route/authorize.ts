@@ -1,4 +1,5 @@
 import { denial, type Denial } from '../denial.js';
+import { approvesSubject } from './approval.js';
 import type { Approval, Route } from './policy.js';
 import type { Principal } from '../token/principal.js';
 import { unmetClaims } from '../session/claim-rules.js';
@@ -15,7 +16,8 @@ export function acceptsIssuer(route: Route, principal: Principal): boolean {
 
 /**
  * Decides whether a verified caller may use a route: `null`, or why not. One approval has to hold whole, subject and
- * permissions; a subject of one and the permissions of another make none. Names are compared exactly. Without any
+ * permissions; a subject of one and the permissions of another make none. Subjects are compared
+ * exactly unless the approval has how they may begin, permissions always. Without any
  * approval nobody is approved, so a public route is not to be asked about here. A session is held to the route's policy
  * for sessions, and to nothing else.
  */
@@ -23,9 +25,9 @@ export function authorize(route: Route, principal: Principal): Denial | null {
   if (principal.kind === 'session') return authorizeSession(route, principal);
   const holds = holderOf(principal.permissions);
   let isApproved = false;
-  for (const { subjects, permissions } of route.approvals) {
-    if (!subjects.has(principal.subject)) continue;
-    if (permissions.every(holds)) return null;
+  for (const approval of route.approvals) {
+    if (!approvesSubject(approval, principal.subject)) continue;
+    if (approval.permissions.every(holds)) return null;
     isApproved = true;
   }
   return isApproved
@@ -38,7 +40,7 @@ export function authorize(route: Route, principal: Principal): Denial | null {
  * policy from what was refused. It counts approvals of other subjects where none names this one.
  */
 export function lackedPermissions(route: Route, principal: Principal): readonly string[] {
-  const own = route.approvals.filter(({ subjects }) => subjects.has(principal.subject));
+  const own = route.approvals.filter((approval) => approvesSubject(approval, principal.subject));
   return route.approvals.length === 0 ? [] : fewestLacking(own.length === 0 ? route.approvals : own, principal);
 }
 

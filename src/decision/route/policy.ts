@@ -19,6 +19,8 @@ export interface RoutePath {
 /** One approved pair: any of the subjects, holding all of the permissions. */
 export interface Approval {
   readonly subjects: ReadonlySet<string>;
+  /** How subjects may begin instead; each ends in a slash, so that it ends where a part of the name does. */
+  readonly prefixes: readonly string[];
   readonly permissions: readonly string[];
 }
 

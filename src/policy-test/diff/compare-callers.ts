@@ -1,4 +1,5 @@
 /** Lets every kind of caller that two policies tell apart ask for an operation, and compares what becomes of it. */
+import { sampleSubjects } from '../../decision/route/approval.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
@@ -125,7 +126,7 @@ function callersOf(
     ...new Set([deps.from, deps.to].flatMap(({ config }) => config.issuers.map(({ rules }) => rules.name))),
   ];
   const found = new Map<string, Caller>();
-  for (const subject of new Set(approvals.flatMap(({ subjects }) => [...subjects]))) {
+  for (const subject of new Set(approvals.flatMap(sampleSubjects))) {
     for (const permissions of approvals.map((approval) => approval.permissions.toSorted())) {
       for (const issuer of issuers) {
         const who = `${subject}${issuers.length > 1 ? ` of issuer ${issuer}` : ''}`;
@@ -190,7 +191,7 @@ function restrictionOf(route: Route | null): unknown {
     mode,
     acceptsService,
     session,
-    approvals: approvals.map(({ subjects, permissions }) => [[...subjects], permissions]),
+    approvals: approvals.map(({ subjects, prefixes, permissions }) => [[...subjects], prefixes, permissions]),
     issuers: issuers === null ? null : [...issuers],
   };
 }

@@ -1,3 +1,4 @@
+import { approvesSubject, subjectWords } from '../../decision/route/approval.js';
 import type { Approval, Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { unmetClaims } from '../../decision/session/claim-rules.js';
@@ -25,12 +26,16 @@ function sessionWords({ session: policy }: Route, { session }: Principal): reado
   );
 }
 
-function approvalWords({ subjects, permissions }: Approval, principal: Principal): readonly string[] {
+function approvalWords(approval: Approval, principal: Principal): readonly string[] {
+  const { subjects, prefixes, permissions } = approval;
   const held = new Set(principal.permissions);
-  const names = [...subjects].join(' ');
-  if (!subjects.has(principal.subject)) return [`subject ${principal.subject}: not approved; approved: ${names}`];
+  const { subject } = principal;
+  if (!approvesSubject(approval, subject)) {
+    return [`subject ${subject}: not approved; approved: ${subjectWords(approval).join(' ')}`];
+  }
+  const prefix = subjects.has(subject) ? undefined : prefixes.find((beginning) => subject.startsWith(beginning));
   return [
-    `subject ${principal.subject}: approved`,
+    `subject ${subject}: approved${prefix === undefined ? '' : `, as all that begin with ${prefix}`}`,
     ...(permissions.length === 0
       ? ['no permission is needed']
       : permissions.map((name) => `permission ${name}: ${held.has(name) ? 'held' : 'missing'}`)),

@@ -1,3 +1,4 @@
+import { approvesSubject, prefixWords } from '../../decision/route/approval.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { CaseResult } from './run.js';
 
@@ -24,6 +25,7 @@ export function coverageOf(routes: readonly Route[], results: readonly CaseResul
       covered,
     });
     const subjects = new Set(route.approvals.flatMap((approval) => [...approval.subjects]));
+    const prefixes = new Set(route.approvals.flatMap((approval) => approval.prefixes));
     const permissions = new Set(route.approvals.flatMap((approval) => approval.permissions));
     return [
       point('route', '', own.length > 0),
@@ -31,7 +33,14 @@ export function coverageOf(routes: readonly Route[], results: readonly CaseResul
         point(
           'subject',
           subject,
-          own.some((result) => isLetThrough(result, subject)),
+          own.some((result) => isLetThrough(result, (name) => name === subject)),
+        ),
+      ),
+      ...[...prefixes].map((prefix) =>
+        point(
+          'subject',
+          prefixWords(prefix),
+          own.some((result) => isLetThrough(result, (name) => name.startsWith(prefix))),
         ),
       ),
       ...[...permissions].map((permission) =>
@@ -66,9 +75,9 @@ function isLetThrough(
       ruling: { decision, principal },
     },
   }: CaseResult,
-  subject: string,
+  isMeant: (subject: string) => boolean,
 ): boolean {
-  return decision === 'allowed' && principal?.kind === 'service' && principal.subject === subject;
+  return decision === 'allowed' && principal?.kind === 'service' && isMeant(principal.subject);
 }
 
 function isSessionLetThrough({
@@ -90,6 +99,6 @@ function isRefusedFor(
 ): boolean {
   if (reason !== 'permission_missing' || principal === null || principal.permissions.includes(permission)) return false;
   return route.approvals.some(
-    ({ subjects, permissions }) => subjects.has(principal.subject) && permissions.includes(permission),
+    (approval) => approvesSubject(approval, principal.subject) && approval.permissions.includes(permission),
   );
 }

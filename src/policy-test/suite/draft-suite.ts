@@ -1,5 +1,6 @@
 /** Cases for a policy that has none: what it lets through and what it refuses, as it stands. */
 import { stringify } from 'yaml';
+import { approvesSubject, sampleSubjects } from '../../decision/route/approval.js';
 import type { Approval, Route } from '../../decision/route/policy.js';
 import { placeOf } from '../../decision/route/route-table.js';
 import type { JsonObject } from '../../lib/strict-json.js';
@@ -48,8 +49,7 @@ export async function draftSuite(
   const nowhere = all.find(({ segments }) => placeOf(config.table, 'GET', segments) === null);
   if (nowhere !== undefined) {
     const somebody: JsonObject = {
-      sub:
-        config.routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects]))[0] ?? 'somebody',
+      sub: config.routes.flatMap(({ approvals }) => approvals.flatMap(sampleSubjects))[0] ?? 'somebody',
     };
     drafts.push({
       name: 'what has no route',
@@ -96,8 +96,9 @@ function draftsOf(route: Route, method: string, path: string): readonly Draft[] 
     kind: 'claims',
     claims: { sub, permissions, ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}) },
   });
-  const byApproval = approvals.flatMap(({ subjects, permissions }, index) =>
-    [...subjects].flatMap((subject) => {
+  const byApproval = approvals.flatMap((approval, index) =>
+    sampleSubjects(approval).flatMap((subject) => {
+      const { permissions } = approval;
       const which = approvals.length === 1 ? subject : `${subject} by any_of ${index + 1}`;
       return [
         draft(which, claims(subject, permissions)),
@@ -139,7 +140,7 @@ function draftsOf(route: Route, method: string, path: string): readonly Draft[] 
 
 function strangerTo(approvals: readonly Approval[]): string {
   let name = 'somebody-else';
-  while (approvals.some(({ subjects }) => subjects.has(name))) name += '-else';
+  while (approvals.some((approval) => approvesSubject(approval, name))) name += '-else';
   return name;
 }
 

@@ -71,6 +71,14 @@ t.test('what lets more through because the config says so is a note, which --str
   const routes = [
     { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
     { name: 'ping', methods: ['GET'], path: '/ping', subjects: ['checkout'], permissions: [] },
+    { name: 'jobs', methods: ['GET'], path: '/jobs', subjects: ['checkout', { prefix: 'jobs/' }], permissions: ['p'] },
+    {
+      name: 'runs',
+      methods: ['GET'],
+      path: '/runs',
+      any_of: [{ subjects: [{ prefix: 'jobs/' }], permissions: ['p'] }],
+      issuers: ['core'],
+    },
     { name: 'me', methods: ['GET'], path: '/me', accept: ['session'], session: { claims: {} } },
   ];
   const text = baseConfig({
@@ -83,13 +91,15 @@ t.test('what lets more through because the config says so is a note, which --str
   t.match(io.err().trimEnd().split('\n'), [
     /^sallyport\.yaml:\d+:\d+: note: route "health" is public: no credential is asked for$/,
     /^sallyport\.yaml:\d+:\d+: note: route "ping" asks for no permission: being an approved caller is enough$/,
+    /note: route "jobs" lets in every caller of issuers\.core whose subject begins with "jobs\/", whoever gets such a name later too$/,
+    /note: route "runs" lets in every caller of issuers\.core whose subject begins with "jobs\/", whoever gets such a name later too$/,
     /^sallyport\.yaml:\d+:\d+: note: route "me" asks for no claim: every user with a session is let through$/,
     /^sallyport\.yaml: ok$/,
   ]);
   t.match(JSON.parse((await check(t, text, '--json')).out()), {
     ok: true,
     problems: [],
-    notes: [{ line: Number, column: Number, message: /is public/ }, {}, {}],
+    notes: [{ line: Number, column: Number, message: /is public/ }, {}, {}, {}, {}],
   });
 });
 

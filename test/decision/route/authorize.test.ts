@@ -39,6 +39,41 @@ const cases: readonly Case[] = [
   { name: 'a dot is a dot', approvals: [approval(['a.b'], [])], subject: 'axb', expected: notApproved },
   { name: 'nobody approved', approvals: [], expected: notApproved },
   {
+    name: 'a beginning',
+    approvals: [approval([], ['orders:read'], ['billing/', 'orders/'])],
+    subject: 'orders/checkout',
+    expected: null,
+  },
+  {
+    name: 'a beginning, and a permission that is missing',
+    approvals: [approval([], ['x'], ['orders/'])],
+    subject: 'orders/checkout',
+    expected: { reason: 'permission_missing', missing: ['x'] },
+  },
+  {
+    name: 'a subject beside a beginning',
+    approvals: [approval(['checkout'], [], ['orders/'])],
+    expected: null,
+  },
+  {
+    name: 'what has it further on',
+    approvals: [approval([], [], ['orders/'])],
+    subject: 'my-orders/checkout',
+    expected: notApproved,
+  },
+  {
+    name: 'a beginning in another case',
+    approvals: [approval([], [], ['orders/'])],
+    subject: 'Orders/checkout',
+    expected: notApproved,
+  },
+  {
+    name: 'less than the beginning',
+    approvals: [approval([], [], ['orders/'])],
+    subject: 'orders',
+    expected: notApproved,
+  },
+  {
     name: 'subject first, then permissions',
     approvals: [approval(['checkout'], ['x'])],
     subject: 'billing',

@@ -1,4 +1,5 @@
 import type { CompiledConfig } from '../../../config/types.js';
+import { approvesSubject } from '../../../decision/route/approval.js';
 import type { Approval, Route, RoutePath } from '../../../decision/route/policy.js';
 import { readTarget } from '../../../decision/http/request-target.js';
 import { matchRoute, type RouteTable } from '../../../decision/route/route-table.js';
@@ -54,9 +55,9 @@ export function chooseSamples({ routes, table }: Pick<CompiledConfig, 'routes' |
 
 /** A subject that none of the sample's approvals names. */
 export function strangerTo(routes: readonly Route[]): string {
-  const known = new Set(routes.flatMap((route) => route.approvals.flatMap((approval) => [...approval.subjects])));
+  const approvals = routes.flatMap((route) => route.approvals);
   let stranger = 'stranger';
-  while (known.has(stranger)) stranger += '-x';
+  while (approvals.some((approval) => approvesSubject(approval, stranger))) stranger += '-x';
   return stranger;
 }
 

@@ -1,3 +1,4 @@
+import { approvesSubject, sampleSubjects } from '../../../decision/route/approval.js';
 import type { Route } from '../../../decision/route/policy.js';
 import { devClaims } from './config.js';
 import type { Sample } from './examples.js';
@@ -17,8 +18,8 @@ export interface Caller {
  * routes too.
  */
 export function callerOf(sample: Sample | null, routes: readonly Route[], issuerNames: readonly string[]): Caller {
-  const [subject = 'checkout'] = sample?.approval?.subjects ?? [];
-  const approvals = routes.flatMap((route) => route.approvals).filter(({ subjects }) => subjects.has(subject));
+  const [subject = 'checkout'] = sample?.approval ? sampleSubjects(sample.approval) : [];
+  const approvals = routes.flatMap((route) => route.approvals).filter((approval) => approvesSubject(approval, subject));
   const permissions = [...new Set(approvals.flatMap((approval) => approval.permissions))];
   const issuerName = issuerNames.find((name) => sample?.issuers?.has(name) ?? true) ?? 'core';
   return { subject, permissions, issuerName };

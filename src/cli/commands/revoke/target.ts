@@ -1,4 +1,5 @@
 import { timestamp } from '../../../lib/timestamp.js';
+import { approvesSubject } from '../../../decision/route/approval.js';
 import { sessionIssuerName } from '../../../decision/session/token.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
@@ -114,8 +115,9 @@ function unknownSubject(
   subject: string,
   { config: { routes, sessions }, issuerName }: Circumstances,
 ): readonly string[] {
-  const known = new Set(routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects])));
-  if (known.has(subject)) return [];
+  const approvals = routes.flatMap((route) => route.approvals);
+  if (approvals.some((approval) => approvesSubject(approval, subject))) return [];
+  const known = new Set(approvals.flatMap(({ subjects }) => [...subjects]));
   const near = nearestName(subject, [...known]);
   // Ids of users stand in no config.
   const mayBeUser = sessions !== null && (issuerName === null || issuerName === sessionIssuerName);

@@ -143,7 +143,10 @@ function checkApprovals(check: RouteCheck): void {
     }
     const pairs = parts.rawValue([...path, 'any_of']);
     if (Array.isArray(pairs)) {
-      pairs.forEach((_, index) => noteWithoutPermissions(check, ['any_of', index, 'permissions']));
+      pairs.forEach((_, index) => {
+        noteWithoutPermissions(check, ['any_of', index, 'permissions']);
+        notePrefixes(check, ['any_of', index, 'subjects']);
+      });
     }
     return;
   }
@@ -164,6 +167,25 @@ function checkApprovals(check: RouteCheck): void {
     }
   }
   noteWithoutPermissions(check, ['permissions']);
+  notePrefixes(check, ['subjects']);
+}
+
+/** Says whom a beginning of subjects lets in: callers that nobody listed, and that may not be there yet. */
+function notePrefixes({ path, parts, report }: RouteCheck, steps: Path): void {
+  const subjects = parts.rawValue([...path, ...steps]);
+  if (!Array.isArray(subjects)) return;
+  const named = parts.rawValue([...path, 'issuers']);
+  const issuers = Array.isArray(named) ? named.filter((name) => typeof name === 'string') : [...parts.issuers.keys()];
+  subjects.forEach((_, index) => {
+    const at = [...path, ...steps, index, 'prefix'];
+    if (typeof parts.rawValue(at) !== 'string' || report.hasError(at)) return;
+    const whose = issuers.length === 0 ? 'no issuer' : issuers.map((name) => `issuers.${name}`).join(' and ');
+    report.note(
+      at,
+      `route ${report.show([...path, 'name'])} lets in every caller of ${whose} whose subject begins with ${report.show(at)}, ` +
+        'whoever gets such a name later too',
+    );
+  });
 }
 
 function noteWithoutPermissions({ path, parts, report }: RouteCheck, steps: Path): void {

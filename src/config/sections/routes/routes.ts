@@ -73,11 +73,30 @@ const pageOrigin = text(
   300,
 );
 
-const subjects = list(visibleText(256), 1, 'subjects');
+const subjectAllowed = '1 to 256 visible ASCII characters, or { prefix: … }';
+
+/** Ends where a part of the name does: `orders` would let `orders-test` in as well. */
+const subjectPrefix = text(
+  /^(?!\/+$|[A-Za-z][A-Za-z0-9+.-]*:\/+$)[\x21-\x7e]*\/$/,
+  '2 to 256 visible ASCII characters that end in a slash, and not all that stands before a name',
+  256,
+);
+
+const subjectOrPrefix = z
+  .union(
+    [
+      visibleText(256),
+      map({ prefix: subjectPrefix.describe('How the subjects begin: all that do are approved. It ends in a slash.') }),
+    ],
+    subjectAllowed,
+  )
+  .meta({ allowed: subjectAllowed });
+
+const subjects = list(subjectOrPrefix, 1, 'subjects');
 const permissions = list(permission, 0, 'permissions');
 
 const approvalSchema = map({
-  subjects: subjects.describe('Approved callers: exact `sub`s.'),
+  subjects: subjects.describe('Approved callers: exact `sub`s, or `{ prefix: orders/ }` for all that begin so.'),
   permissions: permissions.describe('All of them are needed; `[]` says that none is.'),
 });
 
@@ -90,7 +109,7 @@ export const routeSchema = map({
   subjects: subjects
     .optional()
     .describe(
-      'Approved callers: exact `sub`s. Required, with `permissions`, unless `any_of` or `access` stands instead.',
+      'Approved callers: exact `sub`s, or `{ prefix: orders/ }` for all that begin so. Required, with `permissions`, unless `any_of` or `access` stands instead.',
     ),
   permissions: permissions.optional().describe('All of them are needed; `[]` says that none is.'),
   any_of: list(approvalSchema, 1, 'pairs of subjects and permissions')
@@ -254,7 +273,8 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
 function approvalsOf(file: RouteFile): readonly Approval[] {
   const pairs = file.any_of ?? [{ subjects: file.subjects ?? [], permissions: file.permissions ?? [] }];
   return pairs.map(({ subjects, permissions }) => ({
-    subjects: new Set(subjects),
+    subjects: new Set(subjects.filter((subject) => typeof subject === 'string')),
+    prefixes: [...new Set(subjects.flatMap((subject) => (typeof subject === 'string' ? [] : [subject.prefix])))],
     permissions: [...new Set(permissions)],
   }));
 }

@@ -1,3 +1,4 @@
+import { approvesSubject } from '../approval.js';
 import type { Approval, Route } from '../policy.js';
 import { asksNoMoreThan } from '../../session/claim-rules.js';
 
@@ -53,7 +54,10 @@ function admitsMore(approval: Approval, others: readonly Approval[]): boolean {
   const held = new Set(approval.permissions);
   const satisfied = others.filter((other) => other.permissions.every((permission) => held.has(permission)));
   for (const subject of approval.subjects) {
-    if (!satisfied.some((other) => other.subjects.has(subject))) return true;
+    if (!satisfied.some((other) => approvesSubject(other, subject))) return true;
   }
-  return false;
+  // What begins so is without end: only another beginning covers all of it.
+  return approval.prefixes.some(
+    (prefix) => !satisfied.some((other) => other.prefixes.some((theirs) => prefix.startsWith(theirs))),
+  );
 }

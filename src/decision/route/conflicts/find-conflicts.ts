@@ -196,7 +196,11 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
 }
 
 function restrictionText(route: Route): string {
-  const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
+  const approvals = route.approvals.map(({ subjects, prefixes, permissions }) => [
+    [...subjects].sort(),
+    [...prefixes].sort(),
+    [...permissions].sort(),
+  ]);
   const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
   const issuers = route.issuers === null ? null : [...route.issuers].sort();
   const session = route.session === null ? null : route.session.claims.map(({ path, value }) => [path, value]);

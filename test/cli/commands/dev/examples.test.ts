@@ -14,7 +14,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     mode: 'enforce',
     acceptsService: true,
     session: null,
-    approvals: [{ subjects: new Set(['checkout']), permissions: ['read'] }],
+    approvals: [{ subjects: new Set(['checkout']), prefixes: [], permissions: ['read'] }],
     issuers: null,
     allowsWebSocket: false,
     origins: null,
@@ -180,7 +180,9 @@ t.test('the write that is sent twice is one that a key reserves', async (t) => {
 
 t.test('the stranger is nobody that a route names', async (t) => {
   t.equal(strangerTo([route('a', ['/a'])]), 'stranger');
-  const named = route('a', ['/a'], { approvals: [{ subjects: new Set(['stranger', 'stranger-x']), permissions: [] }] });
+  const named = route('a', ['/a'], {
+    approvals: [{ subjects: new Set(['stranger', 'stranger-x']), prefixes: [], permissions: [] }],
+  });
   t.equal(strangerTo([named]), 'stranger-x-x');
 });
 

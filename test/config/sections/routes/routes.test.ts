@@ -125,6 +125,31 @@ const cases = [
     ],
   })),
   {
+    name: 'a beginning that does not end in a slash',
+    input: 'name: a, methods: [GET], path: /a, subjects: [{ prefix: orders }], permissions: [p]',
+    expected: [
+      /error: routes\[0\]\.subjects\[0\]\.prefix is "orders"; allowed: 2 to 256 visible ASCII characters that end in a slash/,
+    ],
+  },
+  ...['/', '//', 'spiffe://', '"a b/"'].map((prefix) => ({
+    name: `a beginning ${prefix}`,
+    input: `name: a, methods: [GET], path: /a, subjects: [{ prefix: ${prefix} }], permissions: [p]`,
+    expected: [/error: routes\[0\]\.subjects\[0\]\.prefix is /],
+  })),
+  {
+    name: 'a pattern of another kind',
+    input: 'name: a, methods: [GET], path: /a, subjects: [{ suffix: /x }], permissions: [p]',
+    expected: [
+      /error: unknown key "suffix" in routes\[0\]\.subjects\[0\]/,
+      /error: routes\[0\]\.subjects\[0\]\.prefix is missing/,
+    ],
+  },
+  {
+    name: 'a number for a subject',
+    input: 'name: a, methods: [GET], path: /a, subjects: [5], permissions: [p]',
+    expected: [/error: routes\[0\]\.subjects\[0\] is 5; allowed: 1 to 256 visible ASCII characters/],
+  },
+  {
     name: 'a subject with a space',
     input: 'name: a, methods: [GET], path: /a, subjects: [a b], permissions: [p]',
     expected: [/error: routes\[0\]\.subjects\[0\] is "a b"; /],
@@ -339,7 +364,7 @@ t.test('routes, compiled', (t) => {
     withRoutes(
       [
         `name: a, methods: [GET], path: "/a/{id}", ${who}`,
-        'name: b, methods: [GET, HEAD], path: [/b, "/c/**"], any_of: [{ subjects: [s, t], permissions: [p, q] }, { subjects: [u], permissions: [] }], ' +
+        'name: b, methods: [GET, HEAD], path: [/b, "/c/**"], any_of: [{ subjects: [s, t], permissions: [p, q] }, { subjects: [u, { prefix: orders/ }, { prefix: orders/ }], permissions: [] }], ' +
           'issuers: [core], body: allow, max_body: 2MiB, encoded_slashes: allow, path_parameters: allow, forward_authorization: false, response_timeout: 1s',
         'name: c, methods: ["*"], path: /, access: public, idempotency: { mode: none, because: x }',
       ],
@@ -365,7 +390,7 @@ t.test('routes, compiled', (t) => {
     mode: 'enforce',
     acceptsService: true,
     session: null,
-    approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
+    approvals: [{ subjects: new Set(['s']), prefixes: [], permissions: ['p'] }],
     issuers: null,
     allowsWebSocket: false,
     origins: null,
@@ -391,8 +416,8 @@ t.test('routes, compiled', (t) => {
     acceptsService: true,
     session: null,
     approvals: [
-      { subjects: new Set(['s', 't']), permissions: ['p', 'q'] },
-      { subjects: new Set(['u']), permissions: [] },
+      { subjects: new Set(['s', 't']), prefixes: [], permissions: ['p', 'q'] },
+      { subjects: new Set(['u']), prefixes: ['orders/'], permissions: [] },
     ],
     issuers: new Set(['core']),
     allowsWebSocket: false,

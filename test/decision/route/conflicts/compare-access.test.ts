@@ -224,22 +224,28 @@ t.test('a route is less restrictive when somebody gets through it whom the other
   t.end();
 });
 
-const names = fc.subarray(['a', 'b']);
+const names = fc.subarray(['a', 'b', 'x/1', 'x/y/1']);
+const beginnings = fc.subarray(['x/', 'x/y/', 'z/']);
 const held = fc.subarray(['p', 'q', 'r']);
 const approvals = fc.array(
-  fc.tuple(names, held).map(([subjects, permissions]) => approval(subjects, permissions)),
+  fc
+    .tuple(names, held, beginnings)
+    .map(([subjects, permissions, prefixes]) => approval(subjects, permissions, prefixes)),
   { maxLength: 3 },
 );
 
 function admits(all: readonly Approval[], subject: string, permissions: readonly string[]): boolean {
   return all.some(
-    (one) => one.subjects.has(subject) && one.permissions.every((permission) => permissions.includes(permission)),
+    (one) =>
+      (one.subjects.has(subject) || one.prefixes.some((prefix) => subject.startsWith(prefix))) &&
+      one.permissions.every((permission) => permissions.includes(permission)),
   );
 }
 
 t.test('the answer is that of trying every caller', (t) => {
   const sets = [[], ['p'], ['q'], ['r'], ['p', 'q'], ['p', 'r'], ['q', 'r'], ['p', 'q', 'r']];
-  const callers = ['a', 'b'].flatMap((subject) => sets.map((held) => ({ subject, held })));
+  const everybody = ['a', 'b', 'x/1', 'x/2', 'x/y/1', 'x/y/2', 'z/1'];
+  const callers = everybody.flatMap((subject) => sets.map((held) => ({ subject, held })));
   fc.assert(
     fc.property(approvals, approvals, (one, other) => {
       const expected = callers.some(({ subject, held }) => admits(one, subject, held) && !admits(other, subject, held));
