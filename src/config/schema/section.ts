@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { RouteTable } from '../../decision/route/route-table.js';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
+import type { KeyChanges } from './key-changes.js';
 import type { SectionValues } from '../sections/index.js';
 
 /** What the compilation of a section may use besides its own value. */
@@ -28,6 +29,8 @@ export interface Section<Schema extends z.ZodType, Compiled extends object> {
   readonly check?: (config: ParsedConfig, report: Report) => void;
   /** Returns what the section adds to the compiled config. Only called for a config without errors. */
   readonly compile: (value: z.output<Schema>, context: CompileContext) => Compiled;
+  /** What a change of each of its keys means to a reload and to `diff`; of issuers and routes, beside them. */
+  readonly keys: KeyChanges<NoInfer<Compiled>>;
 }
 
 /** Declares a section, so that the type of what it compiles to follows from its code. */

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
+import { always, saidByAnother } from '../schema/key-changes.js';
 import { duration, filePath, flag, line, map, text } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
 import type { AssertionSettings } from '../types.js';
@@ -50,6 +51,12 @@ export const identity = section({
     /** `null` where the upstream gets no signed assertion. */
     assertion: compileAssertion(file, absolute),
   }),
+  keys: {
+    // Under its old name a field is the caller's to send from now on.
+    headers: { of: ({ identity }) => identity, widens: always, shownAs: '', whole: true },
+    forward_authorization: saidByAnother,
+    assertion: { of: ({ assertion }) => assertion, widens: (from) => from !== null, whole: true },
+  },
 });
 
 function compileIdentity({ headers }: IdentityFile): IdentityHeaders {

@@ -3,6 +3,7 @@
  * and compares configs goes through it; `config.schema.json` and `docs/configuration.md` are generated from it.
  */
 import type { z } from 'zod';
+import type { CompiledConfig } from '../types.js';
 import { admin } from './listeners/admin.js';
 import { identity } from './identity.js';
 import { issuers, type Issuers } from './issuers.js';
@@ -15,6 +16,7 @@ import { receiver } from './receiver.js';
 import { reload } from './reload.js';
 import { revoked } from './revoked.js';
 import { routes } from './routes/routes.js';
+import type { KeyChanges } from '../schema/key-changes.js';
 import { map } from '../schema/scalars.js';
 import { sessions } from './sessions.js';
 import { shutdown } from './shutdown.js';
@@ -77,3 +79,8 @@ function schemas(): { readonly [Name in SectionName]: Sections[Name]['schema'] }
   const entries = sectionNames.map((name) => [name, sections[name].schema]);
   return Object.fromEntries(entries) as { readonly [Name in SectionName]: Sections[Name]['schema'] };
 }
+
+/** What a change of each key means, by section. They are asked with the whole compiled config. */
+export const keyChanges = Object.fromEntries(
+  sectionNames.map((name) => [name, sections[name].keys]),
+) as unknown as Readonly<Record<SectionName, KeyChanges<CompiledConfig>>>;

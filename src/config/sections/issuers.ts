@@ -1,8 +1,20 @@
 /** The section that says whose tokens count. */
+import { staleAllowanceMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import { readUrl } from '../schema/addresses.js';
+import {
+  always,
+  never,
+  reloaded,
+  saidByAnother,
+  whenAdded,
+  whenMore,
+  whenRemoved,
+  withoutSecrets,
+  type KeyChanges,
+} from '../schema/key-changes.js';
 import {
   duration,
   fetchedUrl,
@@ -19,7 +31,6 @@ import {
 import { type AbsolutePath, section } from '../schema/section.js';
 import { checkProfile, compileProfile, fetchedFrom, keyAccessOf, profileKeys } from './issuer-profiles.js';
 import type { IssuerSettings } from '../types.js';
-import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import { profileNames, type Profile } from '../../decision/token/profiles.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
@@ -176,7 +187,57 @@ export const issuers = section({
   compile: (_file, { absolute, values }): { readonly issuers: readonly IssuerSettings[] } => ({
     issuers: [...values.issuers].map(([name, issuer]) => compileIssuer(name, issuer, absolute)),
   }),
+  // `issuerKeys`, for each of them.
+  keys: {},
 });
+
+/** Milliseconds for which keys serve on where `max_stale` is left out, by what the issuer says. */
+const [leastStaleMs, mostStaleMs] = [staleAllowanceMs(null, true), staleAllowanceMs(null, false)];
+
+/** What a change of each key of an issuer means. */
+export const issuerKeys: KeyChanges<IssuerSettings> = {
+  profile: { of: ({ rules }) => rules.profile, widens: always },
+  issuer: { of: ({ rules }) => rules.issuer, widens: always },
+  audience: { of: ({ rules }) => rules.audiences, widens: always },
+  source: { of: ({ rules }) => rules.sources, widens: whenAdded },
+  token_type: { of: ({ rules }) => rules.tokenTypes, widens: whenAdded },
+  clock_skew: { of: ({ rules }) => rules.clockSkewS, widens: whenMore },
+  max_lifetime: { of: ({ rules }) => rules.maxLifetimeS, widens: whenMore },
+  algorithms: { of: ({ rules }) => rules.algorithms, widens: whenAdded },
+  token_typ: { of: ({ rules }) => rules.headerTypes, widens: whenAdded },
+  trust_domain: { of: ({ rules }) => rules.trustDomain, widens: always },
+  claims: { of: ({ rules }) => rules.claims, widens: always, whole: true },
+  'key_ids.accept': { of: ({ rules }) => rules.keyIds.accept, widens: whenAdded },
+  'key_ids.reject': { of: ({ rules }) => rules.keyIds.reject, widens: whenRemoved },
+  jwks_url: {
+    of: ({ keys: { source } }) => (source.kind === 'file' ? source.path : withoutSecrets(source.url)),
+    widens: always,
+    shownAs: 'keys',
+  },
+  jwks_url_because: reloaded,
+  jwks_file: saidByAnother,
+  bundle_url: saidByAnother,
+  bundle_file: saidByAnother,
+  discovery: saidByAnother,
+  discovery_url: saidByAnother,
+  jwks_origins: {
+    of: ({ keys: { source } }) => (source.kind === 'discovery' ? source.keyOrigins : undefined),
+    widens: whenAdded,
+  },
+  token_file: { of: ({ keys }) => keys.tokenFile, widens: never },
+  allow_http: saidByAnother,
+  ca_file: { of: ({ keys }) => keys.caFile, widens: always },
+  'jwks.min_age': reloaded,
+  'jwks.max_age': { of: ({ keys }) => keys.maxAgeMs, widens: whenMore },
+  // Left out it is an hour at most: what the issuer says may make it less.
+  'jwks.max_stale': {
+    of: ({ keys }) => keys.maxStaleMs,
+    widens: (from, to) => whenMore(from ?? leastStaleMs, to ?? mostStaleMs),
+  },
+  'jwks.cooldown': reloaded,
+  'jwks.timeout': reloaded,
+  'jwks.max_bytes': reloaded,
+};
 
 function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): IssuerSettings {
   const rules: IssuerRules = {

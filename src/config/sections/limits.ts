@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
+import { saidByAnother } from '../schema/key-changes.js';
 import { decimal, flag, integer, map } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import type { Limits } from '../../decision/route/policy.js';
@@ -38,6 +39,12 @@ export const limits = section({
   check: (config, report) => checkLimits(['limits'], config, report),
   // Routes without limits of their own have them.
   compile: (): object => ({}),
+  keys: {
+    requests_per_second: saidByAnother,
+    burst: saidByAnother,
+    shared: saidByAnother,
+    max_in_flight: saidByAnother,
+  },
 });
 
 /** Checks what routes say of limits, whether or not something else is wrong with a route. */

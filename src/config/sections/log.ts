@@ -1,4 +1,5 @@
 /** The section that says what is logged. */
+import { reloaded } from '../schema/key-changes.js';
 import { flag, integer, map, word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
@@ -29,4 +30,5 @@ export const log = section({
       refusalsPerSecond: file.refusals_per_second,
     },
   }),
+  keys: { level: reloaded, client_address: reloaded, user_agent: reloaded, refusals_per_second: reloaded },
 });

@@ -2,6 +2,7 @@
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import { type ReceiverFile, receiverRouter } from './receiver.js';
+import { saidByAnother } from '../schema/key-changes.js';
 import { word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
@@ -21,6 +22,7 @@ export const mode = section({
     unmatched:
       file === 'shadow' ? compileUnmatched(table.routes, values.upstream.response_timeout, values.receiver) : null,
   }),
+  keys: { '': saidByAnother },
 });
 
 /** Warns of shadow mode: nobody is kept out there. */

@@ -1,7 +1,9 @@
 /** The section that says what is known of the upstream. */
 import type { z } from 'zod';
+import { reloaded, whenOn } from '../schema/key-changes.js';
 import { flag, map } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
+import type { UpstreamSettings } from '../types.js';
 import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
 
 const receiverSchema = map({
@@ -53,4 +55,15 @@ export const receiver = section({
   schema: receiverSchema.prefault({}).describe('What is known of the upstream.'),
   // It is part of what the upstream and the routes compile to.
   compile: (): object => ({}),
+  keys: {
+    case_sensitive: reloaded,
+    strict_slash: reloaded,
+    format_suffix: reloaded,
+    trailing_dots: reloaded,
+    head_as_get: reloaded,
+    reads_bodies: {
+      of: ({ upstream }: { readonly upstream: UpstreamSettings }) => upstream.readsBodies,
+      widens: whenOn,
+    },
+  },
 });

@@ -1,4 +1,5 @@
 /** The section that says when an edit of the file counts. */
+import { towards, whenLess } from '../schema/key-changes.js';
 import { duration, map, word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
@@ -27,4 +28,11 @@ export const reload = section({
       leastAgeMs: file.least_age,
     },
   }),
+  keys: {
+    least_age: { of: ({ reload }) => reload.leastAgeMs, widens: whenLess },
+    end_marker: {
+      of: ({ reload }) => (reload.endMarker ? 'required' : 'optional'),
+      widens: towards('required', 'optional'),
+    },
+  },
 });

@@ -1,5 +1,6 @@
 /** The section that names credentials withdrawn before their time. */
 import type { z } from 'zod';
+import { whenRemoved } from '../schema/key-changes.js';
 import { list, map, time, visibleText } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import type { Revocations } from '../../decision/route/policy.js';
@@ -21,6 +22,15 @@ type RevokedFile = z.output<typeof revokedSchema>;
 export const revoked = section({
   schema: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   compile: (file) => ({ revoked: compileRevoked(file) }),
+  keys: {
+    key_ids: { of: ({ revoked }) => revoked.keyIds, widens: whenRemoved },
+    subjects: { of: ({ revoked }) => revoked.subjects, widens: whenRemoved },
+    token_ids: { of: ({ revoked }) => revoked.tokenIds, widens: whenRemoved },
+    issued_before: {
+      of: ({ revoked }) => revoked.issuedBeforeS,
+      widens: (from, to) => to === null || Number(to) < Number(from ?? 0),
+    },
+  },
 });
 
 function compileRevoked(file: RevokedFile): Revocations {

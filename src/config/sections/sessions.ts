@@ -6,6 +6,7 @@ import type { Path } from '../load/source-tree.js';
 import { readUrl } from '../schema/addresses.js';
 import { jwksSchema } from './issuers.js';
 import type { RouteFile } from './routes/routes.js';
+import { always, whenOff, withoutSecrets } from '../schema/key-changes.js';
 import { baseUrl, flag, host, map, text, webOrigin, word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import type { SessionSettings } from '../types.js';
@@ -60,6 +61,36 @@ export const sessions = section({
     // The SDK is not loaded for nothing.
     const isUsed = table.routes.some(({ session }) => session !== null);
     return { sessions: file === null || !isUsed ? null : compileSessions(file) };
+  },
+  // Compared for a restart where some route accepts sessions before and after.
+  keys: {
+    core_url: {
+      restart: true,
+      of: ({ sessions }) => sessions?.coreUrl,
+      shown: ({ sessions }) => (sessions === null ? null : withoutSecrets(sessions.coreUrl)),
+      widens: always,
+    },
+    api_key: { restart: true, of: ({ sessions }) => sessions?.apiKey },
+    api_domain: {
+      restart: true,
+      of: ({ sessions }) => sessions?.apiDomain,
+      shown: ({ sessions }) => sessions?.apiDomain ?? null,
+      widens: always,
+    },
+    api_base_path: {
+      restart: true,
+      of: ({ sessions }) => sessions?.apiBasePath,
+      shown: ({ sessions }) => sessions?.apiBasePath ?? null,
+      widens: always,
+    },
+    check_database: {
+      restart: true,
+      of: ({ sessions }) => sessions?.checkDatabase,
+      shown: ({ sessions }) => sessions?.checkDatabase ?? null,
+      widens: whenOff,
+    },
+    cookie_domain: { restart: true, of: ({ sessions }) => sessions?.cookie.domain },
+    cookie_same_site: { restart: true, of: ({ sessions }) => sessions?.cookie.sameSite },
   },
 });
 

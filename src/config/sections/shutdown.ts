@@ -1,4 +1,5 @@
 /** The section that says how a stop goes. */
+import { reloaded } from '../schema/key-changes.js';
 import { duration, map } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
@@ -11,4 +12,5 @@ const shutdownSchema = map({
 export const shutdown = section({
   schema: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   compile: ({ delay, grace }) => ({ shutdown: { delayMs: delay, graceMs: grace } }),
+  keys: { delay: reloaded, grace: reloaded },
 });

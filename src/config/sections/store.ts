@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
+import { saidByAnother, towards, whenLess, whenLimitRises, whenOn } from '../schema/key-changes.js';
 import {
   duration,
   filePath,
@@ -122,7 +123,74 @@ export const store = section({
     .describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
   check: checkStore,
   compile: (file, { absolute }): { readonly store: StoreSettings | null } => ({ store: compileStore(file, absolute) }),
+  // Compared for a restart where it is Redis before and after.
+  keys: {
+    '': { restart: true, of: ({ store }) => store?.kind ?? null, widens: towards('redis', 'memory') },
+    memory: saidByAnother,
+    'redis.url': {
+      restart: true,
+      of: ofRedis(({ topology, tls }) =>
+        topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null,
+      ),
+    },
+    'redis.sentinel': {
+      restart: true,
+      of: ofRedis(({ topology }) => (topology.kind === 'sentinel' ? JSON.stringify(topology) : null)),
+      whole: true,
+    },
+    'redis.cluster': {
+      restart: true,
+      of: ofRedis(({ topology }) => (topology.kind === 'cluster' ? JSON.stringify(topology) : null)),
+      whole: true,
+    },
+    'redis.username': { restart: true, of: ofRedis(({ username }) => username) },
+    'redis.password_file': { restart: true, of: ofRedis(({ passwordFile }) => passwordFile) },
+    'redis.tls': {
+      restart: true,
+      // By a URL, TLS is asked for there; the key says whom to trust.
+      of: ofRedis(({ topology, tls }) =>
+        tls === null || (topology.kind === 'single' && (tls.caFile ?? tls.serverName) === null)
+          ? null
+          : JSON.stringify(tls),
+      ),
+      whole: true,
+    },
+    'redis.prefix': { restart: true, of: ofRedis(({ prefix }) => prefix) },
+    'redis.replicas': {
+      restart: true,
+      of: ofRedis(({ replicas }) => replicas),
+      shown: ({ store }) => (store?.kind === 'redis' ? store.replicas : null),
+      widens: whenLess,
+    },
+    'redis.reserve_timeout': { restart: true, of: ofRedis(({ reserveTimeoutMs }) => reserveTimeoutMs) },
+    'redis.settle_timeout': { restart: true, of: ofRedis(({ settleTimeoutMs }) => settleTimeoutMs) },
+    'redis.start_without_revocations': {
+      restart: true,
+      of: ofRedis(({ startsWithoutRevocations }) => startsWithoutRevocations),
+      shown: ({ store }) => store?.kind === 'redis' && store.startsWithoutRevocations,
+      widens: whenOn,
+    },
+    'redis.kept_per_caller': {
+      restart: true,
+      of: ofRedis(({ keptPerCaller }) => keptPerCaller),
+      shown: ({ store }) => (store?.kind === 'redis' ? store.keptPerCaller : null),
+      widens: whenLimitRises,
+    },
+    'redis.durability': {
+      restart: true,
+      of: ofRedis(({ durability }) => durability),
+      shown: ({ store }) => (store?.kind === 'redis' ? store.durability : null),
+      widens: towards('verified', 'unverified', 'none'),
+    },
+  },
 });
+
+/** Returns what reads a setting of Redis; it says nothing of another store. */
+function ofRedis<Value>(
+  read: (settings: RedisStoreSettings) => Value,
+): (config: { readonly store: StoreSettings | null }) => Value | undefined {
+  return ({ store }) => (store?.kind === 'redis' ? read(store) : undefined);
+}
 
 /** What is said of a store that nobody else sees. */
 export const memoryWarning =

@@ -1,4 +1,5 @@
 /** The section that says what verified tokens may take in memory. */
+import { reloaded } from '../schema/key-changes.js';
 import { size } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
@@ -12,4 +13,5 @@ export const tokenCache = section({
     ),
   /** `null` where no token is remembered. */
   compile: (bytes) => ({ tokenCacheBytes: bytes }),
+  keys: { '': reloaded },
 });

@@ -4,6 +4,15 @@ import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { isWildcard, readUrl } from '../schema/addresses.js';
+import {
+  never,
+  reloaded,
+  saidByAnother,
+  towards,
+  whenAdded,
+  whenRemoved,
+  withoutSecrets,
+} from '../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, origin, text, word } from '../schema/scalars.js';
 import { type CompileContext, section } from '../schema/section.js';
 import type { UpstreamSettings } from '../types.js';
@@ -63,6 +72,21 @@ export const upstream = section({
   schema: upstreamSchema.describe('The upstream.'),
   check: checkUpstream,
   compile: (file, context) => ({ upstream: compileUpstream(file, context) }),
+  keys: {
+    url: { of: ({ upstream }) => withoutSecrets(upstream.url), widens: never },
+    ca_file: { of: ({ upstream }) => upstream.caFile, widens: never },
+    server_name: { of: ({ upstream }) => upstream.serverName, widens: never },
+    begin_trace: reloaded,
+    host: { of: ({ upstream }) => upstream.host, widens: towards('upstream', 'preserve') },
+    strip_fields: { of: ({ upstream }) => upstream.stripFields, widens: whenRemoved },
+    pass_fields: { of: ({ upstream }) => upstream.passFields, widens: whenAdded },
+    connect_timeout: reloaded,
+    response_timeout: saidByAnother,
+    idle_timeout: reloaded,
+    max_connections: reloaded,
+    // What is left on a connection may be taken for another caller's.
+    reuse: { of: ({ upstream }) => upstream.reuse, widens: towards('never', 'safe', 'always') },
+  },
 });
 
 function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContext): UpstreamSettings {

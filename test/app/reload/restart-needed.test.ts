@@ -186,27 +186,3 @@ for (const { name, opened = {}, wanted, keys } of rows) {
     t.end();
   });
 }
-
-t.test('every key of listen is looked at', (t) => {
-  const { listen } = compile({});
-  // Those that a file names by other words: tls as its four keys, limits without their units.
-  t.same(Object.keys(listen).sort(), [
-    'bodyIdleTimeoutMs',
-    'bodyMinRate',
-    'headerTimeoutMs',
-    'host',
-    'http10',
-    'keepAliveTimeoutMs',
-    'maxHeaderBytes',
-    'maxInFlight',
-    'maxTargetBytes',
-    'maxWebSockets',
-    'port',
-    'tls',
-    'tlsTerminatedBy',
-    'trustForwarded',
-    'underscoreFields',
-    'webSocketIdleTimeoutMs',
-  ]);
-  t.end();
-});

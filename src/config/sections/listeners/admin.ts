@@ -20,6 +20,10 @@ export const admin = section({
   schema: adminSchema.prefault({}).describe('The operators’ listener. Read once, at start.'),
   check,
   compile: ({ host, port }) => ({ admin: { host, port } }),
+  keys: {
+    host: { restart: true, of: ({ admin }) => admin.host },
+    port: { restart: true, of: ({ admin }) => admin.port },
+  },
 });
 
 function check({ admin, isPresent }: ParsedConfig, report: Report): void {

@@ -4,6 +4,7 @@ import type { Report } from '../../load/report.js';
 import type { Path } from '../../load/source-tree.js';
 import { isWildcard, readUrl } from '../../schema/addresses.js';
 import type { HostPortFile } from './admin.js';
+import { always, never, towards, whenAdded, whenLess, whenMore, whenOff } from '../../schema/key-changes.js';
 import {
   addressBlock,
   duration,
@@ -126,6 +127,43 @@ export const listen = section({
       http10: file.http_1_0,
     },
   }),
+  keys: {
+    host: { restart: true, of: ({ listen }) => listen.host },
+    port: { restart: true, of: ({ listen }) => listen.port },
+    tls: { of: ({ listen }) => listen.tls !== null, widens: whenOff },
+    'tls.cert_file': { restart: true, of: ({ listen }) => listen.tls?.certFile ?? null },
+    'tls.key_file': { restart: true, of: ({ listen }) => listen.tls?.keyFile ?? null },
+    'tls.client_ca_file': { restart: true, of: ({ listen }) => listen.tls?.clientCaFile ?? null, widens: always },
+    'tls.client_auth': {
+      restart: true,
+      // Says nothing without the CA.
+      of: ({ listen }) => (listen.tls === null || listen.tls.clientCaFile === null ? null : listen.tls.clientAuth),
+      shown: ({ listen }) => listen.tls?.clientAuth ?? null,
+      widens: towards('require', 'optional'),
+    },
+    tls_terminated_by: { restart: true, of: ({ listen }) => listen.tlsTerminatedBy, widens: never },
+    trust_forwarded: {
+      restart: true,
+      of: ({ listen }) => listen.trustForwarded.join(' '),
+      shown: ({ listen }) => listen.trustForwarded,
+      widens: whenAdded,
+    },
+    underscore_fields: {
+      restart: true,
+      of: ({ listen }) => listen.underscoreFields,
+      widens: towards('refuse', 'drop', 'allow'),
+    },
+    http_1_0: { restart: true, of: ({ listen }) => listen.http10, widens: towards('refuse', 'allow') },
+    max_header_bytes: { restart: true, of: ({ listen }) => listen.maxHeaderBytes, widens: whenMore },
+    max_target: { restart: true, of: ({ listen }) => listen.maxTargetBytes, widens: whenMore },
+    header_timeout: { restart: true, of: ({ listen }) => listen.headerTimeoutMs },
+    keep_alive_timeout: { restart: true, of: ({ listen }) => listen.keepAliveTimeoutMs },
+    body_idle_timeout: { restart: true, of: ({ listen }) => listen.bodyIdleTimeoutMs },
+    body_min_rate: { restart: true, of: ({ listen }) => listen.bodyMinRate, widens: whenLess },
+    max_in_flight: { restart: true, of: ({ listen }) => listen.maxInFlight, widens: whenMore },
+    max_websockets: { restart: true, of: ({ listen }) => listen.maxWebSockets },
+    websocket_idle_timeout: { restart: true, of: ({ listen }) => listen.webSocketIdleTimeoutMs },
+  },
 });
 
 /** Checks what the listeners' settings say together. */

@@ -35,4 +35,16 @@ export const probes = section({
     .prefault(null)
     .describe('A further listener for those who may not reach `admin`: kubelet, Prometheus. Read once, at start.'),
   compile: (file) => ({ probes: file }),
+  keys: {
+    host: { restart: true, of: ({ probes }) => probes?.host ?? null },
+    port: { restart: true, of: ({ probes }) => probes?.port ?? null },
+    app: {
+      restart: true,
+      of: ({ probes }) =>
+        Object.entries(probes?.app ?? {})
+          .map(([name, path]) => `${name}=${path}`)
+          .sort()
+          .join(' '),
+    },
+  },
 });

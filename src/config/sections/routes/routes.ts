@@ -7,6 +7,20 @@ import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
 import { checkModeOfRoutes } from '../mode.js';
 import { checkRoutes } from './route-checks.js';
 import { readRoutePath } from './route-path.js';
+import {
+  always,
+  never,
+  saidByAnother,
+  towards,
+  whenAdded,
+  whenLess,
+  whenLimitRises,
+  whenMore,
+  whenOff,
+  whenOn,
+  whenRemoved,
+  type KeyChanges,
+} from '../../schema/key-changes.js';
 import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from '../../schema/scalars.js';
 import { section } from '../../schema/section.js';
 import { checkSessionsOfRoutes, compileSessionPolicy } from '../sessions.js';
@@ -190,7 +204,66 @@ export const routes = section({
     /** The routes, arranged for matching. */
     table,
   }),
+  // `routeKeys`, for each of them.
+  keys: {},
 });
+
+/** What a change of each key of a route means. Who may come through is compared caller by caller. */
+export const routeKeys: KeyChanges<Route> = {
+  name: saidByAnother,
+  methods: saidByAnother,
+  path: saidByAnother,
+  accept: saidByAnother,
+  subjects: saidByAnother,
+  permissions: saidByAnother,
+  any_of: saidByAnother,
+  issuers: saidByAnother,
+  'session.claims': saidByAnother,
+  access: { of: ({ access }) => access, widens: towards('protected', 'public') },
+  mode: { of: ({ mode }) => mode, widens: towards('enforce', 'shadow') },
+  websocket: { of: ({ allowsWebSocket }) => allowsWebSocket, widens: whenOn },
+  // None says that any origin will do.
+  origins: {
+    of: ({ origins }) => origins,
+    widens: (from, to) => to === null || (from !== null && whenAdded(from, to)),
+  },
+  body: { of: ({ allowsBody }) => allowsBody, widens: whenOn },
+  encoded_slashes: { of: ({ encodedSlashes }) => encodedSlashes, widens: whenOn },
+  path_parameters: { of: ({ pathParameters }) => pathParameters, widens: whenOn },
+  forward_authorization: { of: ({ forwardsAuthorization }) => forwardsAuthorization, widens: whenOn },
+  max_body: { of: ({ maxBodyBytes }) => maxBodyBytes, widens: whenMore },
+  response_timeout: { of: ({ responseTimeoutMs }) => responseTimeoutMs, widens: never },
+  'idempotency.mode': {
+    of: ({ reservation }) => reservation?.key ?? 'none',
+    widens: towards('required', 'optional', 'none'),
+    shownAs: 'idempotency',
+  },
+  single_use: { of: ({ reservation }) => reservation?.singleUse ?? false, widens: whenOff },
+  // Compared where the route reserves before and after.
+  'idempotency.operation': { of: ({ reservation }) => reservation?.operation, widens: always },
+  'idempotency.retention': { of: ({ reservation }) => reservation?.retentionMs, widens: whenLess },
+  'idempotency.fields': { of: ({ reservation }) => reservation?.fields, widens: whenRemoved },
+  'idempotency.release_on': { of: ({ reservation }) => reservation?.releaseOn, widens: whenAdded },
+  'idempotency.store_headers': { of: ({ reservation }) => reservation?.storeHeaders, widens: never },
+  'idempotency.receiver': {
+    of: ({ reservation }) => reservation?.receiver,
+    widens: towards('plain', 'reports', 'deduplicates'),
+  },
+  'idempotency.max_body': { of: ({ reservation }) => reservation?.maxBodyBytes, widens: whenMore },
+  'idempotency.max_stored_response': { of: ({ reservation }) => reservation?.maxStoredResponseBytes, widens: never },
+  'idempotency.because': { of: ({ unreservedBecause }) => unreservedBecause, widens: never },
+  'session.forward_tokens': { of: ({ session }) => session?.forwardsTokens ?? false, widens: whenOn },
+  'limits.requests_per_second': { of: ({ limits }) => limits?.rate?.perSecond ?? null, widens: whenLimitRises },
+  'limits.burst': { of: ({ limits }) => limits?.rate?.burst ?? null, widens: whenLimitRises },
+  'limits.shared': { of: ({ limits }) => limits?.rate?.shared ?? null, widens: whenOff },
+  'limits.max_in_flight': { of: ({ limits }) => limits?.maxInFlight ?? null, widens: whenLimitRises },
+  // What was counted together with other routes is counted for itself, or the other way round.
+  limits: {
+    of: ({ limits }) => limits !== null && limits.route !== null,
+    widens: always,
+    shownAs: 'limits of its own',
+  },
+};
 
 /** Routes as the decision functions read them, and where in the file they came from. */
 export interface CompiledRoutes {

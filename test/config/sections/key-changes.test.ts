@@ -1,0 +1,93 @@
+import t from 'tap';
+import { shippedSchema } from '../../../src/config/docs/json-schema.js';
+import { saidByAnother, type KeyChanges } from '../../../src/config/schema/key-changes.js';
+import { keyChanges, sectionNames, sections } from '../../../src/config/sections/index.js';
+import { issuerKeys } from '../../../src/config/sections/issuers.js';
+import { routeKeys } from '../../../src/config/sections/routes/routes.js';
+
+interface Node {
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly additionalProperties?: Node;
+  readonly items?: Node;
+  readonly anyOf?: readonly Node[];
+  readonly oneOf?: readonly Node[];
+}
+
+/** Keys that hold a value and no further keys, from the section. */
+function leavesOf(node: Node, path = ''): readonly string[] {
+  const maps = [node, ...(node.anyOf ?? []), ...(node.oneOf ?? [])].flatMap(({ properties }) => properties ?? []);
+  const entries = maps.flatMap((properties): readonly (readonly [string, Node])[] => Object.entries(properties));
+  if (entries.length === 0) return [path];
+  return entries.flatMap(([key, inner]) => leavesOf(inner, path === '' ? key : `${path}.${key}`));
+}
+
+function isAnswered(leaf: string, keys: Readonly<Record<string, { readonly whole?: true }>>): boolean {
+  if (Object.hasOwn(keys, leaf)) return true;
+  return Object.entries(keys).some(([key, { whole }]) => whole === true && leaf.startsWith(`${key}.`));
+}
+
+function unanswered(node: Node, keys: Readonly<Record<string, { readonly whole?: true }>>): readonly string[] {
+  return leavesOf(node).filter((leaf) => !isAnswered(leaf, keys));
+}
+
+const { properties = {} } = shippedSchema() as Node;
+
+interface Answered {
+  readonly name: string;
+  readonly node: Node;
+  readonly keys: KeyChanges<never>;
+}
+
+/** Each section as it is written, with what is said of its keys. */
+const answered: readonly Answered[] = sectionNames.map((name) => {
+  const node = properties[name] ?? {};
+  if (name === 'issuers') return { name, node: node.additionalProperties ?? {}, keys: issuerKeys };
+  if (name === 'routes') return { name, node: node.items ?? {}, keys: routeKeys };
+  return { name, node, keys: keyChanges[name] };
+});
+
+t.test('each key says what a reload makes of it, and whether diff shows it', (t) => {
+  for (const { name, node, keys } of answered) {
+    t.same(unanswered(node, keys), [], `${name}: every key has an answer`);
+    const leaves = leavesOf(node);
+    const strays = Object.keys(keys).filter(
+      (key) => key !== '' && !leaves.some((leaf) => leaf === key || leaf.startsWith(`${key}.`)),
+    );
+    t.same(strays, [], `${name}: no answer is for a key that is not there`);
+  }
+  t.end();
+});
+
+t.test('a key without an answer is found, on its own and below another', (t) => {
+  const node: Node = { properties: { a: {}, b: { anyOf: [{ properties: { c: {}, d: {} } }, {}] } } };
+  t.same(unanswered(node, { a: {} }), ['b.c', 'b.d']);
+  t.same(unanswered(node, { a: {}, 'b.c': {} }), ['b.d']);
+  t.same(unanswered(node, { a: {}, b: {} }), ['b.c', 'b.d'], 'what is said of a map is not said of its keys');
+  t.same(unanswered(node, { a: {}, b: { whole: true } }), []);
+  t.end();
+});
+
+t.test('what counts at start counts so with its whole section, and can be compared', (t) => {
+  const opened = answered.filter(({ keys }) => Object.values(keys).some(({ restart }) => restart));
+  t.same(
+    opened.map(({ name }) => name),
+    ['listen', 'admin', 'probes', 'sessions', 'store'],
+  );
+  for (const { name, node, keys } of opened) {
+    const others = leavesOf(node).filter(
+      (leaf) => Object.hasOwn(keys, leaf) && keys[leaf] !== saidByAnother && keys[leaf]?.restart !== true,
+    );
+    t.same(others, [], `${name}: a reload keeps all of it`);
+  }
+  for (const { name, keys } of answered) {
+    const blind = Object.entries(keys).filter(
+      ([, change]) =>
+        (change.restart === true || change.widens !== undefined) &&
+        change.of === undefined &&
+        change.shown === undefined,
+    );
+    t.same(blind, [], `${name}: whatever is compared says what is compared`);
+  }
+  t.same(Object.keys(keyChanges), Object.keys(sections));
+  t.end();
+});
