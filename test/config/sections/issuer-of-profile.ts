@@ -1,4 +1,5 @@
 /** The least config of an issuer of each profile. */
+import type { IssuerSettings } from '../../../src/config/types.js';
 import { compiled, configText } from '../inspection.js';
 
 export type Entries = Readonly<Record<string, string | null>>;
@@ -17,7 +18,7 @@ export function issuerText(profile: string, changes: Entries = {}): string {
   return configText({ issuers: `{ idp: { ${entries.join(', ')} } }` });
 }
 
-export function issuer(profile: string, changes: Entries = {}) {
+export function issuer(profile: string, changes: Entries = {}): IssuerSettings {
   const [only] = compiled(issuerText(profile, changes)).issuers;
   if (only === undefined) throw new Error('no issuer');
   return only;
