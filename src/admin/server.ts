@@ -207,7 +207,7 @@ async function listen(app: FastifyInstance, { host, port }: HostPort): Promise<A
  * oldest of all where every one is being answered. `Server.maxConnections` would refuse the new one: whoever opens
  * connections and says nothing would keep every monitor out.
  */
-export function limitConnections(server: Server, maxConnections: number): void {
+function limitConnections(server: Server, maxConnections: number): void {
   /** In the order in which they came. */
   const open = new Set<Socket>();
   /** Those without a complete request, in the order in which they began to wait for one. */

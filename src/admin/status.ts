@@ -239,7 +239,7 @@ function seconds(durationMs: number | null): number | null {
 }
 
 /** Revocations through the store, as `/status` shows them. */
-export interface RevocationsStatus {
+interface RevocationsStatus {
   /** Whether the store was ever read. */
   readonly loaded: boolean;
   /** Whether the last successful look is too long ago. */
@@ -277,7 +277,7 @@ interface RevocationEntry {
 /** As many as a page can show. */
 const mostShown = 100;
 
-export function revocationsStatus(state: RevocationsState | null): RevocationsStatus | null {
+function revocationsStatus(state: RevocationsState | null): RevocationsStatus | null {
   if (state === null) return null;
   const { isLoaded, isStale, ageMs, problem, hasNews, held, lost, notInForce } = state;
   const missing = new Set(lost);

@@ -101,12 +101,11 @@ export function createParts(
     ...(sessions === null ? [] : [sessions.keyState()]),
   ];
   const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
-  const pace = options.watchIntervalMs === undefined ? {} : { watchIntervalMs: options.watchIntervalMs };
   const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, {
     expiry: certificates,
     files: localFiles,
     log,
-    ...pace,
+    watchIntervalMs: options.watchIntervalMs,
   });
   const reservations = openReservations(
     opened.store,
@@ -137,7 +136,7 @@ export function createParts(
     log,
     metrics,
     useLog: logger.use,
-    ...pace,
+    watchIntervalMs: options.watchIntervalMs,
     onReplaced: ({ upstreamCa }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
       void proxy.judgeWebSockets();

@@ -92,7 +92,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
           expiry: parts.certificates,
           files: localFiles,
           log,
-          ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
+          watchIntervalMs: options.watchIntervalMs,
         });
   return accept(running(parts, opened.value, watch));
 }

@@ -39,7 +39,7 @@ export interface WatchOptions {
   readonly digest: string | null;
   readonly maxBytes: number;
   /** Milliseconds between two looks. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
   /**
    * Milliseconds for which a changed file has to stay as it is before it counts; asked for at each look. None unless
    * given.

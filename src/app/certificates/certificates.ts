@@ -93,7 +93,7 @@ interface CertificateWatchDeps {
   readonly files: Files;
   readonly log: Log;
   /** Milliseconds between two looks. */
-  readonly intervalMs?: number;
+  readonly watchIntervalMs: number | undefined;
 }
 
 /**
@@ -127,11 +127,10 @@ export function watchCertificates(
     return [];
   }
 
-  const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
   const watches = new Map(
     [...first.digests].map(([path, digest]) => [
       path,
-      files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }),
+      files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, intervalMs: deps.watchIntervalMs }),
     ]),
   );
   return {

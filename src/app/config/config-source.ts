@@ -25,7 +25,6 @@ const maxPlaceholderBytes = 64 * 1024;
 /** A file, watched. `intervalMs` is how often it is looked at. */
 export function fileSource(path: string, name = path, intervalMs?: number): ConfigSource {
   const limits = { maxBytes: maxConfigBytes };
-  const pace = intervalMs === undefined ? {} : { intervalMs };
   let digest: string | null = null;
   let watch: FileWatch | null = null;
   return {
@@ -42,7 +41,7 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
       const own = watchFile(path, onChange, {
         digest,
         ...limits,
-        ...pace,
+        intervalMs,
         ...(leastAgeMs === undefined ? {} : { leastAgeMs }),
       });
       watch = own;

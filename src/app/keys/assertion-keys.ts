@@ -79,7 +79,7 @@ export function createAssertions(
           : files.watch(file.path, changed, {
               digest: file.digest,
               maxBytes: maxFileBytes,
-              ...(intervalMs === undefined ? {} : { intervalMs }),
+              intervalMs,
             });
       path = file?.path ?? null;
     } else watch?.loaded(accept(file.digest));

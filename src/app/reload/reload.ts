@@ -21,7 +21,7 @@ interface ReloaderDeps {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'configReload'>;
   /** Milliseconds between two looks at files that the config names. */
-  readonly watchIntervalMs?: number;
+  readonly watchIntervalMs: number | undefined;
   /** Called when another config is in force. */
   readonly onReplaced: (inForce: Pick<CompleteConfig, 'upstreamCa'>) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
@@ -50,7 +50,6 @@ interface ReloadState {
 export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
   const { source, env, files, clock, log, metrics } = deps;
   const opened = first.config;
-  const pace = deps.watchIntervalMs === undefined ? {} : { intervalMs: deps.watchIntervalMs };
   /** The last one that was taken, as it was asked for. */
   let last = first;
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
@@ -157,7 +156,12 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
             log.info('a file that the config names has changed', { config: source.name, file: path });
             void reload();
           },
-          { digest, maxBytes: maxPemBytes, leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs, ...pace },
+          {
+            digest,
+            maxBytes: maxPemBytes,
+            leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs,
+            intervalMs: deps.watchIntervalMs,
+          },
         ),
       );
     }

@@ -17,7 +17,7 @@ interface StoreAuthoritiesDeps {
   readonly files: Files;
   readonly log: Log;
   /** Milliseconds between two looks. */
-  readonly watchIntervalMs?: number;
+  readonly watchIntervalMs: number | undefined;
 }
 
 /**
@@ -47,7 +47,7 @@ export function watchStoreAuthorities(
         log.info('the authorities of the store were reloaded');
         expiry.useAuthorities('store_ca', ca);
       },
-      { digest: files.digest(first), maxBytes: maxPemBytes, ...(intervalMs === undefined ? {} : { intervalMs }) },
+      { digest: files.digest(first), maxBytes: maxPemBytes, intervalMs },
     );
   }
   return { ca: () => ca, close: () => watch?.close() };

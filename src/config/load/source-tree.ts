@@ -123,3 +123,8 @@ function childOf(node: SourceNode, step: string | number): SourceEntry | null {
   }
   return null;
 }
+
+/** Tells whether a value of a file is a map. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

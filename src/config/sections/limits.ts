@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import type { Path } from '../load/source-tree.js';
+import { isMap, type Path } from '../load/source-tree.js';
 import { saidByAnother } from '../schema/key-changes.js';
 import { decimal, flag, integer, map } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
@@ -87,10 +87,6 @@ function checkLimits(at: Path, parts: ParsedConfig, report: Report): void {
       'store.redis, or false',
     );
   }
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What a caller may ask for; `route` names what counts for itself. */

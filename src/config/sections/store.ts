@@ -318,7 +318,7 @@ interface RedisServerPlace extends RedisPlace {
 const standardPort = 6_379;
 
 /** `redis://HOST:PORT/DATABASE`, or `rediss://` for TLS. */
-export function redisUrl(): z.ZodType<string, string> {
+function redisUrl(): z.ZodType<string, string> {
   const allowed = 'redis://HOST:PORT or rediss://HOST:PORT, with /N for another database than 0';
   return z
     .string(allowed)
@@ -339,7 +339,7 @@ export function redisUrl(): z.ZodType<string, string> {
 }
 
 /** `HOST:PORT`; an IPv6 address in brackets. */
-export function nodeAddress(): z.ZodType<string, string> {
+function nodeAddress(): z.ZodType<string, string> {
   const allowed = 'HOST:PORT, such as redis-0:6379 or [::1]:6379';
   return z
     .string(allowed)
@@ -348,7 +348,7 @@ export function nodeAddress(): z.ZodType<string, string> {
 }
 
 /** Reads a URL of one server; `null` where it is none. */
-export function readRedisUrl(text: string): RedisServerPlace | null {
+function readRedisUrl(text: string): RedisServerPlace | null {
   const [, scheme, authority = '', database = '0'] =
     /^(redis|rediss):\/\/([^/?#@\\\s]+)(?:\/(0|[1-9][0-9]{0,4})?)?$/.exec(text) ?? [];
   if (scheme === undefined || readUrl(text) === null) return null;
@@ -357,7 +357,7 @@ export function readRedisUrl(text: string): RedisServerPlace | null {
 }
 
 /** Reads a host with its port; `null` where it is none. */
-export function readNodeAddress(text: string): RedisPlace | null {
+function readNodeAddress(text: string): RedisPlace | null {
   const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:[\]]+)):([1-9][0-9]{0,4})$/.exec(text) ?? [];
   const port = Number(digits);
   const name = bracketed ?? plain;

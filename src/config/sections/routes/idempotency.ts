@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import type { Path } from '../../load/source-tree.js';
+import { isMap, type Path } from '../../load/source-tree.js';
 import type { RouteFile } from './routes.js';
 import { duration, integer, list, map, size, text, word } from '../../schema/scalars.js';
 import { createFieldRules } from '../../../decision/http/header-rules.js';
@@ -241,10 +241,6 @@ function checkUseless({ path, report, idempotency, isSingleUse }: ReservingRoute
     const at = [...path, 'idempotency', key];
     report.keyError(at, `${nameOf(at)} has no use with mode: none`, 'mode: required or optional');
   }
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What a route reserves; `null` where nothing is. */

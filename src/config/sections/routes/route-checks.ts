@@ -1,7 +1,7 @@
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import { takesServiceTokens } from '../sessions.js';
-import type { Path } from '../../load/source-tree.js';
+import { isMap, type Path } from '../../load/source-tree.js';
 
 /** Name of the metric label for requests without a route. */
 const reservedName = 'none';
@@ -39,10 +39,6 @@ export function checkRoutes(parts: ParsedConfig, report: Report): void {
       'at least one in issuers, or access: public',
     );
   }
-}
-
-function isMap(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>): void {
