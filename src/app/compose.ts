@@ -117,7 +117,7 @@ export function createParts(
   const revocations = openRevocations(reservations?.revocations ?? null, {
     log,
     areRequired: reservations?.requiresRevocations ?? false,
-    onRevoked: () => void proxy.judgeWebSockets(),
+    onRevoked: () => void proxy.reauthorizeWebSockets(),
   });
   const assembly = assemble(opened, first.upstreamCa, {
     log,
@@ -139,7 +139,7 @@ export function createParts(
     watchIntervalMs: options.watchIntervalMs,
     onReplaced: ({ upstreamCa }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
-      void proxy.judgeWebSockets();
+      void proxy.reauthorizeWebSockets();
     },
   });
   const proxy = createProxyServer({

@@ -7,19 +7,19 @@ import type { Clock, Log, Timers } from '../ports/system.js';
 import type { Metrics, RequestRecord } from '../ports/observability.js';
 import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
-import { createCallerConnections } from './inbound/client-connections.js';
-import { CallerRequest } from './inbound/incoming-request.js';
+import { createClientConnections } from './inbound/client-connections.js';
+import { ClientRequest } from './inbound/incoming-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange, type ExchangeDeps } from './exchange/exchange.js';
 import { createClientApp } from './client-app.js';
 import type { InForce } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
-import { createParserRefusal, parserDenial, type Asked } from './inbound/parse-error.js';
+import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
 import { createSlots } from './exchange/concurrency.js';
 import { stopAccepting } from './node-internals/server.js';
-import { Upgrade } from './websocket/upgrade-request.js';
+import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
 
 /**
@@ -76,7 +76,7 @@ export interface ProxyServer {
   readonly drain: (graceMs: number) => Promise<void>;
   readonly openWebSockets: () => number;
   /** What is in force has changed: WebSocket connections that it does not allow are closed. */
-  readonly judgeWebSockets: () => Promise<void>;
+  readonly reauthorizeWebSockets: () => Promise<void>;
   readonly counts: () => { readonly connections: number; readonly inFlight: number };
 }
 
@@ -112,25 +112,25 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
-  const connections = createCallerConnections(server, listen, deps.tls !== null, deps);
+  const connections = createClientConnections(server, listen, deps.tls !== null, deps);
   const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
-    if (connection === undefined || !(req instanceof CallerRequest)) {
+    if (connection === undefined || !(req instanceof ClientRequest)) {
       req.socket.destroy();
       return;
     }
     if (!connection.accepts()) return;
-    const upgrade = req.afterHead === null ? null : new Upgrade(res, req.socket, connection, req.afterHead);
+    const upgrade = req.afterHead === null ? null : new UpgradeRequest(res, req.socket, connection, req.afterHead);
     req.exchange = new Exchange(exchangeDeps, { req, res, connection, upgrade });
-    connection.take(req.exchange);
+    connection.enqueue(req.exchange);
   };
-  const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
+  const refuse = (socket: Socket, reason: Denial, asked?: ParsedLine): void => {
     const connection = connections.of(socket);
     if (connection === undefined) socket.destroy();
-    else connection.stopReading(reason, createParserRefusal(connection, reason, exchangeDeps, asked));
+    else connection.stopReading(reason, createParseErrorResponse(connection, reason, exchangeDeps, asked));
   };
   const onClientError = (error: Error, socket: Socket): void => {
-    const reason = parserDenial(error);
+    const reason = parseErrorDenial(error);
     // Where nothing came at all it was a port check, or a connection opened ahead of need.
     const isSilent = reason?.reason === 'header_timeout' && socket.bytesRead === 0;
     const connection = connections.of(socket);
@@ -149,7 +149,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   server.on('checkContinue', app.route);
   server.on('checkExpectation', app.route);
   server.on('upgrade', (req: IncomingMessage, _socket: unknown, first: Buffer) => {
-    if (req instanceof CallerRequest) req.afterHead = first;
+    if (req instanceof ClientRequest) req.afterHead = first;
     app.route(req, new ServerResponse(req));
   });
   server.on('connect', (req: IncomingMessage, socket: Socket) => {
@@ -187,7 +187,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       await app.close();
     },
     openWebSockets: webSockets.count,
-    judgeWebSockets: webSockets.judge,
+    reauthorizeWebSockets: webSockets.reauthorize,
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
 }

@@ -2,11 +2,11 @@
 import t from 'tap';
 import { denial, reasons } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
-import { upstreamFields } from '../../src/decision/http/forwarded-headers.js';
-import { identityFields } from '../../src/decision/http/forwarded-headers.js';
+import { upstreamHeaders } from '../../src/decision/http/forwarded-headers.js';
+import { identityHeaders } from '../../src/decision/http/forwarded-headers.js';
 import { problemOf } from '../../src/decision/http/problem-details.js';
 import { readFields } from '../../src/decision/http/request-headers.js';
-import { callerFields } from '../../src/decision/http/response-headers.js';
+import { clientHeaders } from '../../src/decision/http/response-headers.js';
 import { withRenewedSession } from '../../src/decision/session/headers.js';
 import { replayedFields } from '../../src/decision/idempotency/stored-response.js';
 import { compiled } from '../proxy/harness.js';
@@ -23,7 +23,7 @@ t.test('docs/http.md names every header of an answer that Sallyport writes, and 
   const written = new Set([
     ...reasons.flatMap((reason) => namesOf(problemOf(denial(reason), 'r').fields)),
     ...namesOf(problemOf(limited, 'r').fields),
-    ...namesOf(callerFields(200, [], rules, 'r')),
+    ...namesOf(clientHeaders(200, [], rules, 'r')),
     ...namesOf(replayedFields({ status: 200, fields: [], body: Buffer.alloc(0) }, 'k', 'r')),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'field' }, cookie, 0)),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'cookie' }, cookie, 0)),
@@ -56,11 +56,11 @@ t.test("docs/http.md names every header that the upstream gets besides the calle
     permissions: ['p'],
     tokenId: 't',
     kind: 'service',
-  } as unknown as Parameters<typeof identityFields>[1];
-  const identity = identityFields(compiled({}).identity, principal);
+  } as unknown as Parameters<typeof identityHeaders>[1];
+  const identity = identityHeaders(compiled({}).identity, principal);
   t.equal(identity.length, 10);
   const sent = namesOf(
-    upstreamFields({
+    upstreamHeaders({
       fields: { ...read.value, contentLength: 1 },
       httpVersion: '1.1',
       remoteAddress: '192.0.2.1',

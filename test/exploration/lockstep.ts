@@ -15,7 +15,7 @@ import {
 } from '../../src/adapters/redis/scripts/replies.js';
 import { completeValues, markValues, reserveValues } from '../../src/adapters/redis/reservation-store.js';
 import { scripts } from '../../src/adapters/redis/scripts/reservation.js';
-import type { ReservationRecord, Slot } from '../../src/decision/idempotency/record.js';
+import type { ReservationRecord, RecordSlot } from '../../src/decision/idempotency/record.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { nowMs, textOf } from './model.js';
@@ -346,6 +346,6 @@ function slotOf({ fields, endsAtMs, marker, markerEndsAtMs }: Held): unknown {
   });
 }
 
-function plainSlot(slot: Slot): unknown {
+function plainSlot(slot: RecordSlot): unknown {
   return JSON.parse(textOf(slot));
 }

@@ -11,9 +11,10 @@ import { tempDir } from '../support/temp-dir.js';
 
 type Reservations = Pick<typeof reservations, 'current' | 'reserve' | 'complete' | 'release' | 'mark' | 'resolve'>;
 
-export interface Machine extends Reservations, Pick<typeof settlements, 'settle'>, Pick<typeof gates, 'gate'> {}
+export interface Machine
+  extends Reservations, Pick<typeof settlements, 'settle'>, Pick<typeof gates, 'checkDispatch'> {}
 
-export const realMachine: Machine = { ...reservations, settle: settlements.settle, gate: gates.gate };
+export const realMachine: Machine = { ...reservations, settle: settlements.settle, checkDispatch: gates.checkDispatch };
 
 /** A guard that is taken out of a compiled file of `src/decision/idempotency`. */
 export interface Cut {

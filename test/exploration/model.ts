@@ -2,7 +2,7 @@
  * What an exploration knows of a moment: the store, the attempts, what is on its way, and what has to be remembered to
  * judge.
  */
-import type { Resolution, Slot } from '../../src/decision/idempotency/record.js';
+import type { Resolution, RecordSlot } from '../../src/decision/idempotency/record.js';
 
 /**
  * The store's clock stands still in every state: what passes is taken off all times instead, so that equal situations
@@ -207,7 +207,7 @@ const idle: Attempt = {
   strays: [],
 };
 
-export const emptySlot: Slot = { record: null, freed: null, marker: null, withdrawals: [] };
+export const emptySlot: RecordSlot = { record: null, freed: null, marker: null, withdrawals: [] };
 
 export function attemptName(index: number): string {
   return 'ABC'.charAt(index);

@@ -249,7 +249,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     ): void {
       const isRefused =
         !lapses.has('gate') &&
-        machine.gate({
+        machine.checkDispatch({
           sinceReserveMs: ageMs,
           leaseMs,
           upstreamMs,

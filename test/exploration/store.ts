@@ -11,7 +11,7 @@ import type {
   Reserved,
   Resolution,
   Resolved,
-  Slot,
+  RecordSlot,
 } from '../../src/decision/idempotency/record.js';
 import type { Machine } from './machine.js';
 import { emptySlot, nowMs, shifted, textOf } from './model.js';
@@ -36,7 +36,7 @@ export interface Transition {
 
 export interface ModelStore {
   readonly empty: number;
-  readonly slot: (store: number) => Slot;
+  readonly slot: (store: number) => RecordSlot;
   readonly run: (store: number, command: StoreCommand) => { readonly answer: StoreAnswer; readonly store: number };
   /** What is in it when the store's clock has gone on by so many milliseconds; back, where they are negative. */
   readonly after: (store: number, ms: number) => number;
@@ -60,7 +60,7 @@ function keyOf({ kind, command }: StoreCommand): string {
 }
 
 export function createModelStore(machine: Machine): ModelStore {
-  const slots: Slot[] = [];
+  const slots: RecordSlot[] = [];
   const numbers = new Map<string, number>();
   const known = new Map<string, Transition>();
   const empty = numberOf(emptySlot);
@@ -86,7 +86,10 @@ export function createModelStore(machine: Machine): ModelStore {
     transitions: () => [...known.values()],
   };
 
-  function apply(slot: Slot, { kind, command }: StoreCommand): { readonly slot: Slot; readonly answer: StoreAnswer } {
+  function apply(
+    slot: RecordSlot,
+    { kind, command }: StoreCommand,
+  ): { readonly slot: RecordSlot; readonly answer: StoreAnswer } {
     switch (kind) {
       case 'reserve':
         return machine.reserve(slot, command, nowMs);
@@ -109,7 +112,7 @@ export function createModelStore(machine: Machine): ModelStore {
     return made;
   }
 
-  function numberOf(slot: Slot): number {
+  function numberOf(slot: RecordSlot): number {
     // In the order of their names: which came first is of no consequence.
     const sorted = { ...slot, withdrawals: [...slot.withdrawals].sort((a, b) => (a.attempt < b.attempt ? -1 : 1)) };
     const text = textOf(sorted);
@@ -120,7 +123,7 @@ export function createModelStore(machine: Machine): ModelStore {
     return slots.length - 1;
   }
 
-  function slotAt(store: number): Slot {
+  function slotAt(store: number): RecordSlot {
     const slot = slots[store];
     if (slot === undefined) throw new Error(`there is no store ${store}`);
     return slot;

@@ -1,12 +1,12 @@
 import { createServer, METHODS, type RequestListener } from 'node:http';
 import t from 'tap';
 import { createClientApp } from '../../src/proxy/client-app.js';
-import { CallerRequest } from '../../src/proxy/inbound/incoming-request.js';
+import { ClientRequest } from '../../src/proxy/inbound/incoming-request.js';
 import type { Scope } from '../support/scope.js';
 import { sendRaw } from '../support/raw-client.js';
 
 async function start(t: Scope, onRequest: RequestListener): Promise<number> {
-  const server = createServer({ IncomingMessage: CallerRequest });
+  const server = createServer({ IncomingMessage: ClientRequest });
   const app = createClientApp({ server, onRequest, onClientError: (_error, socket) => socket.destroy() });
   t.teardown(app.close);
   return (await app.listen({ host: '127.0.0.1', port: 0 })).port;
@@ -15,7 +15,7 @@ async function start(t: Scope, onRequest: RequestListener): Promise<number> {
 t.test('every request comes in by the hook, as it came but for the target that the router is shown', async (t) => {
   const seen: unknown[] = [];
   const port = await start(t, (req, res) => {
-    if (!(req instanceof CallerRequest)) throw new Error('another class');
+    if (!(req instanceof ClientRequest)) throw new Error('another class');
     seen.push([req.method, req.originalUrl, req.url, req.rawHeaders]);
     res.end();
   });

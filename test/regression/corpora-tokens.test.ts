@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type SignedToken, signatureHolds } from '../../src/decision/token/compact-jws.js';
+import { type SignedToken, verifySignature } from '../../src/decision/token/compact-jws.js';
 import { parseServiceToken } from '../../src/decision/token/service-token.js';
 import type { JsonObject } from '../../src/lib/strict-json.js';
 import { checkJwk } from '../../src/decision/token/jwk.js';
@@ -53,8 +53,8 @@ function judge(file: VectorFile): readonly Verdict[] {
         return key === null ? [] : [{ keyId: jwk['kid'], key }];
       });
       const accepted =
-        token.ok && usable.some(({ keyId, key }) => keyId === token.value.keyId && signatureHolds(token.value, key));
-      const held = usable.some(({ key }) => signatureHolds(bare(text), key));
+        token.ok && usable.some(({ keyId, key }) => keyId === token.value.keyId && verifySignature(token.value, key));
+      const held = usable.some(({ key }) => verifySignature(bare(text), key));
       return {
         name: `${String(vector.tcId)} ${group.comment}: ${vector.comment}`,
         valid: vector.result === 'valid',
@@ -146,7 +146,7 @@ if (rfc7520 !== null) {
     const { kty = '', kid = '', use = '', n = '', e = '' } = input.key;
     const key = importKey({ kty, kid, use, n, e });
     const token = parseServiceToken(output.compact);
-    t.ok(token.ok && key !== null && signatureHolds(token.value, key));
+    t.ok(token.ok && key !== null && verifySignature(token.value, key));
     t.equal(token.ok && token.value.keyId, 'bilbo.baggins@hobbiton.example');
     t.end();
   });

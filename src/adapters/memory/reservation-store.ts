@@ -7,7 +7,7 @@ import {
   resolve,
   type Freed,
   type ReservationRecord,
-  type Slot,
+  type RecordSlot,
   type Step,
 } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
@@ -37,8 +37,8 @@ export function createMemoryStore(
   everyMs = sweepEveryMs,
 ): ReservationStore {
   const records = new Map<string, ReservationRecord>();
-  const markers = new Map<string, NonNullable<Slot['marker']>>();
-  const withdrawals = new Map<string, Slot['withdrawals']>();
+  const markers = new Map<string, NonNullable<RecordSlot['marker']>>();
+  const withdrawals = new Map<string, RecordSlot['withdrawals']>();
   const freed = new Map<string, Freed>();
   let bytes = 0;
   /** Nothing expires before: a full store need not look through everything for each request. */
@@ -75,18 +75,18 @@ export function createMemoryStore(
 
   function answer<T>(
     scope: ReservationScope,
-    run: (slot: Slot, nowMs: number) => Step<T>,
+    run: (slot: RecordSlot, nowMs: number) => Step<T>,
   ): Promise<{ readonly ok: true; readonly value: T }> {
     return Promise.resolve(accept(step(scope, run)));
   }
 
-  function step<T>(scope: ReservationScope, run: (slot: Slot, nowMs: number) => Step<T>): T {
+  function step<T>(scope: ReservationScope, run: (slot: RecordSlot, nowMs: number) => Step<T>): T {
     const { slot, answer: value } = run(read(scope), clock.now());
     write(scope, slot);
     return value;
   }
 
-  function read(scope: ReservationScope): Slot {
+  function read(scope: ReservationScope): RecordSlot {
     return {
       record: scope.operation === null ? null : (records.get(recordKey(scope)) ?? null),
       marker: scope.token === null ? null : (markers.get(markerKey(scope)) ?? null),
@@ -95,7 +95,7 @@ export function createMemoryStore(
     };
   }
 
-  function write(scope: ReservationScope, slot: Slot): void {
+  function write(scope: ReservationScope, slot: RecordSlot): void {
     if (scope.operation !== null) {
       writeRecord(recordKey(scope), slot.record);
       writeWithdrawals(recordKey(scope), slot.withdrawals);
@@ -106,12 +106,12 @@ export function createMemoryStore(
     soonestMs = Math.min(soonestMs, ...ends, soonestOf(slot.withdrawals));
   }
 
-  function writeMarker(key: string, marker: Slot['marker']): void {
+  function writeMarker(key: string, marker: RecordSlot['marker']): void {
     if (marker === null) markers.delete(key);
     else markers.set(key, marker);
   }
 
-  function writeWithdrawals(key: string, left: Slot['withdrawals']): void {
+  function writeWithdrawals(key: string, left: RecordSlot['withdrawals']): void {
     if (left.length === 0) withdrawals.delete(key);
     else withdrawals.set(key, left);
   }
@@ -167,7 +167,7 @@ function markerKey(scope: ReservationScope): string {
   return `${scope.principal}.${scope.token ?? ''}`;
 }
 
-function soonestOf(withdrawals: Slot['withdrawals']): number {
+function soonestOf(withdrawals: RecordSlot['withdrawals']): number {
   return Math.min(...withdrawals.map(({ expiresAtMs }) => expiresAtMs));
 }
 

@@ -38,7 +38,7 @@ const forwardedText = /^[\t\x20-\x7e]+$/;
  * writes. Identity comes last, and nothing of the
  * caller's has one of these names any more.
  */
-export function upstreamFields(forwarding: Forwarding): string[] {
+export function upstreamHeaders(forwarding: Forwarding): string[] {
   const { fields } = forwarding;
   const out = ['Host', forwarding.host ?? fields.host];
   for (const text of fields.passed) out.push(text);
@@ -104,7 +104,7 @@ function isScheme(text: string): boolean {
  * Returns the headers that tell the upstream who is calling, names and values in turn. Each value is visible ASCII, as
  * the claims were read; permissions keep the token's order.
  */
-export function identityFields(names: IdentityHeaders, principal: Principal): readonly string[] {
+export function identityHeaders(names: IdentityHeaders, principal: Principal): readonly string[] {
   const fields: string[] = [];
   if (names.subject !== null) fields.push(names.subject, principal.subject);
   if (names.issuer !== null) fields.push(names.issuer, principal.issuer);

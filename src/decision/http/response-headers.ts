@@ -9,7 +9,7 @@ import { withoutOwnMember } from './proxy-status.js';
  * apart, for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not
  * the answer.
  */
-export function callerFields(
+export function clientHeaders(
   status: number,
   rawHeaders: readonly string[],
   rules: FieldRules,

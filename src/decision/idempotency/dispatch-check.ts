@@ -23,7 +23,7 @@ export interface DispatchMoment {
  *
  * @returns `null` to go on, or the reason not to.
  */
-export function gate(moment: DispatchMoment): Denial | null {
+export function checkDispatch(moment: DispatchMoment): Denial | null {
   if (moment.confirmedReplicas < moment.neededReplicas) return denial('store_unavailable');
   // A process that slept must not start what the lease no longer covers: another attempt may hold it in doubt by then.
   if (moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs) return denial('store_unavailable');

@@ -15,7 +15,7 @@ export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
  * How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody
  * waits for.
  */
-export const withdrawalMs = 300_000;
+export const overtakingReleaseMs = 300_000;
 
 /**
  * By how much a fence that is kept may be ahead of the clock and still be kept until the clock has reached it,
@@ -57,7 +57,7 @@ export interface ReservationRecord {
  * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when
  * it arrives. Each attempt has its own, whoever holds the key meanwhile.
  */
-export interface Withdrawal {
+export interface OvertakingRelease {
   readonly attempt: string;
   readonly expiresAtMs: number;
 }
@@ -73,13 +73,13 @@ export interface Freed {
 }
 
 /** What one scope holds: what one command sees. */
-export interface Slot {
+export interface RecordSlot {
   readonly record: ReservationRecord | null;
   /** Never beside a record. */
   readonly freed: Freed | null;
   /** The attempt that used the single-use token. */
   readonly marker: { readonly attempt: string; readonly expiresAtMs: number } | null;
-  readonly withdrawals: readonly Withdrawal[];
+  readonly withdrawals: readonly OvertakingRelease[];
 }
 
 export interface Reserve {
@@ -155,12 +155,12 @@ export type Resolved = 'resolved' | 'absent' | 'not_in_doubt' | 'unsupported';
 
 /** A command's effect: the slot afterwards and the answer. */
 export interface Step<T> {
-  readonly slot: Slot;
+  readonly slot: RecordSlot;
   readonly answer: T;
 }
 
 /** Drops what has expired. Every command starts with it. */
-export function current(slot: Slot, nowMs: number): Slot {
+export function current(slot: RecordSlot, nowMs: number): RecordSlot {
   return {
     record: slot.record !== null && slot.record.expiresAtMs > nowMs ? slot.record : null,
     freed: slot.freed !== null && slot.freed.expiresAtMs > nowMs ? slot.freed : null,
@@ -170,7 +170,7 @@ export function current(slot: Slot, nowMs: number): Slot {
 }
 
 /** Takes the record and the token's marker together, before the side effect. */
-export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Reserved> {
+export function reserve(before: RecordSlot, command: Reserve, nowMs: number): Step<Reserved> {
   const slot = current(before, nowMs);
   if (command.markerTtlMs !== null && slot.marker !== null && slot.marker.attempt !== command.attempt) {
     return { slot, answer: { kind: 'token_replayed' } };
@@ -253,7 +253,7 @@ export function inDoubtAfterLease(record: ReservationRecord, nowMs: number): Res
 }
 
 /** Keeps what the receiver answered. The only way to a result, and only for the attempt that owns the record. */
-export function complete(before: Slot, command: Complete, nowMs: number): Step<Completed> {
+export function complete(before: RecordSlot, command: Complete, nowMs: number): Step<Completed> {
   const slot = current(before, nowMs);
   const { record } = slot;
   if (record === null) {
@@ -289,7 +289,7 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
  * the lease, too. Where its own reservation is not there, the reserve that it follows may still be on its way: it is
  * kept from taking the key. What it took over is in doubt again, for the attempt before may have run.
  */
-export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
+export function release(before: RecordSlot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
   const { record, freed } = slot;
   if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
@@ -297,7 +297,7 @@ export function release(before: Slot, command: Release, nowMs: number): Step<Rel
     if (record.takenOver) return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'kept' };
     return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'released' };
   }
-  const expiresAtMs = nowMs + withdrawalMs;
+  const expiresAtMs = nowMs + overtakingReleaseMs;
   const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);
   return {
     slot: {
@@ -318,7 +318,7 @@ function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
   return {
     attempt: owner,
     fence,
-    expiresAtMs: nowMs + Math.min(longestAheadMs, Math.max(0, fence - nowMs)) + withdrawalMs,
+    expiresAtMs: nowMs + Math.min(longestAheadMs, Math.max(0, fence - nowMs)) + overtakingReleaseMs,
   };
 }
 
@@ -326,7 +326,7 @@ function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
  * Says that the write may have happened: nobody runs it again until an operator or the receiver knows. A record that
  * the store has lost is written anew, unless its key was freed since.
  */
-export function mark(before: Slot, command: Mark, nowMs: number): Step<Marked> {
+export function mark(before: RecordSlot, command: Mark, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
   const { record, freed } = slot;
   if (record === null) {
@@ -353,7 +353,7 @@ export function mark(before: Slot, command: Mark, nowMs: number): Step<Marked> {
 }
 
 /** An operator settles a record in doubt: `committed` keeps the key taken, `not-applied` frees it. */
-export function resolve(before: Slot, resolution: Resolution, nowMs: number): Step<Resolved> {
+export function resolve(before: RecordSlot, resolution: Resolution, nowMs: number): Step<Resolved> {
   const slot = current(before, nowMs);
   const found = slot.record;
   if (found === null) return { slot, answer: 'absent' };

@@ -6,7 +6,7 @@ export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting'] as 
 export type ConnectionEnding = (typeof connectionEndings)[number];
 
 /** What a caller's connection is, while no request of it is being served. */
-export interface Rest {
+export interface IdleConnection {
   readonly address: string;
   /** Whether a request of it was let through for somebody with a good credential. */
   readonly isTrusted: boolean;
@@ -31,12 +31,12 @@ const graceMs = 1_000;
  * @returns positions in `resting`, at most `count`.
  */
 export function chooseToEnd(
-  resting: readonly Rest[],
+  resting: readonly IdleConnection[],
   { count, limit, nowMs }: { count: number; limit: number; nowMs: number },
 ): readonly number[] {
   const counts = new Map<string, number>();
   for (const { address } of resting) counts.set(address, (counts.get(address) ?? 0) + 1);
-  const holds = ({ address }: Rest): number => counts.get(address) ?? 0;
+  const holds = ({ address }: IdleConnection): number => counts.get(address) ?? 0;
   const chosen: Candidate[] = [];
   // Not sorted whole: a flood of connections asks for this again and again.
   for (const [position, rest] of resting.entries()) {
@@ -66,7 +66,7 @@ function inOrder(one: Candidate, other: Candidate): number {
 }
 
 /** Lower gives way earlier. */
-function rankOf({ isTrusted, sinceMs }: Rest, nowMs: number, isGreedy: boolean): number {
+function rankOf({ isTrusted, sinceMs }: IdleConnection, nowMs: number, isGreedy: boolean): number {
   const isYoung = nowMs - sinceMs < graceMs;
   if (!isTrusted && !isYoung) return 0;
   if (isGreedy) return isTrusted ? 2 : 1;

@@ -26,7 +26,7 @@ export interface RevocationList {
 }
 
 /** What one look at the store came to. */
-export interface Taken {
+export interface MergeResult {
   readonly list: RevocationList;
   /** New ones. */
   readonly added: readonly HeldRevocation[];
@@ -49,8 +49,8 @@ export const emptyRevocationList: RevocationList = { held: new Map(), undone: ne
  *
  * @param nowMs milliseconds that never go back.
  */
-export function takeStored(before: RevocationList, stored: StoredRevocations, nowMs: number): Taken {
-  const current = withoutEnded(before, nowMs);
+export function mergeStored(before: RevocationList, stored: StoredRevocations, nowMs: number): MergeResult {
+  const current = withoutExpired(before, nowMs);
   const held = new Map(current.held);
   const undone = new Map(current.undone);
   const untilOf = ({ endsAtMs }: Pick<Revocation, 'endsAtMs'>): number =>
@@ -84,7 +84,7 @@ export function takeStored(before: RevocationList, stored: StoredRevocations, no
 }
 
 /** Drops what is over; the same list where nothing is. */
-export function withoutEnded(list: RevocationList, nowMs: number): RevocationList {
+export function withoutExpired(list: RevocationList, nowMs: number): RevocationList {
   const held = [...list.held].filter(([, { untilMs }]) => untilMs > nowMs);
   const undone = [...list.undone].filter(([, untilMs]) => untilMs > nowMs);
   if (held.length === list.held.size && undone.length === list.undone.size) return list;

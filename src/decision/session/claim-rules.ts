@@ -21,7 +21,7 @@ export function unmetClaims(policy: SessionPolicy, payload: JsonObject): readonl
 }
 
 /** Whether everybody whom `one` lets through is let through by `other` too, as far as the rules themselves tell. */
-export function asksNoMoreThan(one: SessionPolicy, other: SessionPolicy): boolean {
+export function isSubsetOf(one: SessionPolicy, other: SessionPolicy): boolean {
   return one.claims.every((rule) => other.claims.some((theirs) => isSameRule(rule, theirs)));
 }
 

@@ -73,7 +73,7 @@ function decodeObject(encoded: string): JsonObject | null {
  * says. Any key but a public RSA one verifies nothing: given a secret, or a key of another kind, `verify` would throw
  * or choose another algorithm by the key. Synchronous on purpose: 23 µs, where a trip to the thread pool costs 100.
  */
-export function signatureHolds(token: Pick<SignedToken, 'signingInput' | 'signature'>, key: KeyObject): boolean {
+export function verifySignature(token: Pick<SignedToken, 'signingInput' | 'signature'>, key: KeyObject): boolean {
   if (key.type !== 'public' || key.asymmetricKeyType !== 'rsa') return false;
   return verify('sha256', token.signingInput, key, token.signature);
 }

@@ -7,8 +7,7 @@ import {
   type Credential,
 } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import { upstreamFields } from '../../decision/http/forwarded-headers.js';
-import { identityFields } from '../../decision/http/forwarded-headers.js';
+import { identityHeaders, upstreamHeaders } from '../../decision/http/forwarded-headers.js';
 import { readMethod, headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
@@ -345,7 +344,7 @@ function forwardedFields(
   traceparent: string | null,
 ): string[] {
   const keepsSession = route.session === null || route.session.forwardsTokens;
-  return upstreamFields({
+  return upstreamHeaders({
     fields: keepsSession ? fields : { ...fields, passed: withoutSessionFields(fields.passed) },
     httpVersion: head.httpVersion,
     remoteAddress: peer.remoteAddress,
@@ -355,7 +354,7 @@ function forwardedFields(
     requestId,
     traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
-    identity: principal === null ? [] : identityFields(inForce.config.identity, principal),
+    identity: principal === null ? [] : identityHeaders(inForce.config.identity, principal),
   });
 }
 

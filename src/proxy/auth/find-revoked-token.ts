@@ -4,7 +4,7 @@ import {
   peekHeader,
   readPayload,
   type SignedToken,
-  signatureHolds,
+  verifySignature,
 } from '../../decision/token/compact-jws.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
@@ -96,7 +96,7 @@ async function findAmong(
 async function holds(token: SignedToken, keys: KeySource): Promise<boolean> {
   try {
     const lookup = await keys.find(token.keyId);
-    return lookup.kind === 'found' && signatureHolds(token, lookup.key.key);
+    return lookup.kind === 'found' && verifySignature(token, lookup.key.key);
   } catch {
     // A source that breaks its word: nothing is known of the token, as when it was refused.
     return false;

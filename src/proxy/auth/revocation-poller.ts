@@ -2,11 +2,11 @@ import type { Revocations } from '../../decision/route/policy.js';
 import {
   emptyRevocationList,
   revocationRules,
-  takeStored,
-  withoutEnded,
+  mergeStored,
+  withoutExpired,
   type RevocationList,
   type StoredRevocations,
-  type Taken,
+  type MergeResult,
 } from '../../decision/revocation/local-list.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
@@ -89,7 +89,7 @@ export function createRevocationWatch({
       ageMs: ageMs(),
       problem,
       hasNews: news?.isOpen() ?? false,
-      held: [...withoutEnded(list, clock.monotonic()).held.values()],
+      held: [...withoutExpired(list, clock.monotonic()).held.values()],
       notInForce,
       lost,
     }),
@@ -139,7 +139,7 @@ export function createRevocationWatch({
     wholeAtMs = lookedAtMs;
     version = stored.version;
     // By when it came: counted from the question, what took long to be answered would end early.
-    const taken = takeStored(list, stored, clock.monotonic());
+    const taken = mergeStored(list, stored, clock.monotonic());
     list = taken.list;
     tell(stored, taken, isFirst);
     if (taken.added.length + taken.undone.length > 0) rules = revocationRules(list);
@@ -162,14 +162,18 @@ export function createRevocationWatch({
 
   /** Drops what is over, whether the store is there or not. */
   function drop(): void {
-    const left = withoutEnded(list, clock.monotonic());
+    const left = withoutExpired(list, clock.monotonic());
     if (left === list) return;
     list = left;
     lost = lost.filter((id) => list.held.has(id));
     rules = revocationRules(list);
   }
 
-  function tell(stored: StoredRevocations, { added, undone, lost: nowLost, refused }: Taken, isFirst: boolean): void {
+  function tell(
+    stored: StoredRevocations,
+    { added, undone, lost: nowLost, refused }: MergeResult,
+    isFirst: boolean,
+  ): void {
     if (isFirst || added.length + undone.length > 0) {
       const held = list.held.size;
       log.info('revocations', { held, added: some(added.map(({ id }) => id)), undone: some(undone) });

@@ -1,5 +1,5 @@
 import { verifyClaims, parseServiceToken } from '../../decision/token/service-token.js';
-import { readPayload, type SignedToken, signatureHolds } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken, verifySignature } from '../../decision/token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { Principal } from '../../decision/token/principal.js';
@@ -122,7 +122,7 @@ function judge(
 ): Verdict {
   const { rules } = issuer;
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
-  if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));
+  if (!verifySignature(token, lookup.key.key)) return refuse(denial('signature_invalid'));
   const payload = readPayload(token);
   if (!payload.ok) return payload;
   const claims = verifyClaims(payload.value, rules, nowMs);

@@ -8,7 +8,7 @@ import {
 import { maxSubjectLength, type Principal } from '../../decision/token/principal.js';
 import { timingSafeEqual } from 'node:crypto';
 import type { SessionSettings } from '../../config/types.js';
-import { readPayload, type SignedToken, signatureHolds } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken, verifySignature } from '../../decision/token/compact-jws.js';
 import type { Credential } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
@@ -46,7 +46,7 @@ export async function verifySession(
   if (!acceptsKeyId(sessionKeyIds, token.value.keyId)) return refuse(denial('key_id_refused'));
   const lookup = await find(sessions.keys, token.value.keyId, asker);
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
-  if (!signatureHolds(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
+  if (!verifySignature(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
   const claims = readClaims(token.value, sessions, asker?.now() ?? nowMs);
   if (!claims.ok) return claims;
   if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) {

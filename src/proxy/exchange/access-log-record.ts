@@ -16,7 +16,7 @@ export interface Recorder {
 }
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
-export class Course {
+export class ExchangeSummary {
   startedMs = NaN;
   /** Why it ended early, or `null`. */
   reason: Reason | null = null;
@@ -43,11 +43,11 @@ export class Course {
     this.startedMs = this.clock.monotonic();
   }
 
-  asked(): void {
+  upstreamAsked(): void {
     this.askedMs = this.clock.monotonic();
   }
 
-  answered(): void {
+  upstreamAnswered(): void {
     this.answeredMs ??= this.clock.monotonic();
   }
 }
@@ -59,7 +59,7 @@ export interface EndedRequest {
   readonly peer: Peer;
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
-  readonly course: Course;
+  readonly summary: ExchangeSummary;
   /** Of the monotonic clock, milliseconds. */
   readonly endedMs: number;
 }
@@ -77,10 +77,10 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 /** Logs and counts one request at its end. */
 export function recordRequest(
   recorder: Recorder,
-  { findings, head, peer, status, course, endedMs }: EndedRequest,
+  { findings, head, peer, status, summary, endedMs }: EndedRequest,
 ): void {
   const { requestId, route, traceId } = findings;
-  const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
+  const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = summary;
   const principal = findings.principal ?? shadow?.principal ?? null;
   const durationMs = endedMs - startedMs;
   const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? endedMs) - askedMs;

@@ -21,7 +21,7 @@ export interface Slots {
 }
 
 /** Everybody without a credential, together. */
-export const strangers = '';
+export const anonymous = '';
 
 type Caller = Pick<Principal, 'kind' | 'issuer' | 'subject'>;
 
@@ -36,7 +36,7 @@ export function holderOf({
   readonly principal: Caller | null;
   readonly route: { readonly access: 'public' | 'protected' };
 }): string {
-  if (principal === null || access === 'public') return strangers;
+  if (principal === null || access === 'public') return anonymous;
   const known = names.get(principal);
   if (known !== undefined) return known;
   const name = `${principal.kind}\n${principal.issuer}\n${principal.subject}`;
@@ -86,7 +86,7 @@ export class Holdings {
 
   /** What this holder may have. */
   mostOf(holder: string): number {
-    return holder === strangers ? this.maxOfStrangers : this.maxOfCaller;
+    return holder === anonymous ? this.maxOfStrangers : this.maxOfCaller;
   }
 
   /** What this holder has. */

@@ -20,7 +20,12 @@ export function assertionHeaders(
  * Adds a renewed access token to the fields of a response. To be called after whatever is kept of it was kept:
  * the token is this caller's alone.
  */
-export function withRenewedToken(fields: string[], principal: Principal | null, { sessions }: InForce, clock: Clock): string[] {
+export function withRenewedToken(
+  fields: string[],
+  principal: Principal | null,
+  { sessions }: InForce,
+  clock: Clock,
+): string[] {
   const renewed = principal?.session?.renewed ?? null;
   return renewed === null || sessions === null
     ? fields

@@ -5,7 +5,7 @@ const longestWaitMs = 4;
 let connections = 0;
 
 /** To be called for each connection that is accepted. */
-export function noteConnection(): void {
+export function countConnection(): void {
   connections += 1;
 }
 
@@ -32,7 +32,7 @@ export function arrivalsReadUntilMs(): number {
  * new connections would wait for a turn each, behind everything that connections of before bring. So while turns bring
  * some, the steps of several turns are taken together.
  */
-export function createTurnEnd({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (
+export function createEventLoopBatch({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (
   step: () => void,
 ) => void {
   let waiting: (() => void)[] = [];

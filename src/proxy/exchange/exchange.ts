@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import { callerFields } from '../../decision/http/response-headers.js';
+import { clientHeaders } from '../../decision/http/response-headers.js';
 import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
 import type { Log } from '../../ports/system.js';
@@ -11,17 +11,17 @@ import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
-import type { Turn } from '../inbound/client-connection.js';
-import type { Arrival } from '../inbound/incoming-request.js';
+import type { PipelinedRequest } from '../inbound/client-connection.js';
+import type { ReceivedRequest } from '../inbound/incoming-request.js';
 import { framedBody, openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
-import { CallerAnswer, type Pace, type WholeResponse } from '../inbound/response-writer.js';
+import { ResponseWriter, type ResponseWriterHost, type WholeResponse } from '../inbound/response-writer.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { clientOf, Course, recordRequest, type Recorder } from './access-log-record.js';
+import { clientOf, ExchangeSummary, recordRequest, type Recorder } from './access-log-record.js';
 import type { AcquireLease, Lease } from './admission-control.js';
 import { assertionHeaders, withRenewedToken } from './credential-headers.js';
 import { holderOf, type Slot } from './concurrency.js';
-import { createTurnEnd } from './event-loop-batch.js';
+import { createEventLoopBatch } from './event-loop-batch.js';
 import { newRequestId } from './ids.js';
 
 /** What every exchange of a server works with. */
@@ -34,7 +34,7 @@ export interface ExchangeDeps extends Recorder {
   readonly reserving: ReservedWrites | null;
   readonly webSockets: WebSockets;
   readonly bodyPace: BodyPace;
-  /** Whether every answer closes its connection. */
+  /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;
 }
 
@@ -49,7 +49,7 @@ export interface ExchangeDeps extends Recorder {
  */
 type Phase = 'waiting' | 'deciding' | 'admitted' | 'forwarding' | 'responding' | 'responded' | 'finished';
 
-const atTurnEnd = createTurnEnd({ connectionsFirst: true });
+const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 
 /** Where every exchange begins. */
 const nothingFound: Findings = { requestId: '', ...unread };
@@ -59,12 +59,12 @@ const nothingFound: Findings = { requestId: '', ...unread };
  * `plan`, `forward` (or `reserve`, or `openWebSocket`), `onHead`, `onData`, `onEnd` or `onError`, `finish`. A refusal
  * may come in the place of each. Whatever happens, it is recorded once.
  */
-export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
+export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, ResponseWriterHost {
   private readonly deps: ExchangeDeps;
-  private readonly arrival: Arrival;
+  private readonly received: ReceivedRequest;
   private readonly head: RequestHead;
-  private readonly answer: CallerAnswer;
-  private readonly course: Course;
+  private readonly writer: ResponseWriter;
+  private readonly summary: ExchangeSummary;
   private phase: Phase = 'waiting';
   /** Taken once, by `decide`: nothing before that needs it. */
   private inForce!: InForce;
@@ -77,23 +77,23 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   private earlyPlace: Slot | null = null;
   private operation: UpstreamOperation | null = null;
 
-  constructor(deps: ExchangeDeps, arrival: Arrival) {
-    const { req } = arrival;
+  constructor(deps: ExchangeDeps, received: ReceivedRequest) {
+    const { req } = received;
     this.deps = deps;
-    this.arrival = arrival;
+    this.received = received;
     this.head = {
       method: req.method ?? '',
       target: req.originalUrl ?? '',
       httpVersion: req.httpVersion,
       rawHeaders: req.rawHeaders,
     };
-    this.answer = new CallerAnswer(arrival, this);
-    this.course = new Course(deps.clock);
+    this.writer = new ResponseWriter(received, this);
+    this.summary = new ExchangeSummary(deps.clock);
   }
 
   /** Its turn on the connection has come. What one turn of the event loop brings is decided together, at its end. */
   start(): void {
-    const { res, connection, upgrade } = this.arrival;
+    const { res, connection, upgrade } = this.received;
     upgrade?.begin();
     if (res.socket === null) {
       // Node gave the connection up with the response before: what is sent on now could not be answered.
@@ -101,7 +101,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       return;
     }
     this.phase = 'deciding';
-    this.course.begin();
+    this.summary.begin();
     res.on('close', () => this.finish()).on('error', this.fail);
     const { brokenBy } = this;
     if (brokenBy === null) atTurnEnd(this.decide);
@@ -113,7 +113,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     try {
       // Asked now and not before: it may have waited long behind others, and what was granted then may be revoked.
       this.inForce = this.deps.inForce();
-      const { peer } = this.arrival.connection;
+      const { peer } = this.received.connection;
       const decision = authorizeRequest(this.head, peer, this.inForce, this.deps.clock.now(), undefined, this);
       // At once where it is known already: a promise would cost a turn of the event loop.
       if (!(decision instanceof Promise)) this.acquire(decision);
@@ -150,8 +150,8 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     }
     this.lease = acquired.value;
     this.admission = admission;
-    if (admission.principal !== null) this.arrival.connection.markTrusted();
-    this.course.shadow = admission.shadow;
+    if (admission.principal !== null) this.received.connection.markTrusted();
+    this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
     if (this.brokenBy === null) this.plan(admission);
     else this.refuse(this.brokenBy);
@@ -165,7 +165,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       if (plan.admission !== admission) this.passInShadow(plan.admission);
       this.forward(plan.admission, null);
     } else if (plan.kind === 'refuse') {
-      this.course.record = plan.reservationId;
+      this.summary.record = plan.reservationId;
       this.refuse(plan.denial);
     } else if (reserving !== null) this.reserve(reserving, admission, plan);
   }
@@ -187,7 +187,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
       this.send(admission, body);
       return;
     }
-    this.earlyPlace = body.isHere() ? null : this.inForce.upstream.takeEarlyPlace();
+    this.earlyPlace = body.isReceived() ? null : this.inForce.upstream.takeEarlyPlace();
     if (this.earlyPlace !== null) {
       this.send(admission, body);
       return;
@@ -207,7 +207,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
     const needsLength = fields.chunked && fields.contentLength === null && Buffer.isBuffer(body);
-    this.course.asked();
+    this.summary.upstreamAsked();
     this.operation = this.inForce.upstream.send(
       {
         holder: holderOf(admission),
@@ -224,7 +224,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   /** Has the whole body read and the write reserved before it is sent on. */
   private reserve(reserving: ReservedWrites, admission: Admission, plan: Extract<Plan, { kind: 'reserve' }>): void {
     const { preparation, maxBodyBytes } = plan;
-    this.course.record = preparation.reservationId;
+    this.summary.record = preparation.reservationId;
     this.phase = 'forwarding';
     const body = this.openBody(admission, maxBodyBytes);
     // What was dispatched keeps its place when the client leaves.
@@ -241,19 +241,18 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
     });
   }
 
-  /** Sends the opening handshake of a WebSocket connection. */
   private openWebSocket(admission: Admission): void {
-    const { answer, arrival, course, deps, head, inForce, lease } = this;
+    const { writer, received, summary, deps, head, inForce, lease } = this;
     const opened = deps.webSockets.take({
       admission,
       head,
-      peer: arrival.connection.peer,
+      peer: received.connection.peer,
       inForce,
-      upgrade: arrival.upgrade,
-      answer,
+      upgrade: received.upgrade,
+      answer: writer,
       client: this,
-      course,
-      seat: () => lease?.releaseGlobal(),
+      summary,
+      releaseGlobal: () => lease?.releaseGlobal(),
     });
     if (!opened.ok) {
       this.refuse(opened.error);
@@ -266,29 +265,29 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
 
   private openBody({ fields }: Admission, maxBytes: number): RequestBody | null {
     if (!fields.hasBody) return null;
-    this.upload = openBody(this.arrival, fields, {
+    this.upload = openBody(this.received, fields, {
       maxBytes,
       pace: this.deps.bodyPace,
-      receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      upstreamTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
       onBroken: (reason) => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;
   }
 
   upstreamAsked(): void {
-    this.attempt(() => this.course.asked());
+    this.attempt(() => this.summary.upstreamAsked());
   }
 
   upstreamAnswered(): void {
-    this.attempt(() => this.course.answered());
+    this.attempt(() => this.summary.upstreamAnswered());
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
     if (this.phase !== 'forwarding') return;
     try {
       const { inForce, findings, deps } = this;
-      const fields = callerFields(status, rawHeaders, inForce.fieldRules, findings.requestId);
-      const isWhole = this.answer.begin(status, withRenewedToken(fields, findings.principal, inForce, deps.clock));
+      const fields = clientHeaders(status, rawHeaders, inForce.fieldRules, findings.requestId);
+      const isWhole = this.writer.begin(status, withRenewedToken(fields, findings.principal, inForce, deps.clock));
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);
@@ -298,7 +297,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   onData(chunk: Buffer): boolean {
     if (this.phase !== 'responding') return true;
     try {
-      return this.answer.write(chunk);
+      return this.writer.write(chunk);
     } catch (error) {
       this.fail(error);
       return true;
@@ -308,17 +307,17 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   onEnd(): void {
     try {
       this.earlyPlace?.();
-      this.course.answered();
+      this.summary.upstreamAnswered();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
-      this.answer.end();
+      this.writer.end();
     } catch (error) {
       this.fail(error);
     }
   }
 
   onError(reason: Denial): void {
-    this.attempt(() => this.course.answered());
+    this.attempt(() => this.summary.upstreamAnswered());
     this.attempt(() => this.refuse(reason));
   }
 
@@ -326,10 +325,11 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   respond({ status, fields, body, isReplayed }: WholeResponse): void {
     if (this.phase !== 'forwarding') return;
     try {
-      this.course.isReplayed = isReplayed;
+      this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
-      this.answer.give(status, withRenewedToken(fields, this.findings.principal, this.inForce, this.deps.clock), body);
-      this.answer.end();
+      const { inForce, findings, deps } = this;
+      this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, inForce, deps.clock), body);
+      this.writer.end();
     } catch (error) {
       this.fail(error);
     }
@@ -339,12 +339,12 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   refuse(reason: Denial): void {
     if (this.isGone()) return;
     const hasBegun = this.phase === 'responding';
-    this.course.reason = reason.reason;
-    this.course.missing = reason.missing ?? null;
+    this.summary.reason = reason.reason;
+    this.summary.missing = reason.missing ?? null;
     this.phase = 'responded';
     this.leaveUpstream();
-    if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
-    else this.answer.refuse(reason, this.identify(), this.upload !== null);
+    if (hasBegun || reason.reason === 'caller_gone') this.writer.abort();
+    else this.writer.refuse(reason, this.identify(), this.upload !== null);
     // The answer is handed over: who does not read it holds no place.
     this.releaseLease();
   }
@@ -352,7 +352,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   /** Refuses what was to be reserved first, and was not: there is no record of it. */
   refuseUnreserved(reason: Denial): void {
     this.attempt(() => {
-      this.course.record = null;
+      this.summary.record = null;
       this.refuse(reason);
     });
   }
@@ -373,14 +373,14 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   /** A later step would have refused it: it goes on without identity and reservation. */
   private passInShadow(passed: Admission): void {
     this.findings = passed;
-    this.course.shadow = passed.shadow;
-    this.course.record = null;
+    this.summary.shadow = passed.shadow;
+    this.summary.record = null;
   }
 
   /** A bug: the client learns nothing of it, and everybody else is served on. */
   readonly fail = (error: unknown): void => {
     this.deps.log.error('bug', { request_id: this.findings.requestId, ...describeBug(error) });
-    if (this.phase === 'responded') this.answer.abort();
+    if (this.phase === 'responded') this.writer.abort();
     else this.attempt(() => this.refuse(denial('internal')));
   };
 
@@ -388,7 +388,7 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   private finish(): void {
     if (this.phase === 'finished') return;
     try {
-      if (this.course.reason === null && !this.answer.isDelivered()) this.course.reason = 'caller_gone';
+      if (this.summary.reason === null && !this.writer.isDelivered()) this.summary.reason = 'caller_gone';
       this.phase = 'finished';
       this.leaveUpstream();
       this.releaseLease();
@@ -400,12 +400,12 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   }
 
   private record(): void {
-    const { course, findings, head } = this;
-    const { connection } = this.arrival;
+    const { summary, findings, head } = this;
+    const { connection } = this.received;
     const endedMs = this.deps.clock.monotonic();
     try {
       const { peer } = connection;
-      recordRequest(this.deps, { findings, head, peer, status: this.answer.status(), course, endedMs });
+      recordRequest(this.deps, { findings, head, peer, status: this.writer.status(), summary, endedMs });
     } finally {
       connection.finish(this, endedMs);
     }
@@ -435,54 +435,54 @@ export class Exchange implements Turn, ResponseSink, KeyAsker, Pace {
   }
 
   isReceived(): boolean {
-    return this.answer.isReceived();
+    return this.writer.isReceived();
   }
 
-  breakBody(reason: Denial): void {
+  failBody(reason: Denial): void {
     // What breaks before the decision is refused after it: whose request it was, and on which route, is recorded.
     if (this.phase === 'waiting' || this.phase === 'deciding') this.brokenBy = reason;
     else this.attempt(() => this.refuse(reason));
   }
 
-  hurry(): void {
-    this.upload?.hurry();
+  shortenBodyTimeouts(): void {
+    this.upload?.restartTimeout();
   }
 
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
   cutOff(): void {
     this.attempt(() => {
       if (this.phase === 'deciding' || this.phase === 'admitted') this.refuse(denial('shutting_down'));
-      else if (!this.answer.isDelivered()) this.course.reason ??= 'shutting_down';
+      else if (!this.writer.isDelivered()) this.summary.reason ??= 'shutting_down';
     });
   }
 
-  drained(): void {
-    this.attempt(() => this.answer.drained());
+  onDrain(): void {
+    this.attempt(() => this.writer.onDrain());
   }
 
   isShuttingDown(): boolean {
     return this.deps.isShuttingDown();
   }
 
-  patienceMs(): number {
+  writeTimeoutMs(): number {
     return this.inForce.config.upstream.idleTimeoutMs;
   }
 
-  onStalled(): void {
-    this.course.reason ??= 'caller_gone';
-    this.answer.abort();
+  onWriteTimeout(): void {
+    this.summary.reason ??= 'caller_gone';
+    this.writer.abort();
   }
 
-  onFlowing(): void {
+  onWritable(): void {
     this.operation?.resume();
   }
 
   address(): string {
-    return clientOf(this.deps, this.head, this.arrival.connection.peer);
+    return clientOf(this.deps, this.head, this.received.connection.peer);
   }
 
   isKnown(): boolean {
-    return this.arrival.connection.isTrusted();
+    return this.received.connection.isTrusted();
   }
 
   now(): number {

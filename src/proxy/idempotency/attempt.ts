@@ -1,5 +1,5 @@
 import { denial, type Denial } from '../../decision/denial.js';
-import { gate, leaseMsOf, markerTtlMs } from '../../decision/idempotency/dispatch-check.js';
+import { checkDispatch, leaseMsOf, markerTtlMs } from '../../decision/idempotency/dispatch-check.js';
 import { fingerprintOf } from '../../decision/idempotency/fingerprint.js';
 import type { Complete, Reserve, Reserved } from '../../decision/idempotency/record.js';
 import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
@@ -208,7 +208,7 @@ export class Attempt {
     // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of
     // its use.
     if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
-    return gate({
+    return checkDispatch({
       // The monotonic clock stands still while a machine is suspended, the wall clock does not.
       sinceReserveMs: Math.max(clock.monotonic() - this.reservedAt.monotonicMs, nowMs - this.reservedAt.wallMs),
       leaseMs: this.leaseMs,

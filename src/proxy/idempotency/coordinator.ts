@@ -3,7 +3,7 @@ import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationParts } from '../../ports/idempotency.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { ReservedWrite, type ReservedRequest, type ReservedWriteDeps } from './reserved-write.js';
-import { createPending } from './pending-limit.js';
+import { createPendingWrites } from './pending-limit.js';
 import { createSettlements } from './settlement-queue.js';
 import { createBufferBudget } from './body-buffer.js';
 
@@ -39,7 +39,7 @@ export function createReservedWrites(
   { clock, timers, log }: ReservedWritesDeps,
 ): ReservedWrites {
   const { store, metrics } = parts;
-  const pending = createPending();
+  const pending = createPendingWrites();
   const settlements = createSettlements({ store, clock, timers, log, metrics });
   const deps: ReservedWriteDeps = {
     ...parts,

@@ -1,7 +1,7 @@
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 
 /** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver. */
-export interface Pending {
+export interface PendingWrites {
   /**
    * Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way.
    */
@@ -16,7 +16,7 @@ export const maxPendingPerCaller = 100;
  * Counts writes, not requests: what repeats a write that is under way takes no place of its own, so that a caller who
  * asks too often is told that it is in progress.
  */
-export function createPending(limit = maxPendingPerCaller): Pending {
+export function createPendingWrites(limit = maxPendingPerCaller): PendingWrites {
   const callers = new Map<string, Map<string, number>>();
 
   return {

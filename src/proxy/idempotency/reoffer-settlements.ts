@@ -4,10 +4,10 @@ import type { Clock, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
 import { bytesOf } from './recent-settlements.js';
 import type { Settling } from './settlement-queue.js';
-import type { OfferedAgain, SettlementReport } from './settlement-report.js';
+import type { ReofferResult, SettlementReport } from './settlement-report.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
-export interface OfferingAgain {
+export interface Reoffering {
   readonly start: (settlings: readonly Settling[]) => void;
   /** Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. */
   readonly close: () => Promise<void>;
@@ -34,7 +34,7 @@ export interface OfferingAgainDeps {
   readonly onThere: (settling: Settling) => void;
 }
 
-export function createOfferingAgain({ clock, timers, report, send, onThere }: OfferingAgainDeps): OfferingAgain {
+export function createReoffering({ clock, timers, report, send, onThere }: OfferingAgainDeps): Reoffering {
   let queue: Settling[] = [];
   /** Fail-overs so far: an answer that comes after another one says nothing any more. */
   let started = 0;
@@ -62,7 +62,7 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
   };
 
   async function run(): Promise<void> {
-    const sum: OfferedAgain = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
+    const sum: ReofferResult = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
     while (queue.length > 0) {
       const failed: Settling[] = [];
       await new Promise<void>((resolve) => {
@@ -98,7 +98,7 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
    * Has as many under way as may be; calls back once none is, and none may be sent. One that fails says enough of the
    * others.
    */
-  function sendMore(sum: OfferedAgain, failed: Settling[], onDone: () => void): void {
+  function sendMore(sum: ReofferResult, failed: Settling[], onDone: () => void): void {
     for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
       queue.shift();
       active += 1;
@@ -117,7 +117,7 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
     return fits && active + failed < atOnce && !isTooLate();
   }
 
-  async function offer(settling: Settling, sum: OfferedAgain, failed: Settling[]): Promise<void> {
+  async function offer(settling: Settling, sum: ReofferResult, failed: Settling[]): Promise<void> {
     const before = started;
     const answer = await send(settling);
     if (!answer.ok) failed.push(settling);
@@ -128,7 +128,7 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
     }
   }
 
-  function take(settling: Settling, answer: Completed | Released | Marked, sum: OfferedAgain): void {
+  function take(settling: Settling, answer: Completed | Released | Marked, sum: ReofferResult): void {
     if (answer === 'fenced') {
       // A mark was taken over, as it may be; that the first attempt was in doubt has been told.
       if (settling.deduplicates && settling.write.kind === 'mark') return;

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
-import { callerFields } from '../../decision/http/response-headers.js';
+import { clientHeaders } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
 import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
@@ -395,7 +395,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   private fieldsOf({ status, rawHeaders }: BufferedResponse): string[] {
-    return callerFields(status, rawHeaders, this.request.inForce.fieldRules, this.request.admission.requestId);
+    return clientHeaders(status, rawHeaders, this.request.inForce.fieldRules, this.request.admission.requestId);
   }
 
   /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */

@@ -3,7 +3,7 @@ import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import type { Result } from '../../lib/result.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
-import { createOfferingAgain } from './reoffer-settlements.js';
+import { createReoffering } from './reoffer-settlements.js';
 import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 
@@ -70,7 +70,7 @@ export function createSettlements(
   const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
   const keep = createRecentSettlements(deps, keeps);
-  const offering = createOfferingAgain({ ...deps, report, send, onThere: keep.add });
+  const offering = createReoffering({ ...deps, report, send, onThere: keep.add });
   /** Fail-overs that were noticed. What was asked of the store before one may be lost with it. */
   let failovers = 0;
   store.onFailover?.(() => {

@@ -4,7 +4,7 @@ import type { ReservationMetrics } from '../../ports/idempotency.js';
 import type { Settling } from './settlement-queue.js';
 
 /** What became of the settlements that were offered to the store once more after a fail-over: how many of them. */
-export interface OfferedAgain {
+export interface ReofferResult {
   offered: number;
   /** The store had lost them. */
   repaired: number;
@@ -27,7 +27,7 @@ export interface SettlementReport {
    */
   readonly foundFenced: (settling: Settling, count: number) => void;
   /** All that was offered to the store once more after a fail-over. */
-  readonly offeredAgain: (sum: Readonly<OfferedAgain>) => void;
+  readonly offeredAgain: (sum: Readonly<ReofferResult>) => void;
 }
 
 /** Writes that ran twice and are named one by one after a fail-over; the rest is in the sum. */

@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { denial, type Denial } from '../../decision/denial.js';
-import type { Rest } from '../../decision/limits/idle-connections.js';
+import type { IdleConnection } from '../../decision/limits/idle-connections.js';
 import type { Clock } from '../../ports/system.js';
-import type { Backlog } from './queue-budget.js';
-import { Intake } from './read-control.js';
+import type { QueueBudget } from './queue-budget.js';
+import { ReadControl } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';
 import { onDestroySoon } from '../node-internals/socket.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
-export interface Turn {
+export interface PipelinedRequest {
   readonly start: () => void;
   /** Whether its message was received whole. */
   readonly isReceived: () => boolean;
   /** The rest of its body will not come. */
-  readonly breakBody: (reason: Denial) => void;
+  readonly failBody: (reason: Denial) => void;
   /** A shutdown has begun, and a body may take less time from now on. */
-  readonly hurry: () => void;
+  readonly shortenBodyTimeouts: () => void;
   /** Time is up: it may say so to the caller, whose connection is about to end. */
   readonly cutOff: () => void;
   /** The caller took what was written, where Node does not say so itself. */
-  readonly drained: () => void;
+  readonly onDrain: () => void;
 }
 
 /**
@@ -41,31 +41,31 @@ const oneReadBytes = 64 * 1024;
 /** How long what the caller still sends is read after our last answer, so that it gets to read that answer. */
 const lingerMs = 2_000;
 
-export interface CallerConnectionOptions {
+export interface ClientConnectionOptions {
   readonly peer: Peer;
   readonly maxHeadBytes: number;
   /** Shared by all connections. */
-  readonly backlog: Backlog;
+  readonly queueBudget: QueueBudget;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** It was ended, or reads no more, since too much waits behind the request that is being served. */
-  readonly onTooMuch: () => void;
+  readonly onQueueOverflow: () => void;
 }
 
 /** A caller's connection: one request at a time, in order, each judged on its own. */
-export class CallerConnection {
+export class ClientConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly maxHeadBytes: number;
-  private readonly backlog: Backlog;
-  private readonly onTooMuch: () => void;
-  private readonly intake: Intake;
-  private readonly waiting: Turn[] = [];
-  /** Requests of this connection that the backlog counts. */
-  private behind = 0;
-  private current: Turn | null = null;
+  private readonly queueBudget: QueueBudget;
+  private readonly onQueueOverflow: () => void;
+  private readonly readControl: ReadControl;
+  private readonly waiting: PipelinedRequest[] = [];
+  /** Requests of this connection that the queueBudget counts. */
+  private queuedCount = 0;
+  private current: PipelinedRequest | null = null;
   private requests = 0;
   /** Nothing more is taken; what waits is still served. */
-  private isFull = false;
+  private takesNoMore = false;
   /** The last answer was given. */
   private isClosing = false;
   /**
@@ -74,30 +74,33 @@ export class CallerConnection {
    */
   private unannouncedMs: number | null = null;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
-  private restedAt: number;
+  private bytesReadAtLastResponse: number;
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
-  private restsSinceMs: number;
+  private idleSinceMs: number;
   private hasGoodCredential = false;
   private flushTimer: NodeJS.Timeout | null = null;
   private headTimer: NodeJS.Timeout | null = null;
   /** Gives a head that is overdue because it was not read its time again. */
-  private resumeHead: (() => void) | null = null;
+  private restartHeadTimer: (() => void) | null = null;
 
-  constructor(socket: Socket, { peer, maxHeadBytes, backlog, clock, onTooMuch }: CallerConnectionOptions) {
+  constructor(
+    socket: Socket,
+    { peer, maxHeadBytes, queueBudget, clock, onQueueOverflow: onTooMuch }: ClientConnectionOptions,
+  ) {
     this.socket = socket;
     this.peer = peer;
     this.maxHeadBytes = maxHeadBytes;
-    this.backlog = backlog;
-    this.onTooMuch = onTooMuch;
-    this.intake = new Intake(socket, {
-      backlog,
+    this.queueBudget = queueBudget;
+    this.onQueueOverflow = onTooMuch;
+    this.readControl = new ReadControl(socket, {
+      queueBudget,
       onOverflow: () => {
-        this.takeNoMore();
-        this.onTooMuch();
+        this.stopAccepting();
+        this.onQueueOverflow();
       },
     });
-    this.restedAt = socket.bytesRead;
-    this.restsSinceMs = clock.monotonic();
+    this.bytesReadAtLastResponse = socket.bytesRead;
+    this.idleSinceMs = clock.monotonic();
     onDestroySoon(socket, () => {
       const takesOver = this.mayStillSend();
       if (takesOver) this.linger();
@@ -107,9 +110,9 @@ export class CallerConnection {
     // process.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      this.close();
-      this.backlog.leave(this.behind);
-      this.behind = 0;
+      this.stopServing();
+      this.queueBudget.removeRequests(this.queuedCount);
+      this.queuedCount = 0;
       this.stopFlushTimer();
       this.stopHeadTimer();
     });
@@ -117,30 +120,30 @@ export class CallerConnection {
 
   /** Whether the answer being written has to be the last one. */
   isLast(): boolean {
-    return this.isClosing || (this.isFull && this.waiting.length === 0);
+    return this.isClosing || (this.takesNoMore && this.waiting.length === 0);
   }
 
   /** Whether one more request would be served. What comes when it would not is forgotten. */
   accepts(): boolean {
-    if (!this.isFull && !this.isClosing) return true;
-    this.intake.discard();
+    if (!this.takesNoMore && !this.isClosing) return true;
+    this.readControl.discard();
     return false;
   }
 
   /** Serves it, when those before it are answered. */
-  take(turn: Turn): void {
+  enqueue(turn: PipelinedRequest): void {
     this.stopHeadTimer();
     this.requests += 1;
-    if (this.requests >= maxRequests) this.takeNoMore();
+    if (this.requests >= maxRequests) this.stopAccepting();
     if (this.current === null) {
-      if (this.hasLargeHead()) turn.breakBody(denial('header_too_large'));
-      this.begin(turn);
+      if (this.hasLargeHead()) turn.failBody(denial('header_too_large'));
+      this.startRequest(turn);
       return;
     }
     this.waiting.push(turn);
-    if (this.waiting.length >= maxWaiting) this.takeNoMore();
-    this.intake.hold();
-    this.fallBehind();
+    if (this.waiting.length >= maxWaiting) this.stopAccepting();
+    this.readControl.hold();
+    this.onRequestQueued();
   }
 
   /** A request of it was let through for somebody. */
@@ -154,9 +157,9 @@ export class CallerConnection {
   }
 
   /** How little would be lost with it; `null` while a request is being served. */
-  rest(): Rest | null {
+  idleState(): IdleConnection | null {
     if (this.current !== null || this.isClosing) return null;
-    return { address: this.peer.remoteAddress, isTrusted: this.hasGoodCredential, sinceMs: this.restsSinceMs };
+    return { address: this.peer.remoteAddress, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
   }
 
   /**
@@ -167,40 +170,40 @@ export class CallerConnection {
     return (
       this.current === null &&
       !this.isClosing &&
-      this.socket.bytesRead - this.restedAt > this.maxHeadBytes + oneReadBytes
+      this.socket.bytesRead - this.bytesReadAtLastResponse > this.maxHeadBytes + oneReadBytes
     );
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
-  stopReading(reason: Denial, refusal: Turn): void {
-    if (this.isClosing || this.isFull) return;
+  stopReading(reason: Denial, refusal: PipelinedRequest): void {
+    if (this.isClosing || this.takesNoMore) return;
     const last = this.waiting.at(-1) ?? this.current;
-    if (last === null || last.isReceived()) this.take(refusal);
-    else last.breakBody(reason);
-    this.takeNoMore();
+    if (last === null || last.isReceived()) this.enqueue(refusal);
+    else last.failBody(reason);
+    this.stopAccepting();
   }
 
   /** A head was not complete in time. Where it is us who do not read on, it gets that time again when we do. */
   expireHead(limitMs: number, onExpired: () => void): void {
-    if (this.intake.isHeld()) {
-      this.resumeHead = () => {
+    if (this.readControl.isHeld()) {
+      this.restartHeadTimer = () => {
         this.headTimer = setTimeout(onExpired, limitMs);
       };
     } else onExpired();
   }
 
   /** The current turn is answered, or nobody is left to answer to. `nowMs` is of the monotonic clock. */
-  finish(turn: Turn, nowMs: number): void {
+  finish(turn: PipelinedRequest, nowMs: number): void {
     if (this.current !== turn) return;
     this.current = null;
     this.stopFlushTimer();
-    this.restedAt = this.socket.bytesRead;
-    this.restsSinceMs = nowMs;
+    this.bytesReadAtLastResponse = this.socket.bytesRead;
+    this.idleSinceMs = nowMs;
     const next = this.waiting.shift();
     if (next !== undefined) {
-      this.begin(next);
+      this.startRequest(next);
       // Last, since what was held may bring the next ones at once.
-      this.catchUp();
+      this.onQueuedRequestServed();
     } else if (this.unannouncedMs !== null) {
       if (this.isClosing) this.socket.destroySoon();
       else setTimeout(this.closeIdle, this.unannouncedMs).unref();
@@ -208,16 +211,16 @@ export class CallerConnection {
   }
 
   /** The answer being written is the last one: nothing that follows is served. */
-  close(): void {
+  stopServing(): void {
     this.isClosing = true;
     this.waiting.length = 0;
-    this.intake.stop();
+    this.readControl.stop();
   }
 
   /** What follows is no request: who has its turn reads on. */
   switchProtocols(): void {
-    this.close();
-    this.intake.leave();
+    this.stopServing();
+    this.readControl.handOver();
   }
 
   /** Ends it at the deadline of a shutdown. */
@@ -228,7 +231,7 @@ export class CallerConnection {
 
   /** Ends it without a clean end of the answer; `reset` where a closed connection would be taken for one. */
   abort(reset = false): void {
-    this.close();
+    this.stopServing();
     // There is no way to reset below TLS, where an end without `close_notify` says the same.
     if (reset && !(this.socket instanceof TLSSocket)) this.socket.resetAndDestroy();
     else this.socket.destroy();
@@ -240,7 +243,7 @@ export class CallerConnection {
    */
   drain(unannouncedMs: number): void {
     this.unannouncedMs = unannouncedMs;
-    this.current?.hurry();
+    this.current?.shortenBodyTimeouts();
   }
 
   /**
@@ -248,67 +251,72 @@ export class CallerConnection {
    * read.
    */
   readonly closeIdle = (): void => {
-    if (this.current === null && !this.isClosing && !this.socket.destroyed && this.socket.bytesRead === this.restedAt) {
+    if (
+      this.current === null &&
+      !this.isClosing &&
+      !this.socket.destroyed &&
+      this.socket.bytesRead === this.bytesReadAtLastResponse
+    ) {
       this.linger();
     }
   };
 
   /** Gives the caller that long to take what was written. */
-  expectFlush(limitMs: number, onStalled: () => void): void {
+  startWriteTimeout(limitMs: number, onStalled: () => void): void {
     this.stopFlushTimer();
     if (this.socket.writableLength > 0) this.flushTimer = setTimeout(onStalled, limitMs);
   }
 
   /** The caller took what was written. */
-  flushed(): void {
+  endWriteTimeout(): void {
     this.stopFlushTimer();
   }
 
   /** The caller took what was written, on a connection that Node has left to us. */
-  drained(): void {
-    this.current?.drained();
+  onDrain(): void {
+    this.current?.onDrain();
   }
 
   /** Writes the last answer past Node, where it has no response object for it. */
   writeLast(bytes: string): void {
-    this.close();
+    this.stopServing();
     if (this.socket.writable) this.socket.write(bytes, 'latin1');
     this.linger();
   }
 
   /** Serves what waits, and parses nothing more. */
-  private takeNoMore(): void {
-    this.isFull = true;
-    this.intake.discard();
+  private stopAccepting(): void {
+    this.takesNoMore = true;
+    this.readControl.discard();
   }
 
-  private begin(turn: Turn): void {
+  private startRequest(turn: PipelinedRequest): void {
     this.current = turn;
     turn.start();
   }
 
   /** One more was read that cannot be served at once. */
-  private fallBehind(): void {
+  private onRequestQueued(): void {
     if (this.socket.destroyed) return;
-    this.behind += 1;
-    if (this.backlog.join()) return;
+    this.queuedCount += 1;
+    if (this.queueBudget.addRequest()) return;
     this.abort();
-    this.onTooMuch();
+    this.onQueueOverflow();
   }
 
   /** One of those that waited is served; when it is the last, reading goes on. */
-  private catchUp(): void {
-    this.behind -= 1;
-    this.backlog.leave(1);
-    if (this.waiting.length > 0 || this.isFull || this.isClosing) return;
-    this.intake.release();
-    this.resumeHead?.();
-    this.resumeHead = null;
+  private onQueuedRequestServed(): void {
+    this.queuedCount -= 1;
+    this.queueBudget.removeRequests(1);
+    if (this.waiting.length > 0 || this.takesNoMore || this.isClosing) return;
+    this.readControl.release();
+    this.restartHeadTimer?.();
+    this.restartHeadTimer = null;
   }
 
   private mayStillSend(): boolean {
     if (this.socket.readableEnded) return false;
-    return !this.intake.isReading() || this.current?.isReceived() === false;
+    return !this.readControl.isReading() || this.current?.isReceived() === false;
   }
 
   private linger(): void {
@@ -320,7 +328,7 @@ export class CallerConnection {
     });
     // When the caller's side has ended as well, the socket is destroyed by itself.
     socket.end();
-    this.intake.discard();
+    this.readControl.discard();
   }
 
   private stopHeadTimer(): void {

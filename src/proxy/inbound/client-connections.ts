@@ -6,17 +6,17 @@ import {
   chooseToEnd,
   connectionEndings,
   type ConnectionEnding,
-  type Rest,
+  type IdleConnection,
 } from '../../decision/limits/idle-connections.js';
 import { createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
-import { Backlog, type BacklogLimits } from './queue-budget.js';
-import { CallerConnection } from './client-connection.js';
-import { noteConnection } from '../exchange/event-loop-batch.js';
+import { QueueBudget, type QueueLimits } from './queue-budget.js';
+import { ClientConnection } from './client-connection.js';
+import { countConnection } from '../exchange/event-loop-batch.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
-const backlogLimits: BacklogLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
+const queueLimits: QueueLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
 
 /** Connections for each request that may be under way: callers keep idle ones, but not without end. */
 const connectionsPerSlot = 4;
@@ -29,9 +29,9 @@ const endedAtOnce = 32;
 const warningIntervalMs = 10_000;
 
 /** Every connection to a listener, from its first packet on. */
-export interface CallerConnections {
+export interface ClientConnections {
   /** The connection that serves requests of this socket. */
-  readonly of: (socket: Socket) => CallerConnection | undefined;
+  readonly of: (socket: Socket) => ClientConnection | undefined;
   readonly count: () => number;
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
@@ -48,7 +48,7 @@ export interface CallerConnections {
   readonly allClosed: () => Promise<void>;
 }
 
-export interface CallerConnectionsDeps {
+export interface ClientConnectionsDeps {
   readonly log: Log;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly metrics: Pick<Metrics, 'connectionEnded'>;
@@ -66,21 +66,21 @@ export function maxConnectionsOf({
  * Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a
  * handshake.
  */
-export function createCallerConnections(
+export function createClientConnections(
   server: Server,
   settings: ListenSettings,
   isTls: boolean,
-  { log, clock, metrics }: CallerConnectionsDeps,
-): CallerConnections {
+  { log, clock, metrics }: ClientConnectionsDeps,
+): ClientConnections {
   /**
    * As the system knows them, with the time when they came: over TLS, those whose handshake is not complete are only
    * here.
    */
   const sockets = new Map<Socket, number>();
-  const connections = new Map<Socket, CallerConnection>();
+  const connections = new Map<Socket, ClientConnection>();
   let onEmpty = (): void => undefined;
   const limit = maxConnectionsOf(settings);
-  const backlog = new Backlog(backlogLimits);
+  const queueBudget = new QueueBudget(queueLimits);
   const tell = createFloodLog(log, clock);
   const ended = (ending: ConnectionEnding): void => {
     metrics.connectionEnded(ending);
@@ -90,7 +90,7 @@ export function createCallerConnections(
 
   server.on('drop', () => ended('refused'));
   server.on('connection', (socket: Socket) => {
-    noteConnection();
+    countConnection();
     if (sockets.size >= limit && !makeRoom()) {
       ended('refused');
       socket.destroy();
@@ -110,12 +110,12 @@ export function createCallerConnections(
     const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
     connections.set(
       socket,
-      new CallerConnection(socket, {
+      new ClientConnection(socket, {
         peer,
         maxHeadBytes: settings.maxHeaderBytes,
-        backlog,
+        queueBudget,
         clock,
-        onTooMuch: () => ended('too_much_waiting'),
+        onQueueOverflow: () => ended('too_much_waiting'),
       }),
     );
     socket.once('close', () => connections.delete(socket));
@@ -152,9 +152,9 @@ export function createCallerConnections(
 
   /** Ends some that rest; `false` where none does. */
   function makeRoom(): boolean {
-    const resting: { readonly socket: Socket; readonly rest: Rest }[] = [];
+    const resting: { readonly socket: Socket; readonly rest: IdleConnection }[] = [];
     for (const [socket, connection] of connections) {
-      const rest = connection.rest();
+      const rest = connection.idleState();
       if (rest !== null && !socket.destroyed) resting.push({ socket, rest });
     }
     for (const [socket, sinceMs] of handshaking()) {

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Upgrade } from '../websocket/upgrade-request.js';
-import type { CallerConnection } from './client-connection.js';
+import type { UpgradeRequest } from '../websocket/upgrade-request.js';
+import type { ClientConnection } from './client-connection.js';
 import { LeanRequest } from '../node-internals/request.js';
 
 /**
  * What the server makes of each request, with a place for its exchange. A WeakMap would do as well, but it keeps every
  * exchange alive through young collections, and the collector's work doubles.
  */
-export class CallerRequest extends LeanRequest {
+export class ClientRequest extends LeanRequest {
   exchange: Exchange | null = null;
   /** The target as it came; Fastify puts it here, and what its router is shown in the place of `url`. */
   originalUrl: string | undefined = undefined;
@@ -18,11 +18,11 @@ export class CallerRequest extends LeanRequest {
 
 /** The exchange of a request, where it is one of ours. */
 export function exchangeOf(req: IncomingMessage): Exchange | null {
-  return req instanceof CallerRequest ? req.exchange : null;
+  return req instanceof ClientRequest ? req.exchange : null;
 }
 
 /** A request as Node hands it over. */
-export interface Arrival {
+export interface ReceivedRequest {
   readonly req: IncomingMessage & {
     /** The target as it came. */
     readonly originalUrl: string | undefined;
@@ -30,7 +30,7 @@ export interface Arrival {
     readonly comesWithBody: () => boolean;
   };
   readonly res: ServerResponse;
-  readonly connection: CallerConnection;
+  readonly connection: ClientConnection;
   /** Where it asks for another protocol, and Node has left its connection to us. */
-  readonly upgrade: Upgrade | null;
+  readonly upgrade: UpgradeRequest | null;
 }

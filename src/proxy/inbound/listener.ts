@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../../config/types.js';
 import { maxConnectionsOf } from './client-connections.js';
-import { CallerRequest } from './incoming-request.js';
+import { ClientRequest } from './incoming-request.js';
 
 /** Certificates of the listener, as PEM texts. */
 export interface TlsMaterial {
@@ -37,8 +37,8 @@ const maxClosingShare = 2;
 
 /** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
 export function createListener(settings: ListenSettings, tls: TlsMaterial | null): Listener {
-  const options: ServerOptions<typeof CallerRequest> = {
-    IncomingMessage: CallerRequest,
+  const options: ServerOptions<typeof ClientRequest> = {
+    IncomingMessage: ClientRequest,
     // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
     maxHeaderSize: settings.maxHeaderBytes,
     insecureHTTPParser: false,

@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { problemOf, type Problem } from '../../decision/http/problem-details.js';
-import type { CallerConnection, Turn } from './client-connection.js';
+import type { ClientConnection, PipelinedRequest } from './client-connection.js';
 import { newRequestId } from '../exchange/ids.js';
 import { unread } from '../auth/authorize-request.js';
-import { Course, recordRequest, type Recorder } from '../exchange/access-log-record.js';
+import { ExchangeSummary, recordRequest, type Recorder } from '../exchange/access-log-record.js';
 
 const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'header_timeout'],
@@ -21,7 +21,7 @@ const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
 /**
  * Why Node's parser gave up on a connection, or `null` where there is nobody to answer: a reset, or a failed handshake.
  */
-export function parserDenial(error: Error): Denial | null {
+export function parseErrorDenial(error: Error): Denial | null {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = reasons.get(code);
   if (known !== undefined) return denial(known);
@@ -29,21 +29,21 @@ export function parserDenial(error: Error): Denial | null {
 }
 
 /** What is known of it, for the log. */
-export interface Asked {
+export interface ParsedLine {
   readonly method: string;
   readonly target: string;
 }
 
 /** Answers what never became a request. */
-export function createParserRefusal(
-  connection: CallerConnection,
+export function createParseErrorResponse(
+  connection: ClientConnection,
   reason: Denial,
   recorder: Recorder,
-  { method, target }: Asked = { method: '', target: '' },
-): Turn {
-  const course = new Course(recorder.clock);
-  course.begin();
-  course.reason = reason.reason;
+  { method, target }: ParsedLine = { method: '', target: '' },
+): PipelinedRequest {
+  const summary = new ExchangeSummary(recorder.clock);
+  summary.begin();
+  summary.reason = reason.reason;
   const findings = { requestId: newRequestId(), ...unread };
   const head = { method, target, httpVersion: '1.1', rawHeaders: [] };
   return {
@@ -51,13 +51,20 @@ export function createParserRefusal(
       const problem = problemOf(reason, findings.requestId);
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
       const endedMs = recorder.clock.monotonic();
-      recordRequest(recorder, { findings, head, peer: connection.peer, status: problem.status, course, endedMs });
+      recordRequest(recorder, {
+        findings,
+        head,
+        peer: connection.peer,
+        status: problem.status,
+        summary,
+        endedMs,
+      });
     },
     isReceived: () => false,
-    breakBody: () => undefined,
-    hurry: () => undefined,
+    failBody: () => undefined,
+    shortenBodyTimeouts: () => undefined,
     cutOff: () => undefined,
-    drained: () => undefined,
+    onDrain: () => undefined,
   };
 }
 

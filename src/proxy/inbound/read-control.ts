@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Backlog } from './queue-budget.js';
+import type { QueueBudget } from './queue-budget.js';
 import { ByteBuffer } from './byte-buffer.js';
 import { mayParse, stopParser } from '../node-internals/parser.js';
 import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';
@@ -14,9 +14,9 @@ const stepMs = 1_000;
 /** More than that behind a request that takes so long is nobody's who waits for an answer. */
 const maxHeldBytes = 1024 * 1024;
 
-export interface IntakeOptions {
+export interface ReadControlOptions {
   /** Shared by all connections. */
-  readonly backlog: Backlog;
+  readonly queueBudget: QueueBudget;
   /** More came than may be kept. */
   readonly onOverflow: () => void;
 }
@@ -30,9 +30,9 @@ export interface IntakeOptions {
  * - `held`: they are kept, unparsed
  * - `discarding`: they are read and forgotten
  */
-export class Intake {
+export class ReadControl {
   private readonly socket: Socket;
-  private readonly options: IntakeOptions;
+  private readonly options: ReadControlOptions;
   private readonly readOn: () => Socket;
   private readonly held = new ByteBuffer();
   private state: 'reading' | 'held' | 'discarding' = 'reading';
@@ -41,11 +41,11 @@ export class Intake {
   /** Node's listeners for bytes, while ours has their place. */
   private parserListeners: ((chunk: Buffer) => void)[] | null = null;
 
-  constructor(socket: Socket, options: IntakeOptions) {
+  constructor(socket: Socket, options: ReadControlOptions) {
     this.socket = socket;
     this.options = options;
     this.readOn = holdResume(socket, () => this.state === 'held');
-    socket.on('close', () => this.forget());
+    socket.on('close', () => this.dropHeld());
   }
 
   /** Whether all that comes is read and parsed. */
@@ -63,7 +63,7 @@ export class Intake {
     this.state = 'held';
     this.socket.pause();
     // Not now: the parser is in the midst of what was read. And most of those that wait for an answer get it before.
-    setImmediate(this.keep);
+    setImmediate(this.startHolding);
   }
 
   /** Parses on, with what was held. */
@@ -80,13 +80,13 @@ export class Intake {
   }
 
   /** Leaves it to somebody else to read, whose listeners are in place: Node's parser is gone. */
-  leave(): void {
+  handOver(): void {
     this.state = 'reading';
     this.socket.off('data', this.onHeld);
     this.parserListeners = null;
     // Where the parser was stopped, the stream waits for ever for what it would have read.
     wakeStream(this.socket);
-    const early = this.forget();
+    const early = this.dropHeld();
     if (early.length > 0) this.socket.emit('data', early);
   }
 
@@ -96,28 +96,28 @@ export class Intake {
     this.stop();
     this.hold();
     this.state = 'discarding';
-    this.forget();
+    this.dropHeld();
     setImmediate(() => {
       if (!this.socket.destroyed) this.readBy(() => undefined);
     });
   }
 
-  private readonly keep = (): void => {
+  private readonly startHolding = (): void => {
     if (this.state !== 'held' || this.parserListeners !== null || this.socket.destroyed) return;
     this.parserListeners = this.socket.listeners('data') as ((chunk: Buffer) => void)[];
     this.readBy(this.onHeld);
   };
 
   private readonly onHeld = (chunk: Buffer): void => {
-    if (!this.options.backlog.hold(chunk.length)) {
+    if (!this.options.queueBudget.addBytes(chunk.length)) {
       this.options.onOverflow();
       return;
     }
     this.held.append(chunk);
-    if (this.held.length >= this.allowedBytes && this.timer === null) this.pauseForAStep();
+    if (this.held.length >= this.allowedBytes && this.timer === null) this.pauseReading();
   };
 
-  private pauseForAStep(): void {
+  private pauseReading(): void {
     this.socket.pause();
     this.timer = setTimeout(() => {
       this.timer = null;
@@ -137,7 +137,7 @@ export class Intake {
     this.socket.off('data', this.onHeld);
     for (const listener of this.parserListeners) this.socket.on('data', listener);
     this.parserListeners = null;
-    let bytes = this.forget();
+    let bytes = this.dropHeld();
     // As much as one read would bring: more may wait behind a request in it.
     while (bytes.length > 0 && this.isReading()) {
       this.socket.emit('data', bytes.subarray(0, stepBytes));
@@ -153,11 +153,11 @@ export class Intake {
   }
 
   /** Holds nothing any more; returns what it held. */
-  private forget(): Buffer {
+  private dropHeld(): Buffer {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
     this.allowedBytes = stepBytes;
-    this.options.backlog.letGo(this.held.length);
+    this.options.queueBudget.removeBytes(this.held.length);
     return this.held.take();
   }
 }

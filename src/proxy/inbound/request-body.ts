@@ -17,7 +17,7 @@ export interface RequestBodyOptions {
   readonly maxBytes: number;
   readonly pace: BodyPace;
   /** How long the receiver may take nothing while the caller waits. */
-  readonly receiverTimeoutMs: number;
+  readonly upstreamTimeoutMs: number;
   /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
   readonly onWanted: () => void;
   /** Called once, when the body will not be complete. */
@@ -86,7 +86,7 @@ export class RequestBody extends Readable {
   }
 
   /** Whether all of it came, though it may not be read yet. */
-  isHere(): boolean {
+  isReceived(): boolean {
     return this.request.complete;
   }
 
@@ -100,7 +100,7 @@ export class RequestBody extends Readable {
   }
 
   /** Another pace counts, from now on. */
-  hurry(): void {
+  restartTimeout(): void {
     if (this.waitsSinceMs !== null) this.waitFor('caller');
   }
 
@@ -207,7 +207,7 @@ export class RequestBody extends Readable {
     this.waitedMs = this.waitedSoFarMs();
     this.waitsSinceMs = isForCaller ? performance.now() : null;
     if (side === 'caller' && !isForCaller) return;
-    const limitMs = isForCaller ? this.options.pace.idleMs : this.options.receiverTimeoutMs;
+    const limitMs = isForCaller ? this.options.pace.idleMs : this.options.upstreamTimeoutMs;
     this.timer = setTimeout(() => {
       this.break(denial(side === 'caller' ? 'body_timeout' : 'upstream_timeout'));
     }, limitMs);

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Denial } from '../../decision/denial.js';
 import { problemOf } from '../../decision/http/problem-details.js';
-import type { CallerConnection } from './client-connection.js';
-import type { Arrival } from './incoming-request.js';
+import type { ClientConnection } from './client-connection.js';
+import type { ReceivedRequest } from './incoming-request.js';
 import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites } from './gathered-writes.js';
-import type { Switchable, SwitchedSocket, Upgrade } from '../websocket/upgrade-request.js';
+import type { UpgradableResponse, UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;
@@ -26,22 +26,22 @@ export interface WholeResponse {
   readonly isReplayed: boolean;
 }
 
-export interface Pace {
+export interface ResponseWriterHost {
   /** Whether every answer closes its connection. */
   readonly isShuttingDown: () => boolean;
   /** The caller has as long to take some of the answer as the receiver has to send some; milliseconds. */
-  readonly patienceMs: () => number;
+  readonly writeTimeoutMs: () => number;
   /** The caller leaves the rest in its connection. */
-  readonly onStalled: () => void;
+  readonly onWriteTimeout: () => void;
   /** A caller that did not keep up does so again. */
-  readonly onFlowing: () => void;
+  readonly onWritable: () => void;
 }
 
 /** Those that were begun, and may be ended by what the same read brings. */
-let begun: CallerAnswer[] = [];
+let begun: ResponseWriter[] = [];
 
 /** Once for all that a turn of the event loop brings. */
-function flushSoon(answer: CallerAnswer): void {
+function flushSoon(answer: ResponseWriter): void {
   if (begun.length === 0) process.nextTick(flushBegun);
   begun.push(answer);
 }
@@ -53,7 +53,7 @@ function flushBegun(): void {
 }
 
 /** One that throws keeps none of the others. */
-function flushFrom(answers: readonly CallerAnswer[], first: number): void {
+function flushFrom(answers: readonly ResponseWriter[], first: number): void {
   let next = first;
   try {
     while (next < answers.length) answers[next++]?.flush();
@@ -63,30 +63,30 @@ function flushFrom(answers: readonly CallerAnswer[], first: number): void {
 }
 
 /** What one caller is answered: the receiver's answer as it comes, or a problem document. */
-export class CallerAnswer implements Switchable {
+export class ResponseWriter implements UpgradableResponse {
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
-  private readonly connection: CallerConnection;
-  private readonly pace: Pace;
+  private readonly connection: ClientConnection;
+  private readonly host: ResponseWriterHost;
   private readonly isHead: boolean;
   private readonly comesWithBody: boolean;
   private readonly offersUpgrade: boolean;
-  private readonly upgrade: Upgrade | null;
+  private readonly upgrade: UpgradeRequest | null;
   private isSwitched = false;
   /** What came in the same packet as the head: if it is the whole body, head and body go out in one piece. */
-  private held: Buffer | null = null;
+  private heldChunk: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
   /** `null` until a piece goes out by itself: most answers are one with their head. */
-  private writes: GatheredWrites | null = null;
+  private gatheredWrites: GatheredWrites | null = null;
   private fields: readonly string[] = [];
 
-  constructor({ req, res, connection, upgrade }: Arrival, pace: Pace) {
+  constructor({ req, res, connection, upgrade }: ReceivedRequest, pace: ResponseWriterHost) {
     this.req = req;
     this.res = res;
     this.connection = connection;
     this.upgrade = upgrade;
-    this.pace = pace;
+    this.host = pace;
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;
@@ -121,7 +121,7 @@ export class CallerAnswer implements Switchable {
       closing.has(status) || (this.comesWithBody && !isBodyRead),
     );
     this.res.end(body);
-    this.connection.expectFlush(refusalFlushMs, () => {
+    this.connection.startWriteTimeout(refusalFlushMs, () => {
       this.abort();
     });
   }
@@ -132,27 +132,27 @@ export class CallerAnswer implements Switchable {
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
-      this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
+      this.connection.startWriteTimeout(this.host.writeTimeoutMs(), this.onWriteTimeout);
       return true;
     }
     flushSoon(this);
     return false;
   }
 
-  switchProtocols(fields: string[]): SwitchedSocket | null {
+  switchProtocols(fields: string[]): UpgradedSocket | null {
     if (this.upgrade === null) return null;
     this.isSwitched = true;
     this.res.writeHead(101, fields);
     this.res.flushHeaders();
-    return this.upgrade.switched();
+    return this.upgrade.handOver();
   }
 
-  over(): void {
+  endUpgraded(): void {
     this.res.emit('close');
   }
 
   /** Begins a whole answer, of which only the end is left to say then. */
-  give(status: number, fields: string[], body: Buffer): void {
+  sendWhole(status: number, fields: string[], body: Buffer): void {
     const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     if (!hasLength && !this.isHead && !bodyless.has(status)) fields.push('Content-Length', String(body.length));
     const isWhole = this.begin(status, fields);
@@ -161,39 +161,39 @@ export class CallerAnswer implements Switchable {
 
   /** `false` when the caller does not keep up: `onFlowing` says when it does. */
   write(chunk: Buffer): boolean {
-    if (this.isFlushed || this.held !== null || chunk.length > maxHeldBytes) {
+    if (this.isFlushed || this.heldChunk !== null || chunk.length > maxHeldBytes) {
       this.flush();
-      this.writes ??= this.gatherWrites();
-      const flows = this.writes.write(chunk);
-      if (!flows) this.waitForCaller();
+      this.gatheredWrites ??= this.gatherWrites();
+      const flows = this.gatheredWrites.write(chunk);
+      if (!flows) this.waitForClient();
       return flows;
     }
-    this.held = chunk;
+    this.heldChunk = chunk;
     return true;
   }
 
   end(): void {
-    const { held } = this;
+    const { heldChunk } = this;
     this.isFlushed = true;
-    this.held = null;
-    if (held !== null) {
+    this.heldChunk = null;
+    if (heldChunk !== null) {
       const { socket } = this.req;
       // Node would cork it too, and uncork it in a turn of its queue that nobody needs.
       socket.cork();
       // One string goes out with the head in one piece; `end` would make a vector of pieces of it, which costs more.
-      this.res.write(held.toString('latin1'), 'latin1');
+      this.res.write(heldChunk.toString('latin1'), 'latin1');
       socket.uncork();
     }
-    this.writes?.flush();
+    this.gatheredWrites?.flush();
     this.res.end();
-    this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
+    this.connection.startWriteTimeout(this.host.writeTimeoutMs(), this.onWriteTimeout);
   }
 
   /** The caller took what was written. */
-  drained(): void {
+  onDrain(): void {
     if (!this.listensForDrain) return;
-    this.connection.flushed();
-    this.pace.onFlowing();
+    this.connection.endWriteTimeout();
+    this.host.onWritable();
   }
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
@@ -203,7 +203,7 @@ export class CallerAnswer implements Switchable {
     this.connection.abort(endsWithConnection);
   }
 
-  private readonly onStalled = (): void => this.pace.onStalled();
+  private readonly onWriteTimeout = (): void => this.host.onWriteTimeout();
 
   private gatherWrites(): GatheredWrites {
     const {
@@ -216,37 +216,37 @@ export class CallerAnswer implements Switchable {
     });
   }
 
-  private waitForCaller(): void {
-    this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
+  private waitForClient(): void {
+    this.connection.startWriteTimeout(this.host.writeTimeoutMs(), this.onWriteTimeout);
     if (this.listensForDrain) return;
     this.listensForDrain = true;
-    this.res.on('drain', () => this.drained());
+    this.res.on('drain', () => this.onDrain());
   }
 
   private writeHead(status: number, fields: string[], isLast = false): void {
     if (isLast || this.mustClose()) {
       fields.push('Connection', 'close');
-      this.connection.close();
+      this.connection.stopServing();
     }
     this.res.writeHead(status, fields);
     // Node may have reasons of its own to make it the last one.
-    if (!this.res.shouldKeepAlive) this.connection.close();
+    if (!this.res.shouldKeepAlive) this.connection.stopServing();
   }
 
   private mustClose(): boolean {
     if (!this.res.shouldKeepAlive || !this.isReceived()) return true;
     // What follows an offer to upgrade in the same packet is lost in Node's parser.
-    return this.offersUpgrade || this.connection.isLast() || this.pace.isShuttingDown();
+    return this.offersUpgrade || this.connection.isLast() || this.host.isShuttingDown();
   }
 
   /** Sends what came so far: a head whose body is yet to come must not wait for it. */
   flush(): void {
     if (this.isFlushed) return;
     this.isFlushed = true;
-    const { held } = this;
-    this.held = null;
+    const { heldChunk } = this;
+    this.heldChunk = null;
     // `flushHeaders` would write the head as UTF-8, and with it other bytes than the receiver's.
-    if (held === null) this.res.write('', 'latin1');
-    else this.res.write(held);
+    if (heldChunk === null) this.res.write('', 'latin1');
+    else this.res.write(heldChunk);
   }
 }

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { Holding, Slot } from '../exchange/concurrency.js';
 import type { ConnectionRequest, HttpConnection, RequestEvents } from './http1/http-connection.js';
-import { answerFailure, connectFailure } from './errors.js';
+import { responseFailure, connectFailure } from './errors.js';
 
 /** What the receiver is asked. */
 export interface UpstreamRequest extends ConnectionRequest {
@@ -38,15 +38,15 @@ export interface CallHost {
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
   readonly release: (connection: HttpConnection, holding: Holding, sound: boolean) => void;
   /** The call will not start. */
-  readonly leaveLine: (call: CallInLine) => void;
+  readonly leaveQueue: (call: QueuedCall) => void;
 }
 
 /** What an upstream sees of a call that waits. */
-export interface CallInLine {
+export interface QueuedCall {
   readonly holder: string;
   readonly request: ConnectionRequest;
   /** Whether it goes out on a connection of its own. */
-  readonly isAlone: boolean;
+  readonly hasOwnConnection: boolean;
   readonly start: (connection: HttpConnection, holding: Holding) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
@@ -59,10 +59,10 @@ const brokenOff = new Error('broken off');
  * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
  * request to the response head, and between the bytes of the answer.
  */
-export class Call implements RequestEvents, CallInLine {
+export class Call implements RequestEvents, QueuedCall {
   readonly holder: string;
   readonly request: UpstreamRequest;
-  readonly isAlone: boolean;
+  readonly hasOwnConnection: boolean;
   private readonly sink: ResponseSink;
   private readonly host: CallHost;
   private connection: HttpConnection | null = null;
@@ -75,7 +75,7 @@ export class Call implements RequestEvents, CallInLine {
   private hasHead = false;
 
   constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost) {
-    this.isAlone = isAlone;
+    this.hasOwnConnection = isAlone;
     this.holder = request.holder;
     this.request = request;
     this.sink = sink;
@@ -85,7 +85,7 @@ export class Call implements RequestEvents, CallInLine {
   /** Stands in line, no longer than the limit. */
   wait(limitMs: number): void {
     this.waiting = setTimeout(() => {
-      this.host.leaveLine(this);
+      this.host.leaveQueue(this);
       this.refuse(denial('overloaded'));
     }, limitMs);
   }
@@ -95,7 +95,7 @@ export class Call implements RequestEvents, CallInLine {
     this.request.place?.();
     this.connection = connection;
     this.holding = holding;
-    connection.send(this.request, this, this.isAlone);
+    connection.send(this.request, this, this.hasOwnConnection);
   }
 
   /** Tells the sink, where it was not told an end before. */
@@ -111,7 +111,7 @@ export class Call implements RequestEvents, CallInLine {
 
   cancel(): void {
     if (!this.end()) return;
-    if (this.connection === null) this.host.leaveLine(this);
+    if (this.connection === null) this.host.leaveQueue(this);
     else this.connection.abort(brokenOff);
   }
 
@@ -159,7 +159,7 @@ export class Call implements RequestEvents, CallInLine {
       this.connection?.setLimit(this.host.idleTimeoutMs);
       return true;
     }
-    this.connection?.liftLimit();
+    this.connection?.clearLimit();
     return false;
   }
 
@@ -169,7 +169,7 @@ export class Call implements RequestEvents, CallInLine {
   }
 
   onError(error: unknown): void {
-    if (this.end()) this.sink.onError(this.hasBegun ? answerFailure(error) : connectFailure(error));
+    if (this.end()) this.sink.onError(this.hasBegun ? responseFailure(error) : connectFailure(error));
     this.release(false);
   }
 

@@ -2,13 +2,13 @@ import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { UpstreamSettings } from '../../config/types.js';
-import { linkOf, linkOfTls, type Link, type OnRead } from './socket.js';
+import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is
  * destroyed before, it calls no more.
  */
-export type Connect = (callback: (outcome: Link | Error) => void, onRead?: OnRead) => Socket;
+export type Connect = (callback: (outcome: OpenSocket | Error) => void, onRead?: OnRead) => Socket;
 
 /** Where connections go. */
 export interface Connector {
@@ -40,9 +40,9 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   let session: Buffer | null = null;
   /** When the certificate was last seen. */
   let verifiedMs = 0;
-  const openTls = (onRead: OnRead | undefined): Link => {
+  const openTls = (onRead: OnRead | undefined): OpenSocket => {
     const offered = session !== null && performance.now() - verifiedMs < maxSessionMs ? { session } : {};
-    const link = linkOfTls(place, { ...tls, ...offered }, onRead);
+    const link = openTlsSocket(place, { ...tls, ...offered }, onRead);
     const { socket } = link;
     // Node tells of a session only where the certificate was accepted.
     socket
@@ -57,7 +57,7 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   return {
     origin,
     connect: (callback, onRead) => {
-      const link = isTls ? openTls(onRead) : linkOf(place, onRead);
+      const link = isTls ? openTls(onRead) : openSocket(place, onRead);
       const { socket } = link;
       const timer = setTimeout(() => {
         socket.destroy(new ConnectTimeout());

@@ -2,7 +2,7 @@ import { codeOf } from '../../lib/errors.js';
 import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
 /** The response is not whole. What the upstream sent is not in it. */
-export class BrokenAnswer extends Error {
+export class BrokenResponse extends Error {
   readonly code = 'SALLYPORT_BROKEN_ANSWER';
 }
 
@@ -39,7 +39,7 @@ export function connectFailure(error: unknown): Denial {
 }
 
 /** Why there is no whole answer although something may have been written: the receiver may have acted. */
-export function answerFailure(error: unknown): Denial {
+export function responseFailure(error: unknown): Denial {
   return denial(codeOf(error, '') === ownMistake ? 'internal' : 'upstream_failed');
 }
 

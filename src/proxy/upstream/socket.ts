@@ -3,7 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { onPushedEnd } from '../node-internals/socket.js';
 
 /** A connection to the receiver, opened or being opened. */
-export interface Link {
+export interface OpenSocket {
   readonly socket: Socket;
   /**
    * Once the socket said `end`: whether the receiver said so. Whoever is on the way can end TCP, but cannot say within
@@ -16,7 +16,7 @@ export interface Link {
   readonly reset: () => void;
 }
 
-export interface TlsLink extends Link {
+export interface OpenTlsSocket extends OpenSocket {
   readonly socket: TLSSocket;
 }
 
@@ -35,7 +35,7 @@ const keepAliveDelayMs = 60_000;
  */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-export function linkOf(place: NetConnectOpts, onRead?: OnRead): Link {
+export function openSocket(place: NetConnectOpts, onRead?: OnRead): OpenSocket {
   const reading =
     onRead === undefined
       ? {}
@@ -50,7 +50,7 @@ export function linkOf(place: NetConnectOpts, onRead?: OnRead): Link {
   };
 }
 
-export function linkOfTls(place: NetConnectOpts, options: ConnectionOptions, onRead?: OnRead): TlsLink {
+export function openTlsSocket(place: NetConnectOpts, options: ConnectionOptions, onRead?: OnRead): OpenTlsSocket {
   // One that is not connected yet is read by Node's streams and not past them: its end is heard of.
   const tcp = new Socket();
   let tcpHasEnded = false;

@@ -3,20 +3,20 @@ import { denial } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import { callerFields } from '../../decision/http/response-headers.js';
+import { clientHeaders } from '../../decision/http/response-headers.js';
 import { endingOf, endings, type Ending } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { assertionHeaders, withRenewedToken } from '../exchange/credential-headers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Course } from '../exchange/access-log-record.js';
+import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { InForce } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
-import { Tunnel } from './relay.js';
-import type { Switchable, Upgrade } from './upgrade-request.js';
+import { Relay } from './relay.js';
+import type { UpgradableResponse, UpgradeRequest } from './upgrade-request.js';
 
 /** The request of a handshake, which takes the response of an upstream that does not switch. */
 type HandshakeClient = ResponseSink & Pick<Exchange, 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamAnswered'>;
@@ -28,13 +28,13 @@ export interface Handshake {
   readonly peer: Peer;
   readonly inForce: InForce;
   /** `null` where Node, which reads Connection for itself, has left the connection to its parser. */
-  readonly upgrade: Upgrade | null;
+  readonly upgrade: UpgradeRequest | null;
   readonly client: HandshakeClient;
-  readonly answer: Switchable;
+  readonly answer: UpgradableResponse;
   /** Told what shadow mode lets pass while the connection is open. */
-  readonly course: Pick<Course, 'shadow'>;
+  readonly summary: Pick<ExchangeSummary, 'shadow'>;
   /** The place among the requests of all: given back at the switch, for a connection may last for hours. */
-  readonly seat: Slot | null;
+  readonly releaseGlobal: Slot | null;
 }
 
 /** What all WebSocket connections share. */
@@ -46,9 +46,9 @@ export interface WebSocketHost {
   readonly idleTimeoutMs: number;
   /** Whether no more connections are to be opened. */
   readonly isDraining: () => boolean;
-  readonly opened: (webSocket: WebSocket) => void;
+  readonly onOpened: (webSocket: WebSocket) => void;
   /** It is over, or never came to be: `null`. */
-  readonly over: (webSocket: WebSocket, ending: Ending | null) => void;
+  readonly onClosed: (webSocket: WebSocket, ending: Ending | null) => void;
 }
 
 /** How long a judgement of an open connection holds at most: the set of keys, for one, may change in between. */
@@ -62,7 +62,7 @@ export class WebSocket implements UpstreamOperation {
   private readonly handshake: Handshake;
   private readonly host: WebSocketHost;
   private call: UpstreamCall | null = null;
-  private tunnel: Tunnel | null = null;
+  private relay: Relay | null = null;
   private principal: Principal | null;
   private mode: Route['mode'];
   private stopTimer = (): void => undefined;
@@ -105,16 +105,16 @@ export class WebSocket implements UpstreamOperation {
 
   cancel(): void {
     this.call?.cancel();
-    if (this.tunnel === null) this.conclude(null);
-    else this.tunnel.destroy();
+    if (this.relay === null) this.finish(null);
+    else this.relay.destroy();
   }
 
   /** The upstream has switched: so does the client's side, and from then on frames are relayed. */
-  private onUpgrade(rawHeaders: readonly string[], receiver: Duplex): void {
+  private onUpgrade(rawHeaders: readonly string[], upstream: Duplex): void {
     const { answer, client, inForce, admission } = this.handshake;
     const agreement = readAgreement(admission.fields.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
-      receiver.on('error', () => undefined).destroy();
+      upstream.on('error', () => undefined).destroy();
       client.onError(agreement.ok ? denial('shutting_down') : agreement.error);
       return;
     }
@@ -123,34 +123,34 @@ export class WebSocket implements UpstreamOperation {
       webSocketProtocol,
       'Connection',
       'Upgrade',
-      ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId),
+      ...clientHeaders(101, rawHeaders, inForce.fieldRules, admission.requestId),
     ];
     const switched = answer.switchProtocols(withRenewedToken(fields, admission.principal, inForce, this.host.clock));
     if (switched === null) {
-      receiver.on('error', () => undefined).destroy();
+      upstream.on('error', () => undefined).destroy();
       return;
     }
-    this.tunnel = new Tunnel({
-      caller: switched,
-      receiver,
-      extended: agreement.value.extended,
+    this.relay = new Relay({
+      client: switched,
+      upstream,
+      hasExtension: agreement.value.extended,
       idleTimeoutMs: this.host.idleTimeoutMs,
-      onOver: (ending) => this.conclude(ending),
+      onClosed: (ending) => this.finish(ending),
     });
-    this.handshake.seat?.();
-    this.host.opened(this);
-    this.tunnel.start();
+    this.handshake.releaseGlobal?.();
+    this.host.onOpened(this);
+    this.relay.start();
     // A reload or a revocation in the meantime has asked those that were open, and this one was not.
-    if (this.host.inForce() === inForce && admission.revoked() === null) this.awaitJudgement();
-    else this.judge();
+    if (this.host.inForce() === inForce && admission.revoked() === null) this.scheduleReauthorization();
+    else this.reauthorize();
   }
 
   close(ending: Ending): void {
-    this.tunnel?.close(ending);
+    this.relay?.close(ending);
   }
 
   /** Judges the opening handshake again, by what is in force now. */
-  judge(): void {
+  reauthorize(): void {
     if (this.isOver) return;
     // At once, whether keys are at hand or not; in shadow mode the judgement may let it pass.
     if (this.expiresInMs() <= 0 && this.mode === 'enforce') {
@@ -160,20 +160,20 @@ export class WebSocket implements UpstreamOperation {
     const { head, peer } = this.handshake;
     const judgement = authorizeRequest(head, peer, this.host.inForce(), this.host.clock.now());
     if (judgement instanceof Promise) {
-      void judgement.then((settled) => this.settle(settled), this.handshake.client.fail);
-    } else this.settle(judgement);
+      void judgement.then((settled) => this.onJudgement(settled), this.handshake.client.fail);
+    } else this.onJudgement(judgement);
   }
 
-  private settle(judgement: Judgement): void {
+  private onJudgement(judgement: Judgement): void {
     if (this.isOver) return;
     if (judgement.ok) {
       this.principal = judgement.value.principal;
       this.mode = judgement.value.route.mode;
-      this.handshake.course.shadow ??= judgement.value.shadow;
+      this.handshake.summary.shadow ??= judgement.value.shadow;
     }
     const refused = judgement.ok ? null : endingOf(judgement.error.denial);
     const ending = refused ?? (this.expiresInMs() <= 0 ? this.expiry() : null);
-    if (ending === null) this.awaitJudgement();
+    if (ending === null) this.scheduleReauthorization();
     else this.close(ending);
   }
 
@@ -181,9 +181,9 @@ export class WebSocket implements UpstreamOperation {
     return this.principal?.kind === 'session' ? endings.sessionExpired : endings.expired;
   }
 
-  private awaitJudgement(): void {
+  private scheduleReauthorization(): void {
     this.stopTimer();
-    this.stopTimer = this.host.timers.after(Math.min(judgementHoldsMs, this.expiresInMs()), () => this.judge());
+    this.stopTimer = this.host.timers.after(Math.min(judgementHoldsMs, this.expiresInMs()), () => this.reauthorize());
   }
 
   /** Milliseconds until the credential ends, as long as it may be behind our clock; endless without one. */
@@ -194,15 +194,15 @@ export class WebSocket implements UpstreamOperation {
     return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 - this.host.clock.now();
   }
 
-  private conclude(ending: Ending | null): void {
+  private finish(ending: Ending | null): void {
     if (this.isOver) return;
     this.isOver = true;
     this.stopTimer();
-    this.host.over(this, ending);
+    this.host.onClosed(this, ending);
     if (ending === null) return;
     const { client, answer } = this.handshake;
     client.upstreamAnswered();
     if (ending.reason !== null) client.refuse(denial(ending.reason));
-    answer.over();
+    answer.endUpgraded();
   }
 }

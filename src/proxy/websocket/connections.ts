@@ -25,7 +25,7 @@ export interface WebSockets {
   /** How many are open. */
   readonly count: () => number;
   /** What is in force has changed: those that it no longer allows are closed. */
-  readonly judge: () => Promise<void>;
+  readonly reauthorize: () => Promise<void>;
   /** Opens no more, and closes all. */
   readonly drain: () => void;
 }
@@ -41,10 +41,10 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
   const host: WebSocketHost = {
     ...deps,
     isDraining: () => isDraining,
-    opened: (webSocket) => {
+    onOpened: (webSocket) => {
       open.add(webSocket);
     },
-    over: (webSocket, ending) => {
+    onClosed: (webSocket, ending) => {
       open.delete(webSocket);
       places.get(webSocket)?.();
       places.delete(webSocket);
@@ -62,10 +62,10 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       return accept(webSocket);
     },
     count: () => open.size,
-    judge: async () => {
+    reauthorize: async () => {
       let judged = 0;
       for (const webSocket of [...open]) {
-        webSocket.judge();
+        webSocket.reauthorize();
         judged += 1;
         if (judged % judgedAtOnce === 0) await nextTurn();
       }

@@ -8,15 +8,15 @@ import { GatheredWrites } from '../inbound/gathered-writes.js';
  * - `muted`: nothing is passed on; a Close is still looked for
  * - `closed`: a Close was seen, and nothing counts that follows it
  */
-type LaneState = 'open' | 'finishing' | 'muted' | 'closed';
+type DirectionState = 'open' | 'finishing' | 'muted' | 'closed';
 
 /** One direction of a WebSocket connection. It is read no faster than its target takes it. */
-export class Lane {
+export class RelayDirection {
   readonly source: Duplex;
   private readonly target: Duplex;
   private readonly writes: GatheredWrites;
   private readonly reader: FrameReader;
-  private state: LaneState = 'open';
+  private state: DirectionState = 'open';
   private last: Buffer | null = null;
 
   constructor(source: Duplex, target: Duplex, reader: FrameReader) {

@@ -2,32 +2,32 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { endings, type Ending } from '../../decision/websocket/close-codes.js';
 import { closeFrame, FrameReader } from '../../decision/websocket/frames.js';
-import { Lane } from './relay-direction.js';
-import type { SwitchedSocket } from './upgrade-request.js';
+import { RelayDirection } from './relay-direction.js';
+import type { UpgradedSocket } from './upgrade-request.js';
 
 /** How long an end may take to answer a Close of ours, and to close its connection after the last word. */
 const closeTimeoutMs = 5_000;
 
 const maskBytes = 4;
 
-export interface TunnelOptions {
-  readonly caller: SwitchedSocket;
-  readonly receiver: Duplex;
+export interface RelayOptions {
+  readonly client: UpgradedSocket;
+  readonly upstream: Duplex;
   /** Whether the ends agreed on an extension. */
-  readonly extended: boolean;
+  readonly hasExtension: boolean;
   readonly idleTimeoutMs: number;
   /** Both connections are closed. */
-  readonly onOver: (ending: Ending) => void;
+  readonly onClosed: (ending: Ending) => void;
 }
 
 /**
  * A WebSocket connection from its 101 to its end. Its bytes are passed on as they are; of the frames only so much is
  * known that one of ours can stand between them.
  */
-export class Tunnel {
-  private readonly options: TunnelOptions;
-  private readonly inbound: Lane;
-  private readonly outbound: Lane;
+export class Relay {
+  private readonly options: RelayOptions;
+  private readonly inbound: RelayDirection;
+  private readonly outbound: RelayDirection;
   private readonly ends: ReadonlySet<Duplex>;
   private readonly ended = new Set<Duplex>();
   private readonly closed = new Set<Duplex>();
@@ -36,23 +36,23 @@ export class Tunnel {
   private ending: Ending | null = null;
   private isClosing = false;
 
-  constructor(options: TunnelOptions) {
+  constructor(options: RelayOptions) {
     this.options = options;
     const {
-      caller: { socket },
-      receiver,
-      extended,
+      client: { socket },
+      upstream,
+      hasExtension: extended,
     } = options;
-    this.ends = new Set([socket, receiver]);
-    this.inbound = new Lane(socket, receiver, new FrameReader({ masked: true, extended }));
-    this.outbound = new Lane(receiver, socket, new FrameReader({ masked: false, extended }));
+    this.ends = new Set([socket, upstream]);
+    this.inbound = new RelayDirection(socket, upstream, new FrameReader({ masked: true, extended }));
+    this.outbound = new RelayDirection(upstream, socket, new FrameReader({ masked: false, extended }));
     this.idleTimer = setTimeout(() => this.close(endings.idle), options.idleTimeoutMs);
   }
 
   start(): void {
     const {
-      caller: { socket, early },
-      receiver,
+      client: { socket, early },
+      upstream,
     } = this.options;
     for (const end of this.ends) {
       end
@@ -63,7 +63,7 @@ export class Tunnel {
     }
     if (early.length > 0) this.onData(this.inbound, early);
     socket.on('data', (chunk: Buffer) => this.onData(this.inbound, chunk)).resume();
-    receiver.on('data', (chunk: Buffer) => this.onData(this.outbound, chunk)).resume();
+    upstream.on('data', (chunk: Buffer) => this.onData(this.outbound, chunk)).resume();
   }
 
   /** Ends it for a reason of ours, with a Close frame to both ends. Nothing more of the caller is passed on. */
@@ -83,7 +83,7 @@ export class Tunnel {
     for (const end of this.ends) end.destroy();
   }
 
-  private onData(lane: Lane, chunk: Buffer): void {
+  private onData(lane: RelayDirection, chunk: Buffer): void {
     this.idleTimer.refresh();
     const event = lane.take(chunk);
     if (event === null) return;
@@ -108,16 +108,16 @@ export class Tunnel {
     if (this.ended.has(end)) return;
     this.ended.add(end);
     const {
-      caller: { socket },
-      receiver,
+      client: { socket },
+      upstream,
     } = this.options;
     const isSound = this.isClosing || this.inbound.isClosed() || this.outbound.isClosed();
     if (!isSound) this.ending ??= end === socket ? endings.callerLost : endings.receiverLost;
-    if (!isSound && end === receiver) {
+    if (!isSound && end === upstream) {
       this.outbound.finish(closeFrame(endings.receiverLost.code, endings.receiverLost.text, null), false);
     }
     // A reader that is slow but still reads gets what was sent before.
-    const isBehind = !this.isClosing && socket.writableLength + receiver.writableLength > 0;
+    const isBehind = !this.isClosing && socket.writableLength + upstream.writableLength > 0;
     this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);
     this.laneFrom(end).end();
     if (isSound && !this.isClosing) return;
@@ -134,15 +134,15 @@ export class Tunnel {
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);
     if (this.closeTimer !== null) clearTimeout(this.closeTimer);
-    this.options.onOver(this.ending ?? endings.receiverLost);
+    this.options.onClosed(this.ending ?? endings.receiverLost);
   }
 
-  private laneFrom(end: Duplex): Lane {
-    return end === this.options.receiver ? this.outbound : this.inbound;
+  private laneFrom(end: Duplex): RelayDirection {
+    return end === this.options.upstream ? this.outbound : this.inbound;
   }
 
-  private laneTo(end: Duplex): Lane {
-    return end === this.options.receiver ? this.inbound : this.outbound;
+  private laneTo(end: Duplex): RelayDirection {
+    return end === this.options.upstream ? this.inbound : this.outbound;
   }
 
   private limitClosing(limitMs: number): void {

@@ -1,21 +1,21 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
-import type { CallerConnection } from '../inbound/client-connection.js';
+import type { ClientConnection } from '../inbound/client-connection.js';
 
 /** A connection that speaks another protocol from now on. */
-export interface SwitchedSocket {
+export interface UpgradedSocket {
   readonly socket: Socket;
   /** What came before the switch. */
   readonly early: Buffer;
 }
 
 /** An answer that may be a switch. */
-export interface Switchable {
+export interface UpgradableResponse {
   /** Answers 101 with these fields, names and values in turn, and gives the connection away; `null` where it cannot. */
-  readonly switchProtocols: (fields: string[]) => SwitchedSocket | null;
+  readonly switchProtocols: (fields: string[]) => UpgradedSocket | null;
   /** The connection that was given away is closed. */
-  readonly over: () => void;
+  readonly endUpgraded: () => void;
 }
 
 /** What a caller sends before it is answered is kept up to here; the rest waits in its connection. */
@@ -25,15 +25,15 @@ const maxEarlyBytes = 64 * 1024;
  * A request to switch protocols. Node takes its parser away from the connection then: what follows the head is no
  * request, and nobody reads it as one. It is kept until the receiver has switched, and forgotten where it does not.
  */
-export class Upgrade {
+export class UpgradeRequest {
   /** The answer, as long as it is one of HTTP. */
   readonly res: ServerResponse;
   private readonly socket: Socket;
-  private readonly connection: CallerConnection;
+  private readonly connection: ClientConnection;
   private readonly early = new ByteBuffer();
 
   /** `first` came in one packet with the head. */
-  constructor(res: ServerResponse, socket: Socket, connection: CallerConnection, first: Buffer) {
+  constructor(res: ServerResponse, socket: Socket, connection: ClientConnection, first: Buffer) {
     this.socket = socket;
     this.connection = connection;
     this.early.append(first);
@@ -55,7 +55,7 @@ export class Upgrade {
   }
 
   /** Hands the connection over. The head of the 101 has been written. */
-  switched(): SwitchedSocket {
+  handOver(): UpgradedSocket {
     const { res, socket } = this;
     socket.pause();
     this.release();
@@ -74,7 +74,7 @@ export class Upgrade {
   };
 
   private readonly onDrain = (): void => {
-    this.connection.drained();
+    this.connection.onDrain();
   };
 
   /** Does what Node does at the end of an answer. */

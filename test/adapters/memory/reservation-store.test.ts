@@ -1,5 +1,5 @@
 import t from 'tap';
-import { withdrawalMs } from '../../../src/decision/idempotency/record.js';
+import { overtakingReleaseMs } from '../../../src/decision/idempotency/record.js';
 import { createMemoryStore, memoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
 import { acquire, freshScope, markOf, reserveOf } from '../store-commands.js';
@@ -97,7 +97,7 @@ t.test('what has expired leaves by itself, and nothing else does', async (t) => 
 
 type Store = ReturnType<typeof createMemoryStore>;
 
-const longMs = 10 * withdrawalMs;
+const longMs = 10 * overtakingReleaseMs;
 
 /** What takes room in a store, each for as long as it is asked to or as it does. */
 const kinds: readonly {
@@ -123,12 +123,12 @@ const kinds: readonly {
   },
   {
     name: 'a withdrawal',
-    livesMs: withdrawalMs,
+    livesMs: overtakingReleaseMs,
     keep: (store) => store.release({ ...freshScope(), token: null }, { attempt: 'a' }),
   },
   {
     name: 'a key that was freed',
-    livesMs: withdrawalMs,
+    livesMs: overtakingReleaseMs,
     keep: async (store) => {
       const scope = { ...freshScope(), token: null };
       await acquire(store, scope, reserveOf('a', { leaseMs: longMs, retentionMs: longMs }));

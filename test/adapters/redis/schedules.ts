@@ -19,7 +19,7 @@ import {
   type Complete,
   type Reserve,
   type Reserved,
-  type Slot,
+  type RecordSlot,
   type Step,
 } from '../../../src/decision/idempotency/record.js';
 import { startRedis } from '../../support/redis-server.js';
@@ -122,7 +122,7 @@ async function compareSchedule(
   const scope = freshScope();
   const keys = [`m:{${scope.principal}}:i`, `m:{${scope.principal}}:t`] as const;
   let now = start;
-  let slot: Slot = { record: null, marker: null, withdrawals: [], freed: null };
+  let slot: RecordSlot = { record: null, marker: null, withdrawals: [], freed: null };
   const clock = { now: () => now, monotonic: () => now };
   let memory = createMemoryStore(clock);
   const fences = new Map<string, number>();

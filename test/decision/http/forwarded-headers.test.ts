@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { upstreamFields, type Forwarding } from '../../../src/decision/http/forwarded-headers.js';
+import { upstreamHeaders, type Forwarding } from '../../../src/decision/http/forwarded-headers.js';
 import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
 
 const rules = createFieldRules({ identityNames: ['X-Auth-Subject'], underscoreFields: 'drop', http10: 'allow' });
@@ -16,7 +16,7 @@ function fieldsOf(...rawHeaders: readonly string[]): RequestFields {
 }
 
 function forward(fields: RequestFields, more: Partial<Forwarding> = {}): string[] {
-  return upstreamFields({
+  return upstreamHeaders({
     fields,
     httpVersion: '1.1',
     remoteAddress: '203.0.113.9',

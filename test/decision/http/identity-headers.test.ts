@@ -1,5 +1,5 @@
 import t from 'tap';
-import { identityFields } from '../../../src/decision/http/forwarded-headers.js';
+import { identityHeaders } from '../../../src/decision/http/forwarded-headers.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 
 const principal: Principal = {
@@ -74,6 +74,6 @@ const cases = [
 ];
 
 t.test('identity headers are those of the principal, under the names of the config', (t) => {
-  for (const { name, names, principal, expected } of cases) t.same(identityFields(names, principal), expected, name);
+  for (const { name, names, principal, expected } of cases) t.same(identityHeaders(names, principal), expected, name);
   t.end();
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { callerFields } from '../../../src/decision/http/response-headers.js';
+import { clientHeaders } from '../../../src/decision/http/response-headers.js';
 
 const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
 
@@ -109,7 +109,7 @@ const cases = [
 
 t.test("what the caller gets of the receiver's header section", (t) => {
   for (const { name, input, expected } of cases) {
-    t.same(callerFields(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
+    t.same(clientHeaders(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
   }
   t.end();
 });
@@ -122,7 +122,7 @@ t.test('whatever a receiver sends, the answer can be written', (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(fc.array(text, { maxLength: 9 }), (rawHeaders) => {
-        const headers = callerFields(200, rawHeaders, rules, 'r-1');
+        const headers = clientHeaders(200, rawHeaders, rules, 'r-1');
         return (
           headers.length % 2 === 0 &&
           headers.every((sent, i) =>
@@ -139,10 +139,10 @@ t.test('whatever a receiver sends, the answer can be written', (t) => {
 t.test('RFC 9110 §8.6: 1xx and 204 have no length, other answers without a body may have one', (t) => {
   const input = ['content-length', '0', 'X-A', 'b', 'Content-Length', '0'];
   for (const status of [101, 103, 199, 204]) {
-    t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
+    t.same(clientHeaders(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
   }
   for (const status of [200, 205, 304]) {
-    t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
+    t.same(clientHeaders(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
   }
   t.end();
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import {
-  gate,
+  checkDispatch,
   leaseMarginMs,
   leaseMsOf,
   type DispatchMoment,
@@ -51,7 +51,7 @@ const rows: readonly {
 
 for (const { name, change, expected } of rows) {
   t.test(`the dispatch gate: ${name}`, (t) => {
-    t.equal(gate({ ...fine, ...change })?.reason ?? null, expected);
+    t.equal(checkDispatch({ ...fine, ...change })?.reason ?? null, expected);
     t.end();
   });
 }

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { complete, type Complete, type Slot } from '../../../src/decision/idempotency/record.js';
+import { complete, type Complete, type RecordSlot } from '../../../src/decision/idempotency/record.js';
 import { completeBy, now, recordOf, response, slotOf, withdrawnBy } from './record-samples.js';
 
-const completions: readonly { name: string; slot: Slot; command: Complete; answer: string; writes: boolean }[] = [
+const completions: readonly { name: string; slot: RecordSlot; command: Complete; answer: string; writes: boolean }[] = [
   { name: 'PENDING', slot: slotOf({}), command: completeBy('mine', now - 500), answer: 'completed', writes: true },
   {
     name: 'PENDING, its lease over',

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { reserve, type Reserve, type Slot } from '../../../src/decision/idempotency/record.js';
+import { reserve, type Reserve, type RecordSlot } from '../../../src/decision/idempotency/record.js';
 import { acquiredNow, freedBy, now, reserveBy, response, slotOf, states, withdrawnBy } from './record-samples.js';
 
-const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: object; writes: boolean }[] = [
+const reserves: readonly { name: string; slot: RecordSlot; command: Reserve; answer: object; writes: boolean }[] = [
   { name: 'ABSENT', slot: slotOf(null), command: reserveBy('other'), answer: acquiredNow, writes: true },
   {
     name: 'PENDING',
@@ -222,7 +222,12 @@ t.test('guard marker: a token passes one attempt only, and what is refused befor
   }
   t.equal(reserve(slotOf({ version: 2 }), reserveBy('other', {}, 30_000), now).slot.marker, null);
   t.equal(reserve(withdrawnBy('mine'), reserveBy('mine', {}, 30_000), now).slot.marker, null);
-  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now }, withdrawals: [], freed: null };
+  const over: RecordSlot = {
+    record: null,
+    marker: { attempt: 'thief', expiresAtMs: now },
+    withdrawals: [],
+    freed: null,
+  };
   t.same(reserve(over, reserveBy('mine', {}, 30_000), now).answer, acquiredNow, 'a marker that is over is none');
   t.equal(
     reserve(slotOf(null, 'thief'), reserveBy('mine'), now).slot.marker?.attempt,

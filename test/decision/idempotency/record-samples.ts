@@ -1,13 +1,13 @@
 /** Slots of the store and commands to them, as the tests of each command use them. */
 import {
   recordVersion,
-  withdrawalMs,
+  overtakingReleaseMs,
   type Complete,
   type Mark,
   type RecordState,
   type ReservationRecord,
   type Reserve,
-  type Slot,
+  type RecordSlot,
   type StoredResponse,
 } from '../../../src/decision/idempotency/record.js';
 
@@ -33,7 +33,7 @@ export function recordOf(change: Partial<ReservationRecord> = {}): ReservationRe
   };
 }
 
-export function slotOf(change: Partial<ReservationRecord> | null, marker: string | null = null): Slot {
+export function slotOf(change: Partial<ReservationRecord> | null, marker: string | null = null): RecordSlot {
   return {
     record: change === null ? null : recordOf(change),
     marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 },
@@ -43,7 +43,7 @@ export function slotOf(change: Partial<ReservationRecord> | null, marker: string
 }
 
 /** A free key that some attempts have withdrawn from. */
-export function withdrawnBy(...attempts: readonly string[]): Slot {
+export function withdrawnBy(...attempts: readonly string[]): RecordSlot {
   return { ...slotOf(null), withdrawals: attempts.map((attempt) => ({ attempt, expiresAtMs: now + 1 })) };
 }
 
@@ -68,8 +68,8 @@ export function completeBy(attempt: string, fence: number, change: Partial<Compl
 }
 
 /** A free key whose last holder had this fence. */
-export function freedBy(attempt: string, fence: number): Slot {
-  return { ...slotOf(null), freed: { attempt, fence, expiresAtMs: Math.max(now, fence) + withdrawalMs } };
+export function freedBy(attempt: string, fence: number): RecordSlot {
+  return { ...slotOf(null), freed: { attempt, fence, expiresAtMs: Math.max(now, fence) + overtakingReleaseMs } };
 }
 
 export function markBy(attempt: string, fence: number): Mark {

@@ -9,7 +9,7 @@ import {
   release,
   reserve,
   resolve,
-  withdrawalMs,
+  overtakingReleaseMs,
 } from '../../../src/decision/idempotency/record.js';
 import {
   completeBy,
@@ -26,7 +26,7 @@ import {
 
 t.test('release: only what is pending, and only by its owner; its fence is kept', (t) => {
   const slot = slotOf({}, 'mine');
-  const freed = { attempt: 'mine', fence: now - 500, expiresAtMs: now + withdrawalMs };
+  const freed = { attempt: 'mine', fence: now - 500, expiresAtMs: now + overtakingReleaseMs };
   t.same(
     release(slot, { attempt: 'mine' }, now),
     { slot: { ...slot, record: null, freed }, answer: 'released' },
@@ -46,7 +46,7 @@ t.test('release: only what is pending, and only by its owner; its fence is kept'
     { name: 'of another version', change: { version: 2 }, attempt: 'mine', answer: 'unsupported' },
   ]) {
     const kept = slotOf(change);
-    const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + withdrawalMs }] : [];
+    const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + overtakingReleaseMs }] : [];
     t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
   }
   t.end();
@@ -56,10 +56,10 @@ t.test(
   'guard fence: it is kept until the clock has passed it by some minutes, however far it is ahead within a month',
   (t) => {
     for (const [fence, lastsMs] of [
-      [now, withdrawalMs],
-      [now + 1, withdrawalMs + 1],
-      [now + longestAheadMs, longestAheadMs + withdrawalMs],
-      [now + longestAheadMs + 1, longestAheadMs + withdrawalMs],
+      [now, overtakingReleaseMs],
+      [now + 1, overtakingReleaseMs + 1],
+      [now + longestAheadMs, longestAheadMs + overtakingReleaseMs],
+      [now + longestAheadMs + 1, longestAheadMs + overtakingReleaseMs],
     ] as const) {
       const { freed } = release(slotOf({ fence }), { attempt: 'mine' }, now).slot;
       t.same(freed, { attempt: 'mine', fence, expiresAtMs: now + lastsMs });
@@ -68,12 +68,12 @@ t.test(
     const later = release(freedBy('mine', now), { attempt: 'late' }, now + 1).slot;
     t.match(
       later.freed,
-      { attempt: 'mine', fence: now, expiresAtMs: now + 1 + withdrawalMs },
+      { attempt: 'mine', fence: now, expiresAtMs: now + 1 + overtakingReleaseMs },
       'a withdrawal makes it last as long',
     );
     t.match(
       release(freedBy('mine', now + 9), { attempt: 'late' }, now).slot.freed,
-      { expiresAtMs: now + 9 + withdrawalMs },
+      { expiresAtMs: now + 9 + overtakingReleaseMs },
       'and no shorter',
     );
     for (const step of [
@@ -102,15 +102,15 @@ t.test(
 t.test('guard withdrawal: a release that finds nothing keeps the late reserve from taking the key', (t) => {
   const step = release(slotOf(null), { attempt: 'late' }, now);
   t.equal(step.answer, 'released');
-  t.same(step.slot, { ...slotOf(null), withdrawals: [{ attempt: 'late', expiresAtMs: now + withdrawalMs }] });
+  t.same(step.slot, { ...slotOf(null), withdrawals: [{ attempt: 'late', expiresAtMs: now + overtakingReleaseMs }] });
   t.same(release(step.slot, { attempt: 'late' }, now), step, 'sent again');
   t.same(
     release(step.slot, { attempt: 'later' }, now).slot.withdrawals.map(({ attempt }) => attempt),
     ['late', 'later'],
     'each its own',
   );
-  t.same(reserve(step.slot, reserveBy('late'), now + withdrawalMs - 1).answer, { kind: 'unsupported' });
-  t.match(reserve(step.slot, reserveBy('late'), now + withdrawalMs).answer, { kind: 'acquired' });
+  t.same(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs - 1).answer, { kind: 'unsupported' });
+  t.match(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs).answer, { kind: 'acquired' });
   t.match(reserve(step.slot, reserveBy('next'), now).answer, { kind: 'acquired' });
   t.end();
 });
@@ -189,7 +189,10 @@ t.test('mark: what the store has lost is in doubt again; what was freed since is
 t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
   for (const change of [{ state: 'unknown' as const }, { leaseEndsAtMs: now }]) {
     t.same(resolve(slotOf(change, 'mine'), 'not-applied', now), {
-      slot: { ...slotOf(null, 'mine'), freed: { attempt: 'mine', fence: now - 500, expiresAtMs: now + withdrawalMs } },
+      slot: {
+        ...slotOf(null, 'mine'),
+        freed: { attempt: 'mine', fence: now - 500, expiresAtMs: now + overtakingReleaseMs },
+      },
       answer: 'resolved',
     });
     t.same(resolve(slotOf(change), 'committed', now), {
@@ -218,8 +221,8 @@ t.test('what has expired is dropped, record and marker each for itself', (t) => 
   t.same(current(slot, now + 10_000), slotOf(null));
   t.same(current(withdrawnBy('mine'), now), withdrawnBy('mine'));
   t.same(current(withdrawnBy('mine'), now + 1), slotOf(null));
-  t.same(current(freedBy('mine', now), now + withdrawalMs - 1), freedBy('mine', now));
-  t.same(current(freedBy('mine', now), now + withdrawalMs), slotOf(null));
+  t.same(current(freedBy('mine', now), now + overtakingReleaseMs - 1), freedBy('mine', now));
+  t.same(current(freedBy('mine', now), now + overtakingReleaseMs), slotOf(null));
   t.same(current(slotOf(null), now), slotOf(null));
   t.end();
 });

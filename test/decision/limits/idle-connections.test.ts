@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { chooseToEnd, type Rest } from '../../../src/decision/limits/idle-connections.js';
+import { chooseToEnd, type IdleConnection } from '../../../src/decision/limits/idle-connections.js';
 
 const nowMs = 100_000;
 const limit = 8;
 
 /** `a9!` rested for 9 s, belongs to address a, and had a good credential. */
-function restOf(text: string): Rest {
+function restOf(text: string): IdleConnection {
   return { address: text[0] ?? '', isTrusted: text.endsWith('!'), sinceMs: nowMs - 1000 * parseFloat(text.slice(1)) };
 }
 

@@ -2,8 +2,8 @@ import t from 'tap';
 import {
   emptyRevocationList,
   revocationRules,
-  takeStored,
-  withoutEnded,
+  mergeStored,
+  withoutExpired,
   type RevocationList,
   type StoredRevocations,
 } from '../../../src/decision/revocation/local-list.js';
@@ -42,10 +42,10 @@ function stored(revocations: readonly Revocation[], change: Partial<StoredRevoca
 
 const idsOf = ({ held }: RevocationList): readonly string[] => [...held.keys()];
 const holding = (...ids: readonly string[]): RevocationList =>
-  takeStored(emptyRevocationList, stored(ids.map((id) => revocation(id))), 0).list;
+  mergeStored(emptyRevocationList, stored(ids.map((id) => revocation(id))), 0).list;
 
 t.test('what the store holds is held to its own end, by our clock', (t) => {
-  const { list, added, lost } = takeStored(
+  const { list, added, lost } = mergeStored(
     emptyRevocationList,
     stored([revocation('a'), revocation('b', { endsAtMs: storeMs + 5_000 })]),
     70,
@@ -58,10 +58,10 @@ t.test('what the store holds is held to its own end, by our clock', (t) => {
     ],
   );
   t.same(lost, []);
-  t.same(idsOf(withoutEnded(list, 1_069)), ['a', 'b']);
-  t.same(idsOf(withoutEnded(list, 1_070)), ['b']);
-  t.same(idsOf(withoutEnded(list, 5_070)), []);
-  t.equal(withoutEnded(list, 100), list, 'the same while nothing ends');
+  t.same(idsOf(withoutExpired(list, 1_069)), ['a', 'b']);
+  t.same(idsOf(withoutExpired(list, 1_070)), ['b']);
+  t.same(idsOf(withoutExpired(list, 5_070)), []);
+  t.equal(withoutExpired(list, 100), list, 'the same while nothing ends');
   t.end();
 });
 
@@ -146,7 +146,7 @@ const rows: readonly {
 
 for (const { name, before, stored: from, atMs = 10, held, added = [], undone = [], lost = [] } of rows) {
   t.test(name, (t) => {
-    const taken = takeStored(before, from, atMs);
+    const taken = mergeStored(before, from, atMs);
     t.same(idsOf(taken.list), held);
     t.same(
       taken.added.map(({ id }) => id),
@@ -158,15 +158,15 @@ for (const { name, before, stored: from, atMs = 10, held, added = [], undone = [
 }
 
 t.test('what was undone stays so, though the store falls back to when it was not', (t) => {
-  const { list } = takeStored(holding('a'), stored([], { undone: [undo('a')] }), 10);
-  const again = takeStored(list, stored([revocation('a')]), 20);
+  const { list } = mergeStored(holding('a'), stored([], { undone: [undo('a')] }), 10);
+  const again = mergeStored(list, stored([revocation('a')]), 20);
   t.same(idsOf(again.list), []);
   t.same(
-    [1_009, 1_010].map((nowMs) => withoutEnded(list, nowMs).undone.size),
+    [1_009, 1_010].map((nowMs) => withoutExpired(list, nowMs).undone.size),
     [1, 0],
   );
   t.same(
-    takeStored(withoutEnded(list, 2_000), stored([revocation('a')]), 2_000).added.length,
+    mergeStored(withoutExpired(list, 2_000), stored([revocation('a')]), 2_000).added.length,
     1,
     'to the end of the undo',
   );
@@ -174,7 +174,7 @@ t.test('what was undone stays so, though the store falls back to when it was not
 });
 
 t.test('nothing is held for longer than the longest time, nor more than there is room for', (t) => {
-  const { added } = takeStored(
+  const { added } = mergeStored(
     emptyRevocationList,
     stored([revocation('a', { endsAtMs: Number.MAX_SAFE_INTEGER })]),
     0,
@@ -185,7 +185,7 @@ t.test('nothing is held for longer than the longest time, nor more than there is
   let list = emptyRevocationList;
   for (let lot = 0; lot < 4; lot += 1) {
     const ids = many(lot * maxRevocationRecords);
-    list = takeStored(
+    list = mergeStored(
       list,
       stored(
         ids.map((id) => revocation(id)),
@@ -194,13 +194,13 @@ t.test('nothing is held for longer than the longest time, nor more than there is
       0,
     ).list;
   }
-  const full = takeStored(list, stored([revocation('one more')], { undone: [undo('0')] }), 0);
+  const full = mergeStored(list, stored([revocation('one more')], { undone: [undo('0')] }), 0);
   t.same([full.refused, full.list.held.size, full.undone], [1, 4 * maxRevocationRecords, []]);
   t.end();
 });
 
 t.test('rules by issuer, and of each kind', (t) => {
-  const list = takeStored(
+  const list = mergeStored(
     emptyRevocationList,
     stored([
       revocation('1', { kind: 'key_id', value: 'd-1' }),

@@ -1,11 +1,15 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { arrivalsReadUntilMs, createTurnEnd, noteConnection } from '../../../src/proxy/exchange/event-loop-batch.js';
+import {
+  arrivalsReadUntilMs,
+  createEventLoopBatch,
+  countConnection,
+} from '../../../src/proxy/exchange/event-loop-batch.js';
 
 t.test(
   'what one turn brings is done at its end, in its order, and what that brings at the end of the next',
   async (t) => {
-    const atTurnEnd = createTurnEnd();
+    const atTurnEnd = createEventLoopBatch();
     const done: string[] = [];
     for (const name of ['first', 'second']) {
       atTurnEnd(() => {
@@ -22,7 +26,7 @@ t.test(
 );
 
 t.test('one that throws is told as what was not caught, and takes none with it', async (t) => {
-  const atTurnEnd = createTurnEnd();
+  const atTurnEnd = createEventLoopBatch();
   const done: string[] = [];
   const uncaught: unknown[] = [];
   process.setUncaughtExceptionCaptureCallback((error) => uncaught.push(error));
@@ -42,9 +46,9 @@ t.test('one that throws is told as what was not caught, and takes none with it',
 
 t.test('steps that let connections go first wait for the turn that brings none', async (t) => {
   const done: string[] = [];
-  createTurnEnd()(() => done.push('at once'));
-  createTurnEnd({ connectionsFirst: true })(() => done.push('waited'));
-  noteConnection();
+  createEventLoopBatch()(() => done.push('at once'));
+  createEventLoopBatch({ connectionsFirst: true })(() => done.push('waited'));
+  countConnection();
   await turn();
   t.same(done, ['at once']);
   await turn();
@@ -52,12 +56,12 @@ t.test('steps that let connections go first wait for the turn that brings none',
 });
 
 t.test('they do not wait for ever, and not for connections of before', async (t) => {
-  const atTurnEnd = createTurnEnd({ connectionsFirst: true });
+  const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
   const done: string[] = [];
   atTurnEnd(() => done.push('first'));
   let turns = 0;
   for (; done.length === 0 && turns < 1_000_000; turns += 1) {
-    noteConnection();
+    countConnection();
     await turn();
   }
   t.same(done, ['first'], `after ${String(turns)} turns that brought a connection each`);
@@ -73,7 +77,7 @@ t.test('they do not wait for ever, and not for connections of before', async (t)
 void t.test(
   'what is said to be read is what arrived before the last turn ended, never what arrived in this one',
   async (t) => {
-    const atTurnEnd = createTurnEnd();
+    const atTurnEnd = createEventLoopBatch();
     const seen = async (): Promise<{ readonly readUntilMs: number; readonly atMs: number }> =>
       new Promise((resolve) => {
         atTurnEnd(() => resolve({ readUntilMs: arrivalsReadUntilMs(), atMs: performance.now() }));

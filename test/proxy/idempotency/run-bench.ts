@@ -1,7 +1,7 @@
 /** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
 import { Readable } from 'node:stream';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { callerFields } from '../../../src/decision/http/response-headers.js';
+import { clientHeaders } from '../../../src/decision/http/response-headers.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { ReserveAnswer, StoreFailure } from '../../../src/ports/idempotency.js';
@@ -192,7 +192,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     respond: ({ status, fields, body: given, isReplayed }) =>
       void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     onHead: (status, rawHeaders) =>
-      void events.push(`begin ${status} ${callerFields(status, rawHeaders, write.inForce.fieldRules, 'r').join(' ')}`),
+      void events.push(`begin ${status} ${clientHeaders(status, rawHeaders, write.inForce.fieldRules, 'r').join(' ')}`),
     onData: (chunk) => {
       events.push(`write ${chunk.toString()}`);
       return self.flows;

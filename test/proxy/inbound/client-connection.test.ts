@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { Backlog } from '../../../src/proxy/inbound/queue-budget.js';
+import { QueueBudget } from '../../../src/proxy/inbound/queue-budget.js';
 import {
-  CallerConnection,
-  type CallerConnectionOptions,
-  type Turn,
+  ClientConnection,
+  type ClientConnectionOptions,
+  type PipelinedRequest,
 } from '../../../src/proxy/inbound/client-connection.js';
 import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 
-const options: CallerConnectionOptions = {
+const options: ClientConnectionOptions = {
   peer: { remoteAddress: '127.0.0.1', encrypted: false, trusted: false },
   maxHeadBytes: 16 * 1024,
-  backlog: new Backlog({ requests: 100, bytes: 100_000 }),
+  queueBudget: new QueueBudget({ requests: 100, bytes: 100_000 }),
   clock: { monotonic: () => 0 },
-  onTooMuch: () => undefined,
+  onQueueOverflow: () => undefined,
 };
 
 async function pair(t: Scope): Promise<{ readonly ours: Socket; readonly callers: Socket }> {
@@ -28,48 +28,48 @@ async function pair(t: Scope): Promise<{ readonly ours: Socket; readonly callers
   return { ours, callers };
 }
 
-function turn(started: string[], name: string, isReceived = true): Turn {
+function turn(started: string[], name: string, isReceived = true): PipelinedRequest {
   return {
     start: () => started.push(name),
     isReceived: () => isReceived,
-    breakBody: (reason) => started.push(`${name} broken by ${reason.reason}`),
-    hurry: () => undefined,
+    failBody: (reason) => started.push(`${name} broken by ${reason.reason}`),
+    shortenBodyTimeouts: () => undefined,
     cutOff: () => started.push(`${name} cut off`),
-    drained: () => started.push(`${name} drained`),
+    onDrain: () => started.push(`${name} drained`),
   };
 }
 
 t.test('a caller that leaves what was written in its connection is given up, one that takes it is not', async (t) => {
   const { ours, callers } = await pair(t);
-  const connection = new CallerConnection(ours, options);
+  const connection = new ClientConnection(ours, options);
   callers.pause();
   ours.write(Buffer.alloc(32 * 1024 * 1024));
   let isStalled = false;
-  connection.expectFlush(100, () => {
+  connection.startWriteTimeout(100, () => {
     isStalled = true;
   });
   await until('it is given up', () => isStalled);
 
   const other = await pair(t);
-  const taken = new CallerConnection(other.ours, options);
+  const taken = new ClientConnection(other.ours, options);
   other.ours.write('short');
   await until('it is taken', () => other.ours.writableLength === 0);
-  taken.expectFlush(1, () => t.fail('nothing is left to take'));
+  taken.startWriteTimeout(1, () => t.fail('nothing is left to take'));
   await new Promise((resolve) => setTimeout(resolve, 20));
 });
 
 t.test('turns come one after another, in order, as those before them finish', async (t) => {
   const { ours } = await pair(t);
-  const connection = new CallerConnection(ours, options);
+  const connection = new ClientConnection(ours, options);
   const started: string[] = [];
   const [first, second, third] = [turn(started, 'first'), turn(started, 'second'), turn(started, 'third')];
-  for (const next of [first, second, third]) connection.take(next);
+  for (const next of [first, second, third]) connection.enqueue(next);
   t.same(started, ['first']);
   connection.finish(second, 0);
   t.same(started, ['first'], 'only the one that is being served can finish');
   connection.finish(first, 0);
   t.same(started, ['first', 'second']);
-  connection.close();
+  connection.stopServing();
   connection.finish(second, 0);
   t.same(started, ['first', 'second'], 'nothing follows the last answer');
   t.notOk(connection.accepts());
@@ -78,20 +78,20 @@ t.test('turns come one after another, in order, as those before them finish', as
 t.test('what the parser chokes on is the body that it was reading, or stands for a request of its own', async (t) => {
   const reason = { reason: 'framing' } as const;
   const started: string[] = [];
-  const inBody = new CallerConnection((await pair(t)).ours, options);
-  inBody.take(turn(started, 'upload', false));
+  const inBody = new ClientConnection((await pair(t)).ours, options);
+  inBody.enqueue(turn(started, 'upload', false));
   inBody.stopReading(reason, turn(started, 'refusal'));
   t.same(started.splice(0), ['upload', 'upload broken by framing']);
 
-  const behind = new CallerConnection((await pair(t)).ours, options);
+  const behind = new ClientConnection((await pair(t)).ours, options);
   const whole = turn(started, 'whole');
-  behind.take(whole);
-  behind.take(turn(started, 'waiting upload', false));
+  behind.enqueue(whole);
+  behind.enqueue(turn(started, 'waiting upload', false));
   behind.stopReading(reason, turn(started, 'refusal'));
   t.same(started.splice(0), ['whole', 'waiting upload broken by framing']);
 
-  const between = new CallerConnection((await pair(t)).ours, options);
-  between.take(whole);
+  const between = new ClientConnection((await pair(t)).ours, options);
+  between.enqueue(whole);
   between.stopReading(reason, turn(started, 'refusal'));
   between.stopReading(reason, turn(started, 'another refusal'));
   t.same(started.splice(0), ['whole']);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
-import { parserDenial } from '../../../src/proxy/inbound/parse-error.js';
+import { parseErrorDenial } from '../../../src/proxy/inbound/parse-error.js';
 import { startProxy } from '../harness.js';
 
 t.test('what the parser refuses is answered as a problem, logged and counted, and nothing is sent on', async (t) => {
@@ -92,8 +92,8 @@ t.test('a request whose body proves broken is not carried out', async (t) => {
 
 t.test('nobody is answered where the connection or its TLS failed', (t) => {
   for (const code of ['ECONNRESET', 'EPIPE', 'ERR_SSL_HTTP_REQUEST', 'ERR_TLS_HANDSHAKE_TIMEOUT', undefined]) {
-    t.equal(parserDenial(Object.assign(new Error(), code === undefined ? {} : { code })), null, String(code));
+    t.equal(parseErrorDenial(Object.assign(new Error(), code === undefined ? {} : { code })), null, String(code));
   }
-  t.same(parserDenial(Object.assign(new Error(), { code: 'HPE_SOMETHING_NEW' })), { reason: 'framing' });
+  t.same(parseErrorDenial(Object.assign(new Error(), { code: 'HPE_SOMETHING_NEW' })), { reason: 'framing' });
   t.end();
 });

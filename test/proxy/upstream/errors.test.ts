@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerFailure, connectFailure } from '../../../src/proxy/upstream/errors.js';
+import { responseFailure, connectFailure } from '../../../src/proxy/upstream/errors.js';
 
 function failed(code: string | undefined): Error {
   return Object.assign(new Error('secret'), code === undefined ? {} : { code });
@@ -37,7 +37,7 @@ t.test('before anything was written the receiver was not reached, and Proxy-Stat
 
 t.test('after that the receiver may have acted', (t) => {
   for (const code of ['ECONNRESET', 'EPIPE', 'SALLYPORT_BROKEN_ANSWER', undefined]) {
-    t.same(answerFailure(failed(code)), { reason: 'upstream_failed' }, String(code));
+    t.same(responseFailure(failed(code)), { reason: 'upstream_failed' }, String(code));
   }
   t.end();
 });
@@ -45,7 +45,7 @@ t.test('after that the receiver may have acted', (t) => {
 t.test('what would not be sent is a mistake of ours', (t) => {
   for (const code of ['SALLYPORT_MALFORMED_REQUEST']) {
     t.same(connectFailure(failed(code)), { reason: 'internal' });
-    t.same(answerFailure(failed(code)), { reason: 'internal' });
+    t.same(responseFailure(failed(code)), { reason: 'internal' });
   }
   t.end();
 });

@@ -13,7 +13,7 @@
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
-import { longestAheadMs, withdrawalMs } from '../../../decision/idempotency/record.js';
+import { longestAheadMs, overtakingReleaseMs } from '../../../decision/idempotency/record.js';
 
 /** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
 const prelude = `
@@ -42,7 +42,7 @@ end
 local function free(record)
   local ahead = math.min(math.max(tonumber(record.fence) - now, 0), ${String(longestAheadMs)})
   redis.call('HSET', KEYS[1], 's', 'withdrawn')
-  redis.call('PEXPIRE', KEYS[1], text(ahead + ${String(withdrawalMs)}))
+  redis.call('PEXPIRE', KEYS[1], text(ahead + ${String(overtakingReleaseMs)}))
 end
 `;
 
@@ -139,8 +139,8 @@ if not record then
   bounded()
   redis.call('HSET', KEYS[1], 'v', '1', 's', 'withdrawn', 'fp', '', 'o', ARGV[1], 'f', '0', 'c', text(now), 'l', text(now))
 end
-redis.call('HSET', KEYS[1], 'w', '1', 'w:' .. ARGV[1], text(now + ${String(withdrawalMs)}))
-if redis.call('PTTL', KEYS[1]) < ${String(withdrawalMs)} then redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}') end
+redis.call('HSET', KEYS[1], 'w', '1', 'w:' .. ARGV[1], text(now + ${String(overtakingReleaseMs)}))
+if redis.call('PTTL', KEYS[1]) < ${String(overtakingReleaseMs)} then redis.call('PEXPIRE', KEYS[1], '${String(overtakingReleaseMs)}') end
 if standing(record) then return 'kept' end
 return 'released'
 `;

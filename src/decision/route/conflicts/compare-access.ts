@@ -1,6 +1,6 @@
 import { approvesSubject } from '../approval.js';
 import type { Approval, Route } from '../policy.js';
-import { asksNoMoreThan } from '../../session/claim-rules.js';
+import { isSubsetOf } from '../../session/claim-rules.js';
 
 /**
  * Whether one route lets through somebody whom another refuses: the question behind every check that compares two
@@ -22,7 +22,7 @@ export function isLessRestrictive(route: Route, than: Route, issuerNames: readon
 function admitsMoreSessions({ session, ...route }: Route, than: Route): boolean {
   if (session === null) return false;
   if (than.session === null || reservesLess(route, than)) return true;
-  return !asksNoMoreThan(than.session, session);
+  return !isSubsetOf(than.session, session);
 }
 
 function admitsMoreServices(route: Route, than: Route, issuerNames: readonly string[]): boolean {

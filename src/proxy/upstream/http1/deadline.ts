@@ -27,7 +27,7 @@ export class Deadline {
     return nowMs;
   }
 
-  lift(): void {
+  clear(): void {
     this.dueMs = Infinity;
   }
 

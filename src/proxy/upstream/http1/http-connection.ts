@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { Connect } from '../connector.js';
-import type { AnswerHead } from './response-head.js';
-import { AnswerParser, type AnswerEvents } from './response-parser.js';
+import type { ResponseHead } from './response-head.js';
+import { ResponseParser, type ResponseHeadEvents } from './response-parser.js';
 import { BodyWriter } from './body-writer.js';
 import { Deadline } from './deadline.js';
-import { requestText, statedLength } from './serialize-request.js';
-import { createTurnEnd } from '../../exchange/event-loop-batch.js';
-import { BrokenAnswer, MalformedRequest } from '../errors.js';
-import type { Link } from '../socket.js';
+import { serializeRequest, statedLength } from './serialize-request.js';
+import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
+import { BrokenResponse, MalformedRequest } from '../errors.js';
+import type { OpenSocket } from '../socket.js';
 
 /** A request as it goes out on one connection. */
 export interface ConnectionRequest {
@@ -45,7 +45,7 @@ export interface RequestEvents {
 /** What a connection tells whoever keeps it. */
 export interface ConnectionHost {
   /** It carries no other request, and the receiver was told or said so: to be left to end it. */
-  readonly onFarewell: (link: Link) => void;
+  readonly onClosing: (link: OpenSocket) => void;
   /** It ended while it was idle. */
   readonly onGone: (connection: HttpConnection) => void;
 }
@@ -63,25 +63,25 @@ const maxJoinedBytes = 16 * 1024;
 /** What costs more to copy than it gains to be read with others. */
 const maxPendingBytes = 8 * 1024;
 
-const atTurnEnd = createTurnEnd();
+const atTurnEnd = createEventLoopBatch();
 
 /**
  * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing
  * that was not asked for is taken from it.
  */
-export class HttpConnection implements AnswerEvents {
+export class HttpConnection implements ResponseHeadEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
   private readonly trustsEnds: boolean;
-  private readonly parser = new AnswerParser(this);
+  private readonly parser = new ResponseParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
-  private link: Link | null = null;
+  private link: OpenSocket | null = null;
   /** What it will be of, while it is being opened. */
   private opening: Socket | null = null;
   /** Who hears of the request under way; `null` where there is none. */
   private events: RequestEvents | null = null;
   private upload: BodyWriter | null = null;
-  private head: AnswerHead | null = null;
+  private head: ResponseHead | null = null;
   /** What was read in this turn of the event loop, where it waits for the turn's end. */
   private pendingSegment: Buffer | null = null;
   /** Whether the receiver was told that no other request follows. */
@@ -147,9 +147,9 @@ export class HttpConnection implements AnswerEvents {
     else if (!this.isOver) this.deadline.set(limitMs);
   }
 
-  liftLimit(): void {
+  clearLimit(): void {
     this.nextLimitMs = null;
-    this.deadline.lift();
+    this.deadline.clear();
   }
 
   /** Lets the body go on after `onData` said `false`. */
@@ -165,21 +165,21 @@ export class HttpConnection implements AnswerEvents {
 
   /** Ends it at once. */
   close(): void {
-    this.fail(new BrokenAnswer('the connection was given up'));
+    this.fail(new BrokenResponse('the connection was given up'));
   }
 
   /** Ends it while it is idle, to make room for another one at once. */
-  giveUp(): void {
+  closeIdle(): void {
     if (!this.isOver && this.link !== null) this.leave(this.link, false);
   }
 
-  onHead(head: AnswerHead): void {
+  onHead(head: ResponseHead): void {
     this.head = head;
     this.events?.onHead(head.status, head.fields);
   }
 
   /** Hands the connection over, with what came of the other protocol before anything else. */
-  onSwitch(head: AnswerHead, rest: Buffer): void {
+  onSwitch(head: ResponseHead, rest: Buffer): void {
     const { events, link } = this;
     if (events === null || link === null) return;
     const { socket } = link;
@@ -200,7 +200,7 @@ export class HttpConnection implements AnswerEvents {
     this.parser.expect(request.method === 'HEAD', this.maySwitch);
     const { body } = request;
     const length = lengthOf(request);
-    const head = requestText(request, length, this.isLast);
+    const head = serializeRequest(request, length, this.isLast);
     if (head === null) {
       this.fail(new MalformedRequest());
       return;
@@ -217,7 +217,7 @@ export class HttpConnection implements AnswerEvents {
       length,
       onProgress: () => this.events?.onBodySent(),
       onEnd: () => this.onSent(),
-      onBroken: () => this.abort(new BrokenAnswer('the body of the request broke off')),
+      onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),
     });
     this.upload.start();
   }
@@ -228,7 +228,7 @@ export class HttpConnection implements AnswerEvents {
     this.events?.onRequestSent();
   }
 
-  private watch(link: Link): void {
+  private watch(link: OpenSocket): void {
     const { socket } = link;
     this.link = link;
     // What a place for all reads is for would be lost on whoever takes the connection over.
@@ -240,11 +240,11 @@ export class HttpConnection implements AnswerEvents {
     socket.on('end', () => {
       this.readPendingSegment();
       if (this.events !== null && link.endedItself() && this.parser.end()) this.complete('ended');
-      else this.fail(new BrokenAnswer('the receiver closed the connection'));
+      else this.fail(new BrokenResponse('the receiver closed the connection'));
     });
     socket.on('close', () => {
       this.readPendingSegment();
-      this.fail(new BrokenAnswer('the connection is closed'));
+      this.fail(new BrokenResponse('the connection is closed'));
     });
   }
 
@@ -281,7 +281,7 @@ export class HttpConnection implements AnswerEvents {
     }
     if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
     this.nextLimitMs = null;
-    if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
+    if (!isSound) this.abort(new BrokenResponse('the receiver sent what is no answer'));
     return !this.isPaused;
   };
 
@@ -321,10 +321,10 @@ export class HttpConnection implements AnswerEvents {
   }
 
   /** Ends it in a way that does not keep its port. */
-  private leave(link: Link, willBeEnded: boolean): void {
+  private leave(link: OpenSocket, willBeEnded: boolean): void {
     this.isOver = true;
     this.deadline.end();
-    if (willBeEnded) this.host.onFarewell(link);
+    if (willBeEnded) this.host.onClosing(link);
     else link.reset();
   }
 

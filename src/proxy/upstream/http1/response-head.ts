@@ -3,7 +3,7 @@ import { trimBlanks } from '../../../lib/text.js';
 import { contentLengthOf } from '../../../decision/http/framing.js';
 
 /** The head of a receiver's answer, and what it says of the connection. */
-export interface AnswerHead {
+export interface ResponseHead {
   /** 100 to 999. */
   readonly status: number;
   /** Names and values in turn, as they came but for blanks around values. */
@@ -52,7 +52,7 @@ interface Framing {
 }
 
 /** Tells a head that another one follows. */
-export function isInterim({ status }: AnswerHead): boolean {
+export function isInterim({ status }: ResponseHead): boolean {
   return status < firstFinal && status !== switchingProtocols;
 }
 
@@ -63,7 +63,7 @@ export function isInterim({ status }: AnswerHead): boolean {
  *
  * @param answersHead whether the request was a HEAD, whose answer has no body whatever it says.
  */
-export function readAnswerHead(text: string, answersHead: boolean): AnswerHead | null {
+export function readResponseHead(text: string, answersHead: boolean): ResponseHead | null {
   if (!wellFormed.test(text)) return null;
   const status = Number(text.slice(statusAt, statusEnd));
   const fields: string[] = [];
@@ -80,7 +80,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
     const name = text.slice(at, colon);
     const value = trimBlanks(text.slice(colon + 1, end));
     fields.push(name, value);
-    note(framing, name, value);
+    recordFramingHeader(framing, name, value);
     at = end + 2;
   }
   const isOld = text[minorVersionAt] === '0';
@@ -101,7 +101,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
 }
 
 /** Keeps what says something of the message. Most names are told apart by their length. */
-function note(framing: Framing, name: string, value: string): void {
+function recordFramingHeader(framing: Framing, name: string, value: string): void {
   switch (name.length) {
     case 'connection'.length: {
       const lowerCase = name.toLowerCase();
@@ -125,7 +125,10 @@ function note(framing: Framing, name: string, value: string): void {
   }
 }
 
-function bodyOf({ contentLength, transferEncoding, isAmbiguous }: Framing, isOld: boolean): AnswerHead['body'] | null {
+function bodyOf(
+  { contentLength, transferEncoding, isAmbiguous }: Framing,
+  isOld: boolean,
+): ResponseHead['body'] | null {
   if (isAmbiguous) return null;
   if (transferEncoding !== null) {
     return contentLength === null && !isOld && transferEncoding.toLowerCase() === 'chunked' ? 'chunked' : null;

@@ -1,11 +1,11 @@
-import { isInterim, readAnswerHead, type AnswerHead } from './response-head.js';
+import { isInterim, readResponseHead, type ResponseHead } from './response-head.js';
 
 /** Hears of the head of a response. */
-export interface AnswerEvents {
+export interface ResponseHeadEvents {
   /** The final head; interim ones are dropped. */
-  readonly onHead: (head: AnswerHead) => void;
+  readonly onHead: (head: ResponseHead) => void;
   /** The head of a 101 that was asked for, and what came behind it, which is of another protocol. */
-  readonly onSwitch: (head: AnswerHead, rest: Buffer) => void;
+  readonly onSwitch: (head: ResponseHead, rest: Buffer) => void;
 }
 
 /**
@@ -35,28 +35,28 @@ const headEnd = '\r\n\r\n';
 const lineFeed = 0x0a;
 
 /** Reads the answers of one connection, one after the other, from bytes however they are cut. */
-export class AnswerParser {
+export class ResponseParser {
   /**
    * Whether the last read brought nothing but a response. Where it did not, or went on after its end, nothing can be
    * read from the connection any more.
    */
   isSound = true;
-  private readonly events: AnswerEvents;
+  private readonly events: ResponseHeadEvents;
   private state: State = 'done';
-  private answersHead = false;
+  private isResponseToHead = false;
   private maySwitch = false;
   /** Of the head, a size line or the trailers, what came so far. */
   private text = '';
   /** The last of it, where it is a head: its end may be cut. */
-  private seam = '';
+  private carryOver = '';
   /** Bytes of the body, or of the chunk, that are yet to come. */
   private left = 0;
   private trailerBytes = 0;
   private interim = 0;
   /** The head by which the upstream switched protocols. */
-  private switchHead: AnswerHead | null = null;
+  private switchHead: ResponseHead | null = null;
 
-  constructor(events: AnswerEvents) {
+  constructor(events: ResponseHeadEvents) {
     this.events = events;
   }
 
@@ -68,10 +68,10 @@ export class AnswerParser {
   expect(answersHead: boolean, maySwitch = false): void {
     this.state = 'head';
     this.isSound = true;
-    this.answersHead = answersHead;
+    this.isResponseToHead = answersHead;
     this.maySwitch = maySwitch;
     this.text = '';
-    this.seam = '';
+    this.carryOver = '';
     this.interim = 0;
     this.trailerBytes = 0;
   }
@@ -98,7 +98,7 @@ export class AnswerParser {
           // All that one read brings is handed on in one piece, however small its chunks.
           body ??= Buffer.allocUnsafe(bytes.length - at);
           filled += bytes.copy(body, filled, at, end);
-          if (this.state !== 'until-end') this.took(end - at);
+          if (this.state !== 'until-end') this.consume(end - at);
           at = end;
           break;
         }
@@ -129,7 +129,7 @@ export class AnswerParser {
     return this.state === 'done';
   }
 
-  private took(bytes: number): void {
+  private consume(bytes: number): void {
     this.left -= bytes;
     if (this.left === 0) this.state = this.state === 'chunk' ? 'chunk-end' : 'done';
   }
@@ -143,22 +143,22 @@ export class AnswerParser {
     }
     const piece = bytes.toString('latin1', at, bytes.length);
     // To search all that came before again would take time in the square of it, where it comes byte by byte.
-    const searched = this.seam + piece;
+    const searched = this.carryOver + piece;
     const found = searched.indexOf(headEnd);
     this.text += piece;
     if (found < 0) {
-      this.seam = searched.slice(1 - headEnd.length);
+      this.carryOver = searched.slice(1 - headEnd.length);
       return this.text.length < maxHeadBytes + lineEnd.length ? bytes.length : -1;
     }
-    const end = before - this.seam.length + found;
+    const end = before - this.carryOver.length + found;
     const head = this.text.slice(0, end + lineEnd.length);
     this.text = '';
-    this.seam = '';
+    this.carryOver = '';
     return this.beginBody(head) ? at + end + headEnd.length - before : -1;
   }
 
   private beginBody(text: string): boolean {
-    const head = text.length > maxHeadBytes ? null : readAnswerHead(text, this.answersHead);
+    const head = text.length > maxHeadBytes ? null : readResponseHead(text, this.isResponseToHead);
     if (head === null) return false;
     if (isInterim(head)) {
       this.interim += 1;
@@ -186,10 +186,10 @@ export class AnswerParser {
     if (found < 0) return next;
     const line = this.text;
     this.text = '';
-    return line.endsWith(lineEnd) && this.judgeLine(line.slice(0, -lineEnd.length)) ? next : -1;
+    return line.endsWith(lineEnd) && this.acceptLine(line.slice(0, -lineEnd.length)) ? next : -1;
   }
 
-  private judgeLine(line: string): boolean {
+  private acceptLine(line: string): boolean {
     if (this.state === 'chunk-end') {
       this.state = 'size';
       return line === '';

@@ -44,7 +44,7 @@ export function statedLength(fields: readonly string[]): number | null {
  * @param isLast whether the receiver is told that no other request follows on the connection.
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
-export function requestText(
+export function serializeRequest(
   { method, target, fields, upgrade }: RequestHeadParts,
   length: number | null,
   isLast = false,

@@ -5,7 +5,7 @@
 const waitingPerConnection = 1.5;
 
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
-export const leastWaiting = 8;
+export const minQueueLength = 8;
 
 /** Milliseconds between two looks at whether more calls join the line than leave it. */
 const lookMs = 50;
@@ -14,7 +14,7 @@ const lookMs = 50;
 const calmLooks = 10;
 
 /** Something that waits, of somebody. */
-export interface InLine {
+export interface Queued {
   readonly holder: string;
 }
 
@@ -27,11 +27,11 @@ export interface InLine {
  * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
  * Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
  */
-export class WaitingLine<T extends InLine> {
+export class ConnectionQueue<T extends Queued> {
   /** By holder. The first one has its turn next. */
   private readonly queues = new Map<string, Set<T>>();
-  private readonly most: number;
-  private readonly onGiveWay: (call: T) => void;
+  private readonly maxInOverload: number;
+  private readonly onEvicted: (call: T) => void;
   private count = 0;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
   private looking: NodeJS.Timeout | null = null;
@@ -42,8 +42,8 @@ export class WaitingLine<T extends InLine> {
 
   /** `onGiveWay` is called with a call that is in line no more. */
   constructor(maxConnections: number, onGiveWay: (call: T) => void) {
-    this.most = Math.max(leastWaiting, Math.ceil(maxConnections * waitingPerConnection));
-    this.onGiveWay = onGiveWay;
+    this.maxInOverload = Math.max(minQueueLength, Math.ceil(maxConnections * waitingPerConnection));
+    this.onEvicted = onGiveWay;
   }
 
   get length(): number {
@@ -57,7 +57,7 @@ export class WaitingLine<T extends InLine> {
     this.count += 1;
     if (this.since !== null) this.since.joined += 1;
     if (this.isOverloaded) this.cut();
-    else if (this.looking === null && this.count > this.most) this.looking = setInterval(this.look, lookMs);
+    else if (this.looking === null && this.count > this.maxInOverload) this.looking = setInterval(this.look, lookMs);
   }
 
   leave(call: T): void {
@@ -106,7 +106,7 @@ export class WaitingLine<T extends InLine> {
     if (this.isOverloaded) {
       this.calmLooks += 1;
       if (this.calmLooks >= calmLooks) this.stopLooking();
-    } else if (this.count <= this.most) this.stopLooking();
+    } else if (this.count <= this.maxInOverload) this.stopLooking();
     else if (since !== null && since.joined > since.left) {
       this.isOverloaded = true;
       this.cut();
@@ -114,13 +114,13 @@ export class WaitingLine<T extends InLine> {
   };
 
   private cut(): void {
-    while (this.count > this.most) {
+    while (this.count > this.maxInOverload) {
       this.calmLooks = 0;
       const longest = [...this.queues.values()].reduce((one, other) => (other.size > one.size ? other : one));
       const [oldest] = longest;
       if (oldest === undefined) return;
       this.leave(oldest);
-      this.onGiveWay(oldest);
+      this.onEvicted(oldest);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Link } from '../socket.js';
+import type { OpenSocket } from '../socket.js';
 
 /** How long a receiver that was told that no request follows may take to end the connection. */
 const patienceMs = 1_000;
@@ -7,15 +7,15 @@ const patienceMs = 1_000;
  * Connections after their last answer, whose end is left to the receiver: who ends one first keeps its port for a
  * minute, and ports on this side are few where each request has a connection of its own.
  */
-export class Farewells {
-  private readonly timers = new Map<Link, NodeJS.Timeout>();
+export class ClosingConnections {
+  private readonly timers = new Map<OpenSocket, NodeJS.Timeout>();
 
   count(): number {
     return this.timers.size;
   }
 
   /** Takes one over. Nothing is read from it any more: it ends by itself, in time, or at the first byte. */
-  add(link: Link): void {
+  add(link: OpenSocket): void {
     const { socket } = link;
     const end = (): void => {
       socket.destroy();
@@ -38,7 +38,7 @@ export class Farewells {
     for (const link of [...this.timers.keys()]) this.end(link);
   }
 
-  private end(link: Link): void {
+  private end(link: OpenSocket): void {
     clearTimeout(this.timers.get(link));
     this.timers.delete(link);
     link.reset();

@@ -4,7 +4,7 @@ import { arrivalsReadUntilMs } from '../../exchange/event-loop-batch.js';
 import { IdleQueue } from './idle-queue.js';
 
 export interface IdleConnectionsOptions {
-  readonly rest: Rest;
+  readonly rest: RestPeriods;
   /** There are more to take. */
   readonly onRested: () => void;
   /** Nobody needs this one any more. */
@@ -12,7 +12,7 @@ export interface IdleConnectionsOptions {
 }
 
 /** How long a connection rests, milliseconds; 0 is not at all. */
-export interface Rest {
+export interface RestPeriods {
   readonly usualMs: number;
   /** Where many are idle. */
   readonly leastMs: number;

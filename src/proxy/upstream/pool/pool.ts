@@ -1,14 +1,14 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
-import { Call, type ResponseSink, type CallHost, type CallInLine, type UpstreamRequest } from '../call.js';
+import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
 import { createConnector, upstreamHost } from '../connector.js';
-import { Farewells } from './farewells.js';
+import { ClosingConnections } from './farewells.js';
 import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
-import { goesAlone, restOf } from './reuse.js';
-import { WaitingLine } from './connection-queue.js';
+import { needsOwnConnection, restPeriodsOf } from './reuse.js';
+import { ConnectionQueue } from './connection-queue.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {
@@ -80,8 +80,8 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();
   /** Those that were left to the receiver to end. */
-  const farewells = new Farewells();
-  const line = new WaitingLine<CallInLine>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
+  const farewells = new ClosingConnections();
+  const line = new ConnectionQueue<QueuedCall>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
@@ -111,7 +111,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     onFreed: startNext,
     startsSoon: () => startsSoon,
   });
-  const idle = new IdleConnections({ rest: restOf(settings), onRested: startNext, onSpare: discard });
+  const idle = new IdleConnections({ rest: restPeriodsOf(settings), onRested: startNext, onSpare: discard });
   const discardIdle = (): void => {
     for (const connection of idle.takeAll()) discard(connection);
   };
@@ -120,7 +120,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       all.delete(connection);
       idle.remove(connection);
     },
-    onFarewell: (link) => {
+    onClosing: (link) => {
       farewells.add(link);
     },
   };
@@ -130,7 +130,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     const oldest = idle.takeOldest();
     if (oldest === null) return;
     all.delete(oldest);
-    oldest.giveUp();
+    oldest.closeIdle();
   };
   const open = (isAlone: boolean): HttpConnection | null => {
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
@@ -148,10 +148,10 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     return null;
   };
   /** Starts it, where its holder may have a connection and there is one. */
-  const tryToStart = (call: CallInLine): boolean => {
+  const tryToStart = (call: QueuedCall): boolean => {
     const holding = holdings.take(call.holder);
     if (holding === null) return false;
-    const connection = (call.isAlone ? null : reuse()) ?? open(call.isAlone);
+    const connection = (call.hasOwnConnection ? null : reuse()) ?? open(call.hasOwnConnection);
     if (connection === null) {
       holdings.giveBack(holding);
       return false;
@@ -175,12 +175,17 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       startNext();
       if (isRetired && line.length + unreserved.length === 0) discardIdle();
     },
-    leaveLine: (call) => line.leave(call),
+    leaveQueue: (call) => line.leave(call),
   };
   return {
     host: upstreamHost(settings.url),
     send: (request, answer) => {
-      const call = new Call(request, request.upgrade !== undefined || goesAlone(request, settings), answer, host);
+      const call = new Call(
+        request,
+        request.upgrade !== undefined || needsOwnConnection(request, settings),
+        answer,
+        host,
+      );
       if (startsSoon || !tryToStart(call)) {
         call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
         line.join(call);

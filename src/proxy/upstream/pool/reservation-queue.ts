@@ -1,6 +1,6 @@
 import { denial, type Denial } from '../../../decision/denial.js';
 import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
-import { leastWaiting, WaitingLine } from './connection-queue.js';
+import { minQueueLength, ConnectionQueue } from './connection-queue.js';
 
 /**
  * Writes that may be reserved, or be about to, for each connection while all of those are busy. They are ready when a
@@ -43,7 +43,7 @@ interface Waiting extends UnreservedWrite {
  */
 export class ReservationQueue {
   private readonly options: ReservationQueueOptions;
-  private readonly line: WaitingLine<Waiting>;
+  private readonly line: ConnectionQueue<Waiting>;
   /** Requests with a connection and writes that are reserved and wait for one, together. */
   private readonly most: number;
   /** Writes that are reserved, or about to be, and have no connection yet: each holder's, and all. */
@@ -52,9 +52,10 @@ export class ReservationQueue {
 
   constructor(options: ReservationQueueOptions) {
     this.options = options;
-    this.most = options.maxConnections + Math.max(leastWaiting, Math.ceil(options.maxConnections * aheadPerConnection));
+    this.most =
+      options.maxConnections + Math.max(minQueueLength, Math.ceil(options.maxConnections * aheadPerConnection));
     this.holdings = new Holdings(this.most);
-    this.line = new WaitingLine(options.maxConnections, (waiting) => {
+    this.line = new ConnectionQueue(options.maxConnections, (waiting) => {
       end(waiting, denial('overloaded'));
     });
   }

@@ -1,12 +1,12 @@
 /** When a connection to the receiver may carry another request. */
 import type { UpstreamSettings } from '../../../config/types.js';
-import type { Rest } from './idle-connections.js';
+import type { RestPeriods } from './idle-connections.js';
 
 /** What the config says of it. */
 export type ReuseRules = Pick<UpstreamSettings, 'reuse' | 'readsBodies'>;
 
 /** What counts of a request. */
-interface Asked {
+interface ReusedRequest {
   readonly method: string;
   /** Anything but `null` goes out behind the head. */
   readonly body: unknown;
@@ -16,13 +16,13 @@ interface Asked {
  * How long a connection has to be silent after an answer before it carries the next request. What a receiver sends too
  * much of comes right behind the answer, later only by what its threads wait for each other.
  */
-const someRest: Rest = { usualMs: 5, leastMs: 1 };
-const noRest: Rest = { usualMs: 0, leastMs: 0 };
+const someRest: RestPeriods = { usualMs: 5, leastMs: 1 };
+const noRest: RestPeriods = { usualMs: 0, leastMs: 0 };
 
 /** Methods whose handlers read the body: those that have one by what they mean (RFC 9110 §9.3). */
 const readingMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-export function restOf({ reuse }: ReuseRules): Rest {
+export function restPeriodsOf({ reuse }: ReuseRules): RestPeriods {
   return reuse === 'always' ? noRest : someRest;
 }
 
@@ -35,7 +35,7 @@ export function restOf({ reuse }: ReuseRules): Rest {
  *   there. Told that there is no next one it does not look for it. GET and kin have theirs left unread even by what
  *   reads all others.
  */
-export function goesAlone({ method, body }: Asked, { reuse, readsBodies }: ReuseRules): boolean {
+export function needsOwnConnection({ method, body }: ReusedRequest, { reuse, readsBodies }: ReuseRules): boolean {
   if (reuse !== 'safe') return reuse === 'never';
   return method === 'HEAD' || (body !== null && !(readsBodies && readingMethods.has(method)));
 }

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { isInterim, readAnswerHead, type AnswerHead } from '../../../../src/proxy/upstream/http1/response-head.js';
+import { isInterim, readResponseHead, type ResponseHead } from '../../../../src/proxy/upstream/http1/response-head.js';
 
 /** A 200 with these fields, each a whole line without its end. */
-function withFields(lines: readonly string[], startLine = 'HTTP/1.1 200 OK', answersHead = false): AnswerHead | null {
-  return readAnswerHead([startLine, ...lines].map((line) => `${line}\r\n`).join(''), answersHead);
+function withFields(lines: readonly string[], startLine = 'HTTP/1.1 200 OK', answersHead = false): ResponseHead | null {
+  return readResponseHead([startLine, ...lines].map((line) => `${line}\r\n`).join(''), answersHead);
 }
 
 t.test('RFC 9112 §4: one form of a status line', (t) => {
@@ -70,8 +70,8 @@ t.test('RFC 9112 §5: one form of a field line, and nothing is mended', (t) => {
     { line: 'A: b\r\n\r\nC: d', fields: null },
   ];
   for (const { line, fields } of cases) t.same(withFields([line])?.fields ?? null, fields, JSON.stringify(line));
-  t.equal(readAnswerHead('HTTP/1.1 200 OK\r\nA: b', false), null, 'a line without an end');
-  t.equal(readAnswerHead('HTTP/1.1 200 OK\r\nA: b\n', false), null, 'a bare line feed at the end');
+  t.equal(readResponseHead('HTTP/1.1 200 OK\r\nA: b', false), null, 'a line without an end');
+  t.equal(readResponseHead('HTTP/1.1 200 OK\r\nA: b\n', false), null, 'a bare line feed at the end');
   t.same(withFields(['A: 1', 'B: 2', 'a: 3'])?.fields, ['A', '1', 'B', '2', 'a', '3'], 'order and spelling stay');
   t.end();
 });
@@ -83,7 +83,7 @@ t.test(
     const cases: readonly {
       readonly lines: readonly string[];
       readonly old?: true;
-      readonly body: AnswerHead['body'] | null;
+      readonly body: ResponseHead['body'] | null;
     }[] = [
       { lines: [], body: 'until-end' },
       { lines: ['Content-Length: 0'], body: 0 },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { AnswerParser } from '../../../../src/proxy/upstream/http1/response-parser.js';
+import { ResponseParser } from '../../../../src/proxy/upstream/http1/response-parser.js';
 
 /** How a list of reads went. Nobody can tell from it how they were cut. */
 interface Heard {
@@ -23,7 +23,7 @@ function run(reads: Iterable<Buffer>, answersHead = false): Run {
   let status: number | null = null;
   let fields: readonly string[] = [];
   const pieces: Buffer[] = [];
-  const parser = new AnswerParser({
+  const parser = new ResponseParser({
     onHead: (head) => {
       if (status !== null) throw new Error('a second head');
       ({ status, fields } = head);
@@ -309,14 +309,14 @@ t.test('whatever the bytes are, nothing is thrown', (t) => {
 });
 
 /** Whether a read brought nothing but a response. */
-function isSound(parser: AnswerParser, text: string): boolean {
+function isSound(parser: ResponseParser, text: string): boolean {
   parser.read(bytesOf(text));
   return parser.isSound;
 }
 
 t.test('one connection: answer after answer, and each forgets what came before', (t) => {
   const statuses: number[] = [];
-  const parser = new AnswerParser({
+  const parser = new ResponseParser({
     onHead: ({ status }) => statuses.push(status),
     onSwitch: () => undefined,
   });
@@ -385,7 +385,7 @@ t.test('RFC 9110 §15.2.2: a 101 that was asked for ends what is read here, howe
   for (let cut = 0; cut <= bytes.length; cut += 1) {
     const switches: { readonly fields: readonly string[]; readonly rest: string }[] = [];
     let other = '';
-    const parser = new AnswerParser({
+    const parser = new ResponseParser({
       onHead: () => t.fail('a head of an answer'),
       onSwitch: ({ fields }, bytes) => switches.push({ fields, rest: bytes.toString('latin1') }),
     });
@@ -408,7 +408,7 @@ t.test('RFC 9110 §15.2.2: a 101 that was asked for ends what is read here, howe
 
 t.test('an upstream that is asked for another protocol may answer as ever', (t) => {
   const heads: number[] = [];
-  const parser = new AnswerParser({
+  const parser = new ResponseParser({
     onHead: ({ status }) => heads.push(status),
     onSwitch: () => t.fail('it did not switch'),
   });

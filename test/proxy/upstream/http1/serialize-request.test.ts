@@ -1,5 +1,5 @@
 import t from 'tap';
-import { requestText, statedLength } from '../../../../src/proxy/upstream/http1/serialize-request.js';
+import { serializeRequest, statedLength } from '../../../../src/proxy/upstream/http1/serialize-request.js';
 
 const host = ['Host', 'a.example'];
 
@@ -34,7 +34,7 @@ t.test('a head goes out in one form, with the framing of its body', (t) => {
     },
   ];
   for (const { method, fields, length, text } of cases) {
-    t.equal(requestText({ method, target: '/a?b', fields }, length), text);
+    t.equal(serializeRequest({ method, target: '/a?b', fields }, length), text);
   }
   t.end();
 });
@@ -62,8 +62,9 @@ t.test('what would be more or less than one head is not sent', (t) => {
     { name: 'a Connection of its own', parts: { ...whole, fields: [...host, 'connection', 'close'] } },
     { name: 'a Transfer-Encoding of its own', parts: { ...whole, fields: [...host, 'Transfer-encoding', 'chunked'] } },
   ];
-  t.not(requestText(whole, 0), null);
-  for (const { name, parts } of cases) for (const length of [0, null]) t.equal(requestText(parts, length), null, name);
+  t.not(serializeRequest(whole, 0), null);
+  for (const { name, parts } of cases)
+    for (const length of [0, null]) t.equal(serializeRequest(parts, length), null, name);
   t.end();
 });
 
@@ -91,7 +92,7 @@ t.test('a head that says another length than the body has is not sent', (t) => {
   for (const { stated, length, isSent } of cases) {
     const fields = [...host, ...stated.flatMap((value, i) => [i === 0 ? 'Content-Length' : 'content-length', value])];
     t.equal(
-      requestText({ method: 'POST', target: '/', fields }, length) !== null,
+      serializeRequest({ method: 'POST', target: '/', fields }, length) !== null,
       isSent,
       `${stated.join(' and ')}, ${String(length)}`,
     );
@@ -112,12 +113,16 @@ t.test('the length that fields give a body', (t) => {
 t.test('RFC 9110 §7.8: a request to switch protocols says so, once, and nothing of the connection besides', (t) => {
   const upgrade = 'websocket';
   t.equal(
-    requestText({ method: 'GET', target: '/live', fields: host, upgrade }, 0, true),
+    serializeRequest({ method: 'GET', target: '/live', fields: host, upgrade }, 0, true),
     'GET /live HTTP/1.1\r\nHost: a.example\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
   );
   for (const name of ['upgrade', 'Upgrade', 'connection']) {
-    t.equal(requestText({ method: 'GET', target: '/', fields: [...host, name, 'h2c'], upgrade }, 0, true), null, name);
+    t.equal(
+      serializeRequest({ method: 'GET', target: '/', fields: [...host, name, 'h2c'], upgrade }, 0, true),
+      null,
+      name,
+    );
   }
-  t.equal(requestText({ method: 'GET', target: '/', fields: host, upgrade: 'a\r\nX: y' }, 0, true), null);
+  t.equal(serializeRequest({ method: 'GET', target: '/', fields: host, upgrade: 'a\r\nX: y' }, 0, true), null);
   t.end();
 });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { WaitingLine, type InLine } from '../../../../src/proxy/upstream/pool/connection-queue.js';
+import { ConnectionQueue, type Queued } from '../../../../src/proxy/upstream/pool/connection-queue.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
 
 interface Line {
-  readonly line: WaitingLine<InLine>;
+  readonly line: ConnectionQueue<Queued>;
   /** Names of those that gave way. */
   readonly gaveWay: string[];
   /** Has one more call of this holder join. */
@@ -16,10 +16,10 @@ interface Line {
 
 /** A line before 16 connections: in overload 24 may wait. */
 function lineUp(t: Scope, maxConnections = 16): Line {
-  const names = new Map<InLine, string>();
-  const nameOf = (call: InLine): string => names.get(call) ?? '';
+  const names = new Map<Queued, string>();
+  const nameOf = (call: Queued): string => names.get(call) ?? '';
   const gaveWay: string[] = [];
-  const line = new WaitingLine<InLine>(maxConnections, (call) => gaveWay.push(nameOf(call)));
+  const line = new ConnectionQueue<Queued>(maxConnections, (call) => gaveWay.push(nameOf(call)));
   t.teardown(() => line.takeAll());
   return {
     line,
