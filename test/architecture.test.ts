@@ -227,6 +227,20 @@ t.test('files stay short and are named for what they hold', (t) => {
   t.end();
 });
 
+t.test('a folder is read at a glance', (t) => {
+  const sizes = new Map<string, number>();
+  for (const { path } of sources) {
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
+  }
+  t.same(
+    [...sizes].filter(([, size]) => size > 15),
+    [],
+    'at most 15 files',
+  );
+  t.end();
+});
+
 t.test('the lock file names no registry', (t) => {
   t.notMatch(readProjectFile('package-lock.json'), /"resolved"/);
   t.end();
