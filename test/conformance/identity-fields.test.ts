@@ -1,5 +1,6 @@
 /** docs/contract.md 3.3: the fields in which the receiver learns who calls, and what looks like them. */
 import t from 'tap';
+import { cases, lookAlikes } from '../support/attacks/field-names.js';
 import { bare, names, startFieldsProxy } from './fields-proxy.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
@@ -64,20 +65,7 @@ t.test(
   },
 );
 
-const spellings = (name: string): string[] => [
-  name,
-  name.toLowerCase(),
-  name.toUpperCase(),
-  name.replaceAll('-', '_'),
-  name.replaceAll('-', '.'),
-  name.replaceAll('-', ''),
-  name.replaceAll('-', '--'),
-  name.replace('-', '_'),
-  `${name}-`,
-  `_${name}`,
-  name.replaceAll('-', '!'),
-  name.replaceAll('-', "'"),
-];
+const spellings = (name: string): string[] => [...cases(name), ...lookAlikes(name)];
 
 t.test('who is refused is refused with an identity of its own making too', async (t) => {
   const fields = [...Object.keys(identity), 'X-Auth-Token-Id']

@@ -1,6 +1,8 @@
 /** docs/contract.md 3.1: which targets are refused, and that the rest is forwarded as the bytes that came. */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
+import { ambiguousTargets } from '../support/attacks/targets.js';
+import { readVectors } from '../vectors/corpus.js';
 import { startProxyProcess } from '../support/proxy-process.js';
 import { markedSecret } from '../support/secrets.js';
 import { readCorpusTargets } from './corpus-targets.js';
@@ -23,105 +25,21 @@ const proxy = await startProxyProcess(t, {
 const headers = proxy.authorization();
 const get = async (path: string): Promise<RawResponse> => proxy.request({ path, headers });
 
-const refused: readonly { name: string; targets: readonly string[] }[] = [
-  {
-    name: 'dot segments in any spelling',
-    targets: [
-      '/files/../x',
-      '/files/..',
-      '/files/.',
-      '/files/./x',
-      '/..',
-      '/../files/x',
-      '/files/%2e%2e/x',
-      '/files/%2E%2E/x',
-      '/files/.%2e/x',
-      '/files/%2e./x',
-      '/files/%2e',
-      '/names/..%2fx',
-      '/names/a%2f..',
-      '/names/..%2F..%2Fetc',
-      '/matrix/..;v=1',
-      '/matrix/.;',
-    ],
-  },
-  { name: 'empty segments', targets: ['//files/a', '//127.0.0.1/files/a', '/files//a', '/files/a//', '///'] },
-  {
-    name: 'separators of other readers',
-    targets: ['/files/a\\b', '/files\\a', '/\\files/a', '/files/a#b', '/files/a;v=1', '/files/;', '/items/a;'],
-  },
-  {
-    name: 'encoded separators in any case',
-    targets: [
-      '/files/a%2fb',
-      '/files/a%2Fb',
-      '/files/a%5cb',
-      '/files/a%5Cb',
-      '/files/a%3bb',
-      '/files/a%3Bb',
-      '/files/a%3fb',
-      '/files/a%3Fb',
-      '/files/a%23b',
-      '/items/a%2fb',
-      '/names/a%5cb',
-      '/names/a;b',
-      '/matrix/a%3bb',
-      '/matrix/a%2fb',
-    ],
-  },
-  {
-    name: 'twice encoded',
-    targets: ['/files/%252e%252e', '/files/%2500', '/files/%252f', '/files/%25aF', '/names/%252f'],
-  },
-  {
-    name: 'encoded bytes that have a plain spelling',
-    targets: ['/files/%61', '/files/%7A', '/files/%30', '/files/%2d', '/files/%5f', '/files/%7e', '/f%69les/a'],
-  },
-  {
-    name: 'encoded controls',
-    targets: ['/files/%00', '/files/a%00.txt', '/files/%0a', '/files/%0D%0A', '/files/%09', '/files/%1f', '/files/%7F'],
-  },
-  {
-    name: 'invalid UTF-8',
-    targets: [
-      '/files/%80',
-      '/files/%ff',
-      '/files/%c0%ae%c0%ae',
-      '/files/%C0%AF',
-      '/files/%e0%80%af',
-      '/files/%ed%a0%80',
-      '/files/%f5%80%80%80',
-      '/files/%c3',
-      '/files/%c3a',
-      '/files/%f8%80%80%80%af',
-    ],
-  },
-  {
-    name: 'bad escapes',
-    targets: ['/files/%', '/files/%4', '/files/%zz', '/files/%u002e', '/files/%%32e', '/files/a%2', '/files/%-1'],
-  },
-  {
-    name: 'characters outside pchar',
-    targets: [
-      '/files/a"b',
-      '/files/<',
-      '/files/>',
-      '/files/^',
-      '/files/`',
-      '/files/{',
-      '/files/}',
-      '/files/a|b',
-      '/files/[0]',
-    ],
-  },
-  { name: 'another form than origin-form', targets: ['http://127.0.0.1/files/a', 'https://example.com/files/a', '*'] },
-  { name: 'a fragment or raw non-ASCII in the query', targets: ['/files/a?x#y', '/files/a?#', '/files/a?x=\xe9'] },
-];
-
 t.test('ambiguous targets are refused', async (t) => {
   const before = proxy.receiver.requests.length;
-  for (const { name, targets } of refused) {
+  for (const { name, targets } of ambiguousTargets) {
     for (const target of targets) checkRefusal(t, await get(target), refusals.badTarget, `${name} ${target}`);
+  }
+  t.equal(proxy.receiver.requests.length, before, 'none reached the receiver');
+});
+
+t.test('what the decision finds malformed is refused', async (t) => {
+  const before = proxy.receiver.requests.length;
+  const { refused } = readVectors('targets.json') as { refused: readonly { name: string; input: string }[] };
+  for (const { name, input } of refused.filter(({ input: text }) => /^[\0-\xff]*$/.test(text))) {
+    const response = await get(input);
+    t.equal(response.status, 400, name);
+    t.match(response.field('proxy-status'), /^sallyport; error=http_request_error$/, name);
   }
   t.equal(proxy.receiver.requests.length, before, 'none reached the receiver');
 });

@@ -1,6 +1,7 @@
 /** Heads from heads: small changes to those that led somewhere new. */
 import { once, pick, type Draw } from './draw.js';
-import { authorizationOf, pathPieces, respelled, someField } from './heads.js';
+import { pathPieces } from '../support/attacks/targets.js';
+import { authorizationOf, respelled, someField } from './heads.js';
 import { signAnew } from './keyring.js';
 import type { Field } from './model-fields.js';
 import type { Head } from './model.js';

@@ -3,7 +3,7 @@
  * or nothing.
  */
 import t from 'tap';
-import { believedFields, obeyedFields } from '../decision/http/field-names.js';
+import { believedFields, obeyedFields } from '../support/attacks/field-names.js';
 import { startProxy } from '../proxy/harness.js';
 import { startPython } from '../support/python.js';
 import { request } from '../support/raw-client.js';

@@ -1,6 +1,6 @@
 /** Targets that lead astray, and how they are asked for. */
 import { readCorpusTargets } from '../conformance/corpus-targets.js';
-import { pathPieces } from '../fuzz/heads.js';
+import { pathPieces } from '../support/attacks/targets.js';
 import { connectRaw, type RawResponse } from '../support/raw-client.js';
 import { readVectors } from '../vectors/corpus.js';
 

@@ -1,6 +1,7 @@
 /** The classes of request smuggling that its finders published, rebuilt: each is one request to everybody, or none. */
 import t from 'tap';
 import { policies } from '../fuzz/policies.js';
+import { badCodings, badLengths, brokenChunks, brokenFramingLines } from '../support/attacks/framing.js';
 import { startStreamStage, tryStream } from '../fuzz/stream-stage.js';
 
 const inner = 'GET /open/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -19,89 +20,49 @@ function spoiledCodings(): readonly string[] {
   ]);
 }
 
+/** Content-Length and Transfer-Encoding on lines that are spoiled. */
+const [lengthLines, codingLines] = [/Length/, /Encoding/].map((name) =>
+  brokenFramingLines(4).filter((line) => name.test(line)),
+);
+
 const codings = [
   'Transfer-Encoding: chunked',
   'transfer-encoding: CHUNKED',
-  'Transfer-Encoding: identity',
-  'Transfer-Encoding: chunked, identity',
-  'Transfer-Encoding: identity, chunked',
-  'Transfer-Encoding: gzip, chunked',
-  'Transfer-Encoding: x',
-  'Transfer-Encoding: "chunked"',
-  'Transfer-Encoding: chunked;q=1',
   'Transfer-Encoding:',
   'Transfer_Encoding: chunked',
-  'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
-  'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked',
-  'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
-  'Transfer-Encoding:\r\n chunked',
-  'Transfer-Encoding\r\n: chunked',
-  'X: y\nTransfer-Encoding: chunked',
-  'X: y\rTransfer-Encoding: chunked',
-  'X: y\r\n\tTransfer-Encoding: chunked',
-  'Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked',
   'TE: chunked',
-  'Transfer-Encoding: ,chunked',
-  'Transfer-Encoding: chunked,',
   'Content-Encoding: chunked',
+  ...badCodings.map((value) => `Transfer-Encoding: ${value}`),
+  ...(codingLines ?? []),
 ];
 
 const lengths = [
   '',
   'Content-Length: 0',
   'Content-Length: 4',
-  'Content-Length: +4',
-  'Content-Length: -4',
-  'Content-Length: 4, 4',
-  'Content-Length: 4\r\nContent-Length: 4',
-  'Content-Length: 0x4',
-  'Content-Length: 4\r\nContent-Length: 5',
-  'Content-Length : 4',
-  'Content_Length: 4',
-  ' Content-Length: 4',
-  'Content-Length:\r\n 4',
-  'Content-Length: 4.0',
-  'Content-Length: 4e0',
   'Content-Length: 04',
-  'Content-Length: 4 4',
-  'Content-Length: 18446744073709551620',
-  'Content-Length: 4\n',
-  'Content-Length: 4\0',
-  'Connection: Content-Length\r\nContent-Length: 4',
+  'Content_Length: 4',
+  ...badLengths(4).map((value) => `Content-Length: ${value}`),
+  ...(lengthLines ?? []),
 ];
 
 /** What may stand where a chunk begins or ends. */
 const chunkTricks = [
+  ...brokenChunks,
   '5\r\nhello\r\n0\r\n\r\n',
-  '5\nhello\r\n0\r\n\r\n',
-  '5\r\nhello\n0\r\n\r\n',
   '5\r\nhello\r\n0\n\n',
-  '5\r\nhello0\r\n\r\n',
   '5 \r\nhello\r\n0\r\n\r\n',
-  ' 5\r\nhello\r\n0\r\n\r\n',
-  '0x5\r\nhello\r\n0\r\n\r\n',
-  '+5\r\nhello\r\n0\r\n\r\n',
   '5;a=b\r\nhello\r\n0\r\n\r\n',
   '5;a="\r\n"\r\nhello\r\n0\r\n\r\n',
-  '5;\nhello\r\n0\r\n\r\n',
-  '5\r\r\nhello\r\n0\r\n\r\n',
   '05\r\nhello\r\n0\r\n\r\n',
   '00000000000000005\r\nhello\r\n0\r\n\r\n',
   '100000005\r\nhello\r\n0\r\n\r\n',
   'ffffffffffffffff\r\nhello\r\n0\r\n\r\n',
-  '5_0\r\nhello\r\n0\r\n\r\n',
   '5\r\nhello\r\n00\r\n\r\n',
   '5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n',
   '5\r\nhello\r\n0\r\n X\r\n\r\n',
-  '5\r\nhello\r\n0\r\nbad trailer\r\n\r\n',
-  '5\r\nhello\r\n-0\r\n\r\n',
   '5\r\nhello\r\n0;\r\n\r\n',
-  '5\r\nhello\r\n\r\n0\r\n\r\n',
-  '\r\n5\r\nhello\r\n0\r\n\r\n',
-  '5\r\nhelloXX0\r\n\r\n',
-  'g\r\nhello\r\n0\r\n\r\n',
   '\r\n\r\n',
-  '5\0\r\nhello\r\n0\r\n\r\n',
 ];
 
 const streams: readonly { readonly name: string; readonly streams: readonly string[] }[] = [

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readConnection, withoutFields } from '../../../src/decision/http/connection-header.js';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { cases, lookAlikes } from './field-names.js';
+import { cases, lookAlikes } from '../../support/attacks/field-names.js';
 
 const { requestKind } = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'refuse', http10: 'refuse' });
 

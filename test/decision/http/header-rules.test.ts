@@ -6,7 +6,7 @@ import {
   mayStrip,
   type FieldRuleSettings,
 } from '../../../src/decision/http/header-rules.js';
-import { believedFields, cases, lookAlikes } from './field-names.js';
+import { believedFields, cases, lookAlikes } from '../../support/attacks/field-names.js';
 
 const rules = (settings: Partial<FieldRuleSettings> = {}): ReturnType<typeof createFieldRules> =>
   createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { isHost } from '../../../src/decision/http/header-values.js';
+import { badHosts } from '../../support/attacks/hosts.js';
 
 const sound = [
   'a',
@@ -21,58 +22,8 @@ const sound = [
   '[::ffff:1.2.3.4]',
   '[::]',
 ];
-const malformed = [
-  '',
-  ':80',
-  'a:',
-  'a:b',
-  'a:65536',
-  'a:99999',
-  'a:100000',
-  'a:-1',
-  'a:+1',
-  'a: 80',
-  'a :80',
-  'a b',
-  ' a',
-  'a,b',
-  'a, b',
-  'a;b',
-  'a@b',
-  'user:pw@a',
-  'a/b',
-  'a\\b',
-  'a?b',
-  'a#b',
-  'a%41',
-  'a"b',
-  "a'b",
-  '(a)',
-  'a=b',
-  'a:80:80',
-  '::1',
-  '1:2:3:4:5:6:7:8',
-  '[]',
-  '[::1',
-  '::1]',
-  '[::1]a',
-  '[::1]:',
-  '[::1]:a',
-  '[a]',
-  '[127.0.0.1]',
-  '[1:2]',
-  '[fe80::1%25eth0]',
-  '[fe80::1%eth0]',
-  '[v1.a]',
-  '[::1]:65536',
-  'b\u00fccher.example',
-  'a\u0000',
-  'a\n',
-  '[::1]\n',
-  'a\t',
-  '\u2488com',
-  'a]b',
-];
+/** The last ones only a value can be: on the wire they are another one, or other bytes. */
+const malformed = [...badHosts, ' a', 'a\n', '[::1]\n', 'a\t', '\u2488com', 'b\u00fccher.example'];
 
 t.test('a Host is uri-host with or without a port', (t) => {
   for (const text of sound) t.equal(isHost(text), true, JSON.stringify(text));

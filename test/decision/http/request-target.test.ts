@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { readTarget } from '../../../src/decision/http/request-target.js';
+import { ambiguousTargets } from '../../support/attacks/targets.js';
 import { readVectors } from '../../vectors/corpus.js';
 import { reEncoded } from './target-spelling.js';
 
@@ -38,6 +39,17 @@ t.test('targets that read one way only', (t) => {
 t.test('everything else is malformed', (t) => {
   for (const { name, input } of vectors.refused) {
     t.same(readTarget(input, limit), { ok: false, error: { reason: 'target_malformed' } }, name);
+  }
+  t.end();
+});
+
+t.test('what readers differ about is malformed, or told to the route', (t) => {
+  for (const { name, targets } of ambiguousTargets) {
+    for (const input of targets) {
+      const target = readTarget(input, limit);
+      const isTold = target.ok && (target.value.encodedSlash || target.value.pathParameters);
+      t.ok(!target.ok || isTold, `${name} ${input}`);
+    }
   }
   t.end();
 });

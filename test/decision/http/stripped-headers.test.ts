@@ -7,7 +7,7 @@ import {
   totalStripped,
   type StrippedKind,
 } from '../../../src/decision/http/stripped-headers.js';
-import { believedFields, cases, lookAlikes, obeyedFields } from './field-names.js';
+import { believedFields, cases, lookAlikes, obeyedFields } from '../../support/attacks/field-names.js';
 
 const { requestKind, strippedKind } = createFieldRules({
   identityNames: ['X-Caller'],

@@ -10,6 +10,7 @@ export function lookAlikes(name: string): readonly string[] {
     `-${name}`,
     `${name}-`,
     name.replaceAll('-', '_').toUpperCase(),
+    name.replace('-', '_'),
     name.replace(/(.)$/, '_$1'),
   ].filter((spelling) => spelling.toLowerCase() !== name.toLowerCase());
 }
