@@ -57,7 +57,7 @@ export interface ReservationRecord {
  * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when
  * it arrives. Each attempt has its own, whoever holds the key meanwhile.
  */
-export interface OvertakingRelease {
+interface OvertakingRelease {
   readonly attempt: string;
   readonly expiresAtMs: number;
 }
@@ -124,7 +124,7 @@ export interface Complete {
 /** `fenced`: somebody else owns the record, so the write ran twice. `repaired`: the record had been lost. */
 export type Completed = 'completed' | 'repaired' | 'fenced' | 'unsupported';
 
-export interface Owned {
+interface Owned {
   readonly attempt: string;
   readonly fence: number;
 }

@@ -53,7 +53,7 @@ export class ExchangeSummary {
 }
 
 /** A request that ended. */
-export interface EndedRequest {
+interface EndedRequest {
   readonly findings: Findings;
   readonly head: RequestHead;
   readonly peer: Peer;

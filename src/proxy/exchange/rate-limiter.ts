@@ -18,7 +18,7 @@ export interface CallerLimits {
   readonly state: () => Omit<LimitsState, 'shared'>;
 }
 
-export interface CallerLimitsDeps {
+interface CallerLimitsDeps {
   readonly local: RateCounter;
   /** `null` where there is no store that others see. */
   readonly shared: SharedRateCounter | null;

@@ -9,7 +9,7 @@ export interface BufferBudget {
 }
 
 /** What one body takes of a budget. */
-export interface BufferShare {
+interface BufferShare {
   /** `false` where it would be too much. */
   readonly take: (bytes: number) => boolean;
   /** Gives all of it back. */
@@ -56,7 +56,7 @@ export function createBufferBudget(maxBytes: number): BufferBudget {
   }
 }
 
-export interface WholeBody {
+interface WholeBody {
   /** How many bytes were announced, or `null`. */
   readonly expectedBytes: number | null;
   readonly onWhole: (body: Buffer) => void;

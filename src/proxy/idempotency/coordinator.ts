@@ -28,7 +28,7 @@ export interface ReservedWrites {
 const noOperation: UpstreamOperation = { resume: () => undefined, cancel: () => undefined };
 
 /** What of the process the reserved requests of a server use. */
-export interface ReservedWritesDeps {
+interface ReservedWritesDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;

@@ -8,7 +8,7 @@ import type { InForce } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 
 /** What of a credential's issuer counts for a reservation. */
-export type ScopedIssuer = Pick<IssuerRules, 'audience' | 'clockSkewS'>;
+type ScopedIssuer = Pick<IssuerRules, 'audience' | 'clockSkewS'>;
 
 /** What is reserved for one request, before its body is known. */
 export interface Preparation {

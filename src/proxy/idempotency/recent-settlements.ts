@@ -12,7 +12,7 @@ export function bytesOf({ write }: Settling): number {
 }
 
 /** What the store took lately: after a fail-over it may have forgotten it. */
-export interface RecentSettlements {
+interface RecentSettlements {
   readonly add: (settling: Settling) => void;
   /** Gives away what was taken within the time, the latest first: that is what is most likely lost. */
   readonly take: () => readonly Settling[];

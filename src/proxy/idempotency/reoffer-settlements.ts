@@ -7,7 +7,7 @@ import type { Settling } from './settlement-queue.js';
 import type { ReofferResult, SettlementReport } from './settlement-report.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
-export interface Reoffering {
+interface Reoffering {
   readonly start: (settlings: readonly Settling[]) => void;
   /** Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. */
   readonly close: () => Promise<void>;
@@ -25,7 +25,7 @@ const patienceMs = 30_000;
 /** How long it goes on in a shutdown, milliseconds. */
 const lastMs = 1_000;
 
-export interface OfferingAgainDeps {
+interface ReofferingDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly report: SettlementReport;
@@ -34,7 +34,7 @@ export interface OfferingAgainDeps {
   readonly onThere: (settling: Settling) => void;
 }
 
-export function createReoffering({ clock, timers, report, send, onThere }: OfferingAgainDeps): Reoffering {
+export function createReoffering({ clock, timers, report, send, onThere }: ReofferingDeps): Reoffering {
   let queue: Settling[] = [];
   /** Fail-overs so far: an answer that comes after another one says nothing any more. */
   let started = 0;

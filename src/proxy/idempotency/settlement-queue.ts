@@ -47,7 +47,7 @@ export interface SettlementLimits {
 
 const defaultLimits: SettlementLimits = { maxWaiting: 1_000, maxBytes: 64 * 1024 * 1024 };
 
-export interface SettlementDeps {
+interface SettlementDeps {
   readonly store: ReservationStore;
   readonly clock: Clock;
   readonly timers: Timers;

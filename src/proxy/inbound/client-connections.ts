@@ -29,7 +29,7 @@ const endedAtOnce = 32;
 const warningIntervalMs = 10_000;
 
 /** Every connection to a listener, from its first packet on. */
-export interface ClientConnections {
+interface ClientConnections {
   /** The connection that serves requests of this socket. */
   readonly of: (socket: Socket) => ClientConnection | undefined;
   readonly count: () => number;
@@ -48,7 +48,7 @@ export interface ClientConnections {
   readonly allClosed: () => Promise<void>;
 }
 
-export interface ClientConnectionsDeps {
+interface ClientConnectionsDeps {
   readonly log: Log;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly metrics: Pick<Metrics, 'connectionEnded'>;

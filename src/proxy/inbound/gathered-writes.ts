@@ -1,14 +1,14 @@
 import { ByteBuffer } from './byte-buffer.js';
 
 /** Larger pieces cost little beside their bytes, and copying them would. */
-const smallBytes = 1024;
+export const smallWriteBytes = 1024;
 
 /**
  * So many gathered bytes are handed on all the same: whoever is asked to write has to be told to wait at some point.
  */
 const maxGatheredBytes = 16 * 1024;
 
-export interface WriteTarget {
+interface WriteTarget {
   /** Whether what was written before is still waiting for the other side to take it. */
   readonly isBlocked: () => boolean;
   /**
@@ -32,7 +32,7 @@ export class GatheredWrites {
   }
 
   write(bytes: Buffer): boolean {
-    const gathers = bytes.length < smallBytes && (this.gathered.length > 0 || this.target.isBlocked());
+    const gathers = bytes.length < smallWriteBytes && (this.gathered.length > 0 || this.target.isBlocked());
     if (!gathers) {
       this.flush();
       return this.target.write(bytes);

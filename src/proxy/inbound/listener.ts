@@ -15,7 +15,7 @@ export interface TlsMaterial {
   readonly clientAuth: 'require' | 'optional';
 }
 
-export interface Listener {
+interface Listener {
   readonly server: Server;
   /**
    * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.

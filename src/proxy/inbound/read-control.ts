@@ -14,7 +14,7 @@ const stepMs = 1_000;
 /** More than that behind a request that takes so long is nobody's who waits for an answer. */
 const maxHeldBytes = 1024 * 1024;
 
-export interface ReadControlOptions {
+interface ReadControlOptions {
   /** Shared by all connections. */
   readonly queueBudget: QueueBudget;
   /** More came than may be kept. */

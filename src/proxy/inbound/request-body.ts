@@ -13,7 +13,7 @@ export interface BodyPace {
   readonly allowanceMs: number;
 }
 
-export interface RequestBodyOptions {
+interface RequestBodyOptions {
   readonly maxBytes: number;
   readonly pace: BodyPace;
   /** How long the receiver may take nothing while the caller waits. */

@@ -4,7 +4,7 @@ import { problemOf } from '../../decision/http/problem-details.js';
 import type { ClientConnection } from './client-connection.js';
 import type { ReceivedRequest } from './incoming-request.js';
 import { bodyless } from '../upstream/http1/response-head.js';
-import { GatheredWrites } from './gathered-writes.js';
+import { GatheredWrites, smallWriteBytes } from './gathered-writes.js';
 import type { UpgradableResponse, UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
@@ -77,7 +77,7 @@ export class ResponseWriter implements UpgradableResponse {
   private heldChunk: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
-  /** `null` until a piece goes out by itself: most answers are one with their head. */
+  /** `null` until a small piece has to wait: most responses are one with their head, or come in large pieces. */
   private gatheredWrites: GatheredWrites | null = null;
   private fields: readonly string[] = [];
 
@@ -159,17 +159,23 @@ export class ResponseWriter implements UpgradableResponse {
     if (!isWhole && body.length > 0) this.write(body);
   }
 
-  /** `false` when the caller does not keep up: `onFlowing` says when it does. */
+  /** `false` when the client does not keep up: `onWritable` says when it does. */
   write(chunk: Buffer): boolean {
-    if (this.isFlushed || this.heldChunk !== null || chunk.length > maxHeldBytes) {
-      this.flush();
-      this.gatheredWrites ??= this.gatherWrites();
-      const flows = this.gatheredWrites.write(chunk);
-      if (!flows) this.waitForClient();
-      return flows;
+    if (!this.isFlushed && this.heldChunk === null && chunk.length <= maxHeldBytes) {
+      this.heldChunk = chunk;
+      return true;
     }
-    this.heldChunk = chunk;
-    return true;
+    this.flush();
+    const { req, res } = this;
+    let flows: boolean;
+    if (this.gatheredWrites === null && (chunk.length >= smallWriteBytes || req.socket.writableLength === 0)) {
+      flows = res.destroyed || res.writableEnded || res.write(chunk);
+    } else {
+      this.gatheredWrites ??= this.gatherWrites();
+      flows = this.gatheredWrites.write(chunk);
+    }
+    if (!flows) this.waitForClient();
+    return flows;
   }
 
   end(): void {

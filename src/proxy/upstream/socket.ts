@@ -16,7 +16,7 @@ export interface OpenSocket {
   readonly reset: () => void;
 }
 
-export interface OpenTlsSocket extends OpenSocket {
+interface OpenTlsSocket extends OpenSocket {
   readonly socket: TLSSocket;
 }
 

@@ -8,7 +8,7 @@ import type { InForce } from '../auth/active-config.js';
 import { createSlots, holderOf, type Slot } from '../exchange/concurrency.js';
 import { WebSocket, type Handshake, type WebSocketHost } from './connection.js';
 
-export interface WebSocketsDeps {
+interface WebSocketsDeps {
   /** What is in force now. */
   readonly inForce: () => InForce;
   readonly clock: Clock;

@@ -10,7 +10,7 @@ const closeTimeoutMs = 5_000;
 
 const maskBytes = 4;
 
-export interface RelayOptions {
+interface RelayOptions {
   readonly client: UpgradedSocket;
   readonly upstream: Duplex;
   /** Whether the ends agreed on an extension. */

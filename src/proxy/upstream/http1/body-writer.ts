@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
-export interface BodyWriterOptions {
+interface BodyWriterOptions {
   /** Goes out with the first of the body. */
   readonly head: string;
   /** `null` sends it in chunks. */

@@ -1,5 +1,5 @@
 /** What is written of a request before its body. */
-export interface RequestHeadParts {
+interface RequestHeadParts {
   readonly method: string;
   /** The request target, byte for byte as it goes out. */
   readonly target: string;

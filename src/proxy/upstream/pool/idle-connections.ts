@@ -3,7 +3,7 @@ import type { HttpConnection } from '../http1/http-connection.js';
 import { arrivalsReadUntilMs } from '../../exchange/event-loop-batch.js';
 import { IdleQueue } from './idle-queue.js';
 
-export interface IdleConnectionsOptions {
+interface IdleConnectionsOptions {
   readonly rest: RestPeriods;
   /** There are more to take. */
   readonly onRested: () => void;

@@ -54,7 +54,7 @@ export interface UpstreamCall {
 /** What a request is doing upstream: a call, a reserved write or a WebSocket connection. */
 export type UpstreamOperation = Pick<UpstreamCall, 'resume' | 'cancel'>;
 
-export interface UpstreamCounts {
+interface UpstreamCounts {
   /** Requests that have a connection. */
   readonly active: number;
   /** Requests that wait for one, reserved or not. */

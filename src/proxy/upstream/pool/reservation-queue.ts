@@ -17,7 +17,7 @@ export interface UnreservedWrite {
   readonly onRefused: (reason: Denial) => void;
 }
 
-export interface ReservationQueueOptions {
+interface ReservationQueueOptions {
   readonly maxConnections: number;
   /** Milliseconds that a write waits at most. */
   readonly waitMs: number;

@@ -3,7 +3,7 @@ import type { UpstreamSettings } from '../../../config/types.js';
 import type { RestPeriods } from './idle-connections.js';
 
 /** What the config says of it. */
-export type ReuseRules = Pick<UpstreamSettings, 'reuse' | 'readsBodies'>;
+type ReuseRules = Pick<UpstreamSettings, 'reuse' | 'readsBodies'>;
 
 /** What counts of a request. */
 interface ReusedRequest {
