@@ -1,5 +1,6 @@
 /** docs/contract.md 3.5, docs/security-requirements.md R-20: a token has exactly one spelling. */
 import t, { type Test } from 'tap';
+import { otherSpellings } from '../support/attacks/tokens.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken, serviceClaims, signToken } from '../support/tokens.js';
 import { startProxyProcess } from '../support/proxy-process.js';
@@ -36,41 +37,14 @@ function withUnusedBits(part: string): string {
 t.test('three canonical base64url parts', async (t) => {
   await checkForms(t, [
     { name: 'as it was signed', token: good, passes: true },
-    ...[
-      `${first}.${second}`,
-      first,
-      `${good}.`,
-      `.${good}`,
-      `${good}.${third}`,
-      `${first}..${third}`,
-      `.${second}.${third}`,
-      '..',
-      '...',
-      '.',
-      'x',
-      `${first}.${second}.`,
-      'a.'.repeat(2000),
-    ].map((token, index) => ({ name: `parts ${String(index)}`, token })),
-    ...[1, 2, 3, 40].map((cut) => ({ name: `cut by ${String(cut)}`, token: good.slice(0, -cut) })),
-    { name: 'padded signature', token: `${good}==` },
-    { name: 'padded header', token: `${first}=.${second}.${third}` },
-    { name: 'padded payload', token: `${first}.${second}=.${third}` },
-    { name: 'percent', token: `${good}%3D` },
-    { name: 'base64 letters', token: `${first}.${second}.${third.replaceAll('-', '+').replaceAll('_', '/')}+` },
+    ...otherSpellings(good),
     { name: 'unused bits of the signature', token: `${first}.${second}.${withUnusedBits(third)}` },
-    {
-      name: 'one bit of the signature',
-      token: `${first}.${second}.${third.startsWith('A') ? 'B' : 'A'}${third.slice(1)}`,
-    },
-    { name: 'an empty signature of the right length', token: `${first}.${second}.${'A'.repeat(third.length)}` },
-    { name: 'a longer signature', token: `${first}.${second}.${third}AAAA` },
     { name: 'another header', token: `${base64url('{"kid":"d-1","alg":"RS256"}')}.${second}.${third}` },
     {
       name: 'another payload',
       token: `${first}.${base64url(JSON.stringify(serviceClaims({ claims: { sub: 'root' } })))}.${third}`,
     },
     { name: 'the header of another token', token: `${mintToken({ key }).split('.')[0] ?? ''}.${second}.${third}` },
-    { name: 'non-ASCII', token: `${good}\xe9` },
   ]);
 });
 

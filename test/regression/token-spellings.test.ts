@@ -1,6 +1,8 @@
 /** What jose takes for a token, and we do not. */
 import t from 'tap';
 import { startProxy } from '../proxy/harness.js';
+import { malformedClaimRows, sessionClaimRows } from '../support/attacks/claims.js';
+import { otherSpellings } from '../support/attacks/tokens.js';
 import { request } from '../support/raw-client.js';
 import { signToken } from '../support/tokens.js';
 
@@ -9,39 +11,11 @@ const routes = [{ name: 'any', methods: ['GET'], path: '/**', subjects: ['checko
 t.test('a signature has one spelling', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const token = proxy.authorization().Authorization.slice('Bearer '.length);
-  const [header = '', payload = '', signature = ''] = token.split('.');
-  const last = signature.slice(-1);
-  // 256 bytes are 342 characters, and the last one has four bits to spare.
-  const twins = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_').filter(
-    (letter) => letter !== last,
-  );
-  const spellings = [
-    ...twins.map((letter) => `${header}.${payload}.${signature.slice(0, -1)}${letter}`),
-    `${token}=`,
-    `${token}==`,
-    `${token} `,
-    ` ${token}`,
-    `${token}A`,
-    `${token}.`,
-    `.${token}`,
-    `${token}\t`,
-    `${header}.${payload}. ${signature}`,
-    `${header}.${payload}.${signature.replaceAll('-', '+').replaceAll('_', '/')}=`,
-    `${header}=.${payload}.${signature}`,
-    `${header}.${payload}=.${signature}`,
-    `${header}.${payload}`,
-    `${header}.${payload}.`,
-    `${header}..${signature}`,
-    `.${payload}.${signature}`,
-    `${token}.${signature}`,
-    `"${token}"`,
-    `${token},${token}`,
-  ];
+  // White space at the end of a field's value is no part of it (RFC 9110 §5.5).
   const trimmed = [`${token} `, `${token}\t`];
-  for (const spelling of spellings) {
+  for (const spelling of [...otherSpellings(token).map((other) => other.token), ...trimmed]) {
     const { status } = await request(proxy.port, { path: '/a', headers: { Authorization: `Bearer ${spelling}` } });
-    // White space at the end of a field's value is no part of it (RFC 9110 §5.5).
-    t.equal(status, trimmed.includes(spelling) ? 200 : 401, spelling.slice(-30));
+    t.equal(status, trimmed.includes(spelling) ? 200 : 401, JSON.stringify(spelling.slice(-30)));
   }
   t.equal(proxy.receiver.requests.length, trimmed.length);
 });
@@ -50,42 +24,19 @@ t.test('claims have the types and bounds that they have', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const nowS = Math.floor(Date.now() / 1000);
   const changes: readonly Readonly<Record<string, unknown>>[] = [
-    { exp: undefined },
-    { exp: 1e300 },
+    ...[...malformedClaimRows, ...sessionClaimRows].map(([claim, value]) => ({ [claim]: value })),
     { exp: String(nowS + 60) },
     { exp: nowS + 60.5 },
-    { exp: null },
     { exp: [nowS + 60] },
     { exp: -1 },
     { exp: nowS + 8000 },
     { iat: nowS + 600 },
     { iat: 'now' },
-    { iat: null },
     { iat: nowS - 7200 },
     { nbf: nowS + 600 },
-    { nbf: true },
-    { sub: 5 },
-    { sub: '' },
-    { sub: ['checkout'] },
-    { sub: null },
-    { sub: { checkout: 1 } },
-    { sub: 'check\nout' },
-    { sub: 'x'.repeat(1025) },
-    { jti: {} },
-    { jti: '' },
-    { jti: 7 },
-    { jti: null },
-    { jti: 'a b' },
     { aud: ['orders'] },
     { aud: undefined },
     { iss: ['https://api.example.com'] },
-    { permissions: 'orders:read' },
-    { permissions: ['orders:read', 5] },
-    { permissions: undefined },
-    { permissions: { 0: 'orders:read' } },
-    { sessionHandle: 'x' },
-    { stt: 0 },
-    { refreshTokenHash1: null },
     { source: ['microservice'] },
     { token_type: null },
   ];
