@@ -23,7 +23,7 @@ t.test('with the gate: nothing is dispatched that the replica does not have, and
   t.equal(shared.receiver.requests.filter((received) => received.field('Idempotency-Key')[0] === 'k').length, 1);
 });
 
-t.test('without it a fail-over forgets: the write runs twice, and that is counted and alarmed', async (t) => {
+t.test('without the gate a fail-over forgets: the write runs twice, and that is counted and alarmed', async (t) => {
   const shared = await shareRedis(t);
   const address = await shared.startRelay();
   const link = await startRelay(t, shared.redis.port);
@@ -56,7 +56,7 @@ t.test('without it a fail-over forgets: the write runs twice, and that is counte
   await until('the alarms', () => isAlarmed(/a write ran twice/) && isAlarmed(/had lost a reservation/));
 });
 
-t.test('after it, single-use tokens issued before are refused', async (t) => {
+t.test('after a fail-over single-use tokens issued before it are refused', async (t) => {
   const shared = await shareRedis(t);
   const address = await shared.startRelay();
   const replica = await startReplica(t, shared.redis.port);

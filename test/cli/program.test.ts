@@ -8,7 +8,7 @@ import { projectDir } from '../support/project-dir.js';
 import { captureIo } from './captured-io.js';
 import { pathOf, wholeProgram, withChildren } from './whole-program.js';
 
-t.test('the command line', async (t) => {
+t.test('help, version, and wrong usage of the program', async (t) => {
   const rows: readonly { name: string; argv: readonly string[]; code: number; out?: RegExp; err?: RegExp }[] = [
     { name: 'nothing', argv: [], code: 2, err: /Usage: sallyport/ },
     {

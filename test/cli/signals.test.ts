@@ -34,7 +34,7 @@ t.test('the second signal that asks for the end ends the process at once', (t) =
   t.end();
 });
 
-t.test('who presses Ctrl-C at a terminal is told how to stop at once; nobody else is', (t) => {
+t.test('Ctrl-C at a terminal prints how to stop at once; SIGTERM, or no terminal, prints nothing', (t) => {
   const rows: readonly { signal: Signal; columns: number | null; says: RegExp }[] = [
     {
       signal: 'SIGINT',

@@ -206,7 +206,7 @@ t.test('the decision, its reason and the exit code', async (t) => {
   }
 });
 
-t.test('--json', async (t) => {
+t.test('--json has the same steps as data', async (t) => {
   const io = await explain(t, [...get('/orders'), '--subject', 'checkout', '--json']);
   t.equal(io.code(), 1);
   t.match(JSON.parse(io.out()), {
@@ -256,7 +256,7 @@ t.test('--json', async (t) => {
   });
 });
 
-t.test('usage: what may not be given, or not together', async (t) => {
+t.test('options that may not be given, or not together, are wrong usage', async (t) => {
   const rows: readonly { words: readonly string[]; says: RegExp }[] = [
     { words: ['--method', 'GET'], says: /--path/ },
     { words: [...get('/'), '--header', 'Authorization: Bearer x'], says: /standard input/ },
@@ -276,7 +276,7 @@ t.test('usage: what may not be given, or not together', async (t) => {
   t.match(bad.err(), /error: /);
 });
 
-t.test('what a caller chose cannot move the cursor', async (t) => {
+t.test('controls that a caller chose are printed as escapes', async (t) => {
   const io = await explain(t, [...get('/\u001b[2J'), '--subject', 'a\u001b[2Jb', '--header', 'A\u001b: x']);
   t.notMatch(io.out(), /\u001b/);
 });

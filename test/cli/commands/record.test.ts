@@ -213,7 +213,7 @@ t.test('what is in doubt is listed, and with it what may be under way', async (t
   t.equal(limited.err(), 'there are more: the search ended at --limit 1\n');
 });
 
-t.test('a list of nothing is empty, and what stands in its way is said', async (t) => {
+t.test('an empty list is printed as empty; a list that cannot be read says why', async (t) => {
   const redis = await startRedis(t);
   const config = { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } };
   const none = await record(t, config, 'list', '--in-doubt');
@@ -240,7 +240,7 @@ t.test('a list of nothing is empty, and what stands in its way is said', async (
   t.match(memory.err(), /in the memory of the proxy: nobody else sees them/);
 });
 
-t.test('somebody at a terminal sees how far the search is', async (t) => {
+t.test('a terminal is shown how far the search is', async (t) => {
   const { config } = await setup(t);
   const cwd = tempDir(t);
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store: config }));

@@ -30,7 +30,7 @@ function idOf(io: CapturedIo): string {
   return (JSON.parse(io.out()) as { readonly id: string }).id;
 }
 
-t.test('done is what so many replicas hold', async (t) => {
+t.test('revoke exits 0 once as many replicas hold it as the config asks for', async (t) => {
   const redis = await startRedis(t);
   const replica = await startReplica(t, redis.port);
   const made = await revoke(t, redis, 1, ['--subject', 'checkout', ...why, '--json']);

@@ -336,7 +336,7 @@ t.test('what cannot be read is listed, whatever it is', async (t) => {
   t.equal((await list(t)).unreadable.length, 2);
 });
 
-t.test('the news cannot be passed on: it is revoked all the same, and said', async (t) => {
+t.test('a revocation that cannot be published counts all the same, with a warning', async (t) => {
   await redis.client.call('ACL', 'SETUSER', 'quiet', 'on', 'nopass', '~*', '+@all', 'resetchannels');
   const config = { store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, username: 'quiet' } } };
   const io = await revoke(t, ['--subject', 'checkout', ...why], { config });

@@ -75,7 +75,7 @@ t.test('SIGHUP reads the config again', async (t) => {
   t.equal(await proxy.metric('sallyport_config_reloads_total{result="ok"}'), 1);
 });
 
-t.test('a second signal does not wait', async (t) => {
+t.test('a second SIGTERM or SIGINT ends the process without waiting for its requests', async (t) => {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

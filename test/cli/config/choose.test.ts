@@ -66,7 +66,7 @@ t.test(
   },
 );
 
-t.test('two names are one too many, and none is told with all four ways', async (t) => {
+t.test('a config named twice is wrong usage; where none is named, all four ways to name one are shown', async (t) => {
   const cwd = folder(t, ['a.yaml']);
   for (const argv of readers) {
     const twice = captureIo({ cwd });
@@ -150,7 +150,7 @@ t.test('where standard input cannot be the config, that is said', async (t) => {
   }
 });
 
-t.test('somebody at a terminal is told what is waited for', async (t) => {
+t.test('a terminal is told what is waited for', async (t) => {
   const rows: readonly { readonly argv: readonly string[]; readonly what: string }[] = [
     { argv: ['check', '-'], what: 'the config' },
     { argv: ['explain', '--method', 'GET', '--path', '/', '--token-stdin'], what: 'a token' },

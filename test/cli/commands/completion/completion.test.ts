@@ -25,7 +25,7 @@ t.test('every option of every command is in each script', async (t) => {
   }
 });
 
-t.test('another shell is none', async (t) => {
+t.test('a shell other than bash, zsh and fish is wrong usage', async (t) => {
   const io = captureIo();
   await run(['completion', 'tcsh'], io);
   t.equal(io.code(), 2);

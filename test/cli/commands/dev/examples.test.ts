@@ -46,7 +46,7 @@ function samplesOf(...routes: readonly Route[]): { allowed: string | null; refus
 
 const unknown = 'GET /sallyport-dev-no-such-route';
 
-t.test('which request is shown', async (t) => {
+t.test('which request of a route is shown as its example', async (t) => {
   const cases = [
     {
       name: 'the first protected one',
@@ -178,7 +178,7 @@ t.test('the write that is sent twice is one that a key reserves', async (t) => {
   t.ok(command.endsWith(String.raw` 'http://127.0.0.1:1/a'\''b' 'http://127.0.0.1:1/a'\''b'`), 'the same target twice');
 });
 
-t.test('the stranger is nobody that a route names', async (t) => {
+t.test('the example that is refused has a subject that no route names', async (t) => {
   t.equal(strangerTo([route('a', ['/a'])]), 'stranger');
   const named = route('a', ['/a'], {
     approvals: [{ subjects: new Set(['stranger', 'stranger-x']), prefixes: [], permissions: [] }],

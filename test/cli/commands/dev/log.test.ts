@@ -21,7 +21,7 @@ const request = {
   record: null,
 };
 
-t.test('what of the log people see', async (t) => {
+t.test('log lines as dev prints them', async (t) => {
   const cases = [
     { name: 'a request', line: request, expected: '200 GET /orders list-orders by checkout forwarded\n' },
     {

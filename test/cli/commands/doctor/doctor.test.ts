@@ -60,7 +60,7 @@ async function sound(t: Scope): Promise<{ config: ConfigTree; jwksUrl: string }>
   return { config: { issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }, jwksUrl: jwks.url };
 }
 
-t.test('where all is well', async (t) => {
+t.test('doctor exits 0 where nothing is wrong', async (t) => {
   const { config } = await sound(t);
   const io = await doctor(t, config);
   t.equal(io.code(), 0, io.out());
@@ -149,7 +149,7 @@ t.test('the clock against the Date of the Core', async (t) => {
   }
 });
 
-t.test('the receiver', async (t) => {
+t.test('doctor reaches the upstream, or says why not', async (t) => {
   const { config } = await sound(t);
   const c = certificates(t);
   const secure = await startReceiver(t, { tls: { cert: c.server.cert, key: c.server.key } });

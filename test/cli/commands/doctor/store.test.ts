@@ -202,7 +202,7 @@ t.test('the rights that revocations need', async (t) => {
   t.match(await check(), { level: 'problem', what: /^1 records cannot be read/, fix: /revoke --list/ });
 });
 
-t.test('the files of the store', async (t) => {
+t.test('doctor checks the modes of the files of the store', async (t) => {
   const path = emptyFile(t);
   chmodSync(path, 0o644);
   const [mode] = await checkStore(settings(1, { passwordFile: path }));
