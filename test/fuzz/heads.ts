@@ -1,4 +1,5 @@
 /** Request heads by grammar: mostly sound ones, with one or a few things that are not. */
+import { badCodings, badLengths } from '../support/attacks/framing.js';
 import { pathPieces } from '../support/attacks/targets.js';
 import { once, pick, several, type Draw } from './draw.js';
 import { makeSession, makeToken, unsignedToken, type Tokens } from './keyring.js';
@@ -62,11 +63,8 @@ const methods = [
 const fieldValues: readonly (readonly [name: string, values: readonly string[]])[] = [
   ['Accept', ['*/*', 'text/html;q=0.1']],
   ['Content-Type', ['application/json', 'text/plain; charset=utf-8', 'application/json ;a']],
-  ['Content-Length', ['0', '2', '17', '65', '+2', '2, 2', '0x2', '', ' 2', '99999999999999999999', '-0', '2 2']],
-  [
-    'Transfer-Encoding',
-    ['chunked', 'Chunked', 'gzip, chunked', 'chunked, chunked', 'identity', '', '\x0bchunked', ' chunked'],
-  ],
+  ['Content-Length', ['0', '2', '17', '65', ' 2', '-0', ...badLengths(2)]],
+  ['Transfer-Encoding', ['chunked', 'Chunked', ' chunked', ...badCodings]],
   [
     'Host',
     [
