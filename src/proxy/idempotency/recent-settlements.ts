@@ -14,8 +14,11 @@ export function bytesOf({ write }: Settling): number {
 /** What the store took lately: after a fail-over it may have forgotten it. */
 interface RecentSettlements {
   readonly add: (settling: Settling) => void;
-  /** Gives away what was taken within the time, the latest first: that is what is most likely lost. */
-  readonly take: () => readonly Settling[];
+  /**
+   * Gives away what was taken within the time, or within a shorter one, and forgets the rest; the latest first: that is
+   * what is most likely lost.
+   */
+  readonly take: (lastMs?: number) => readonly Settling[];
   readonly close: () => void;
 }
 
@@ -25,6 +28,12 @@ export interface RecentLimits {
   /** Bytes of all of them; the oldest give way. */
   readonly maxBytes: number;
 }
+
+/**
+ * Of a shutdown: a fail-over since then may not have been noticed yet. Longer than a proxy looks for one at rest, and
+ * waits for the look; milliseconds.
+ */
+export const unnoticedMs = 5_000;
 
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
@@ -56,8 +65,8 @@ export function createRecentSettlements(
       }
       sweepLater();
     },
-    take: () => {
-      dropOld();
+    take: (lastMs = limits.lastMs) => {
+      dropOld(lastMs);
       const taken = [...kept].reverse().map(({ settling }) => settling);
       clear();
       return taken;
@@ -76,8 +85,8 @@ export function createRecentSettlements(
     if (kept.delete(entry)) bytes -= entry.bytes;
   }
 
-  function dropOld(): void {
-    const sinceMs = clock.monotonic() - limits.lastMs;
+  function dropOld(lastMs = limits.lastMs): void {
+    const sinceMs = clock.monotonic() - lastMs;
     for (const entry of kept) {
       if (entry.atMs > sinceMs) return;
       drop(entry);

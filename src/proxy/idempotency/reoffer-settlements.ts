@@ -9,8 +9,11 @@ import type { ReofferResult, SettlementReport } from './settlement-report.js';
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
 interface Reoffering {
   readonly start: (settlings: readonly Settling[]) => void;
-  /** Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. */
-  readonly close: () => Promise<void>;
+  /**
+   * Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. Then offers
+   * `last` for as long, for nobody is left who could after a fail-over that was not noticed yet.
+   */
+  readonly close: (last: readonly Settling[]) => Promise<void>;
 }
 
 /**
@@ -22,8 +25,9 @@ const bytesAtOnce = 1_048_576;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const patienceMs = 30_000;
-/** How long it goes on in a shutdown, milliseconds. */
+/** How long each of both goes on in a shutdown, and the pause there, milliseconds. */
 const lastMs = 1_000;
+const lastPauseMs = 100;
 
 interface ReofferingDeps {
   readonly clock: Clock;
@@ -43,6 +47,8 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
   let active = 0;
   let bytes = 0;
   let closesAtMs = Infinity;
+  /** Whether what is offered is what a shutdown leaves. */
+  let isLast = false;
   let running: Promise<void> | null = null;
   let endPause = (): void => undefined;
 
@@ -52,16 +58,22 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
       started += 1;
       untilMs = clock.monotonic() + patienceMs;
       if (running !== null || queue.length === 0) return;
-      running = run();
+      running = run(report.offeredAgain);
     },
-    close: async () => {
+    close: async (last) => {
       closesAtMs = clock.monotonic() + lastMs;
       endPause();
+      await running;
+      if (last.length === 0) return;
+      isLast = true;
+      closesAtMs = clock.monotonic() + lastMs;
+      queue = [...queue, ...last];
+      running = run(report.offeredLast);
       await running;
     },
   };
 
-  async function run(): Promise<void> {
+  async function run(tell: (sum: Readonly<ReofferResult>) => void): Promise<void> {
     const sum: ReofferResult = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
     while (queue.length > 0) {
       const failed: Settling[] = [];
@@ -71,18 +83,25 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
       // What came with another fail-over in the meantime is in the queue by itself.
       queue = [...queue, ...failed];
       if (failed.length === 0 && !isTooLate()) continue;
-      if (closesAtMs < Infinity || clock.monotonic() + pauseMs >= untilMs) {
+      if (mayGoOn()) await pause();
+      else {
         sum.left += queue.length;
         queue = [];
-      } else await pause();
+      }
     }
     running = null;
-    report.offeredAgain(sum);
+    tell(sum);
+  }
+
+  /** Whether there is time to try once more what the store did not take. */
+  function mayGoOn(): boolean {
+    if (isLast) return clock.monotonic() + lastPauseMs < closesAtMs;
+    return closesAtMs === Infinity && clock.monotonic() + pauseMs < untilMs;
   }
 
   async function pause(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const callOff = timers.after(pauseMs, resolve);
+      const callOff = timers.after(isLast ? lastPauseMs : pauseMs, resolve);
       endPause = () => {
         callOff();
         resolve();

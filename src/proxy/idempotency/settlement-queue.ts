@@ -4,7 +4,7 @@ import type { Result } from '../../lib/result.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 import { createReoffering } from './reoffer-settlements.js';
-import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
+import { createRecentSettlements, unnoticedMs, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 
 /** Something to write about a reservation once its request is over. */
@@ -30,7 +30,10 @@ export interface Settlements {
   readonly settle: (settling: Settling) => Promise<void>;
   /** How many are still to be written. */
   readonly open: () => number;
-  /** Waits for what is being written, tries what is left once more and gives up on it then. */
+  /**
+   * Waits for what is being written, tries what is left once more and gives up on it then. What was written last is
+   * written again, where the store may have forgotten it and that was not noticed yet.
+   */
   readonly close: () => Promise<void>;
 }
 
@@ -90,12 +93,14 @@ export function createSettlements(
     open: () => waiting.size,
     close: async () => {
       await Promise.all(writing);
+      const last = keep.take(unnoticedMs);
       const left = [...waiting];
       left.forEach(drop);
       const tried = left.map(async ({ settling }) => {
         if (!(await attempt(settling))) report.givenUp(settling);
       });
-      await Promise.all([...tried, offering.close()]);
+      await Promise.all(tried);
+      await offering.close(last);
       keep.close();
     },
   };

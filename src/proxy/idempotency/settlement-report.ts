@@ -28,6 +28,8 @@ export interface SettlementReport {
   readonly foundFenced: (settling: Settling, count: number) => void;
   /** All that was offered to the store once more after a fail-over. */
   readonly offeredAgain: (sum: Readonly<ReofferResult>) => void;
+  /** All that was offered once more at the end of a shutdown; tells only where something was lost. */
+  readonly offeredLast: (sum: Readonly<ReofferResult>) => void;
 }
 
 /** Writes that ran twice and are named one by one after a fail-over; the rest is in the sum. */
@@ -67,6 +69,14 @@ export function createSettlementReport({
           fields,
         );
       }
+    },
+    offeredLast: ({ offered, repaired, ranTwice, left }) => {
+      if (repaired + ranTwice === 0) return;
+      metrics.offeredAgain(offered);
+      log.error(
+        'the store had a fail-over during the shutdown, and had lost some of what was settled last: it was offered once more',
+        { offered, repaired, ran_twice: ranTwice, not_taken: left, what_to_do: checkStore },
+      );
     },
   };
 

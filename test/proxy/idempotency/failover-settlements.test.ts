@@ -27,6 +27,8 @@ interface Bench {
   readonly state: (operation: string) => Promise<string | null>;
   /** Everything is forgotten but this, and that is noticed. */
   readonly failOver: (forgets?: boolean) => void;
+  /** Everything is forgotten but this, and nobody notices. */
+  readonly forget: () => void;
   /** Resolves once all is offered. */
   readonly offered: () => Promise<string>;
 }
@@ -65,6 +67,10 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
     undefined,
     limits,
   );
+  const forget = (): void => {
+    void memory.close();
+    memory = createMemoryStore(time.clock);
+  };
   const scopeOf = (operation: string) => ({ principal: 'p', operation, token: null });
   return {
     time,
@@ -87,12 +93,10 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
       return shown.ok ? (shown.value?.record.state ?? null) : 'away';
     },
     failOver: (forgets = true) => {
-      if (forgets) {
-        void memory.close();
-        memory = createMemoryStore(time.clock);
-      }
+      if (forgets) forget();
       store.failOver();
     },
+    forget,
     offered: async () =>
       until('all to be offered', () => {
         const line = log.lines.at(-1);
@@ -368,3 +372,50 @@ t.test('at level 2 a mark that was taken over is no alarm', async (t) => {
   t.match(await offered(), /^info .*"offered":1,"repaired":0,"ran_twice":0/);
   t.same(counted(), ['again 1']);
 });
+
+t.test(
+  'a shutdown brings back what a fail-over lost that nobody has noticed yet, and tells of what ran twice',
+  async (t) => {
+    const { time, reserve, settle, settlements, forget, lines, counted, state } = bench(t);
+    await settle('old', completion('a', await reserve('old')));
+    time.advance(5_001);
+    for (const operation of ['lost', 'again', 'kept']) {
+      await settle(operation, completion('a', await reserve(operation)));
+    }
+    forget();
+    await settle('kept', completion('b', await reserve('kept', 'b')));
+    await reserve('again', 'b');
+    counted();
+    await settlements.close();
+    t.equal(await state('lost'), 'completed');
+    t.equal(await state('old'), null, 'a fail-over since then would have been noticed');
+    t.same([...counted()].sort(), ['again 4', 'fenced', 'fenced', 'repaired']);
+    t.match(lines.at(-1), /^error .*during the shutdown.*"offered":4,"repaired":1,"ran_twice":2,"not_taken":0/);
+    t.equal(lines.filter((line) => line.includes('a write ran twice')).length, 2);
+  },
+);
+
+t.test(
+  'a shutdown of a store that forgot nothing says nothing, and one that is away is waited for a second',
+  async (t) => {
+    for (const isAway of [false, true]) {
+      const { time, reserve, settle, settlements, store, lines, counted } = bench(t);
+      await settle('one', completion('a', await reserve('one')));
+      counted();
+      const before = [lines.length, store.calls.length] as const;
+      if (isAway) store.behave('complete', down);
+      const closed = settlements.close();
+      if (isAway) {
+        for (let tries = 1; tries <= 10; tries += 1) {
+          await until('it was tried', () => store.calls.length === before[1] + tries);
+          await new Promise((resolve) => setImmediate(resolve));
+          time.advance(100);
+        }
+      }
+      await closed;
+      t.equal(store.calls.length, before[1] + (isAway ? 10 : 1));
+      t.equal(lines.length, before[0]);
+      t.same(counted(), []);
+    }
+  },
+);
