@@ -116,6 +116,7 @@ export const answers = {
   audience_mismatch: unauthorized,
   source_mismatch: unauthorized,
   token_type_mismatch: unauthorized,
+  claim_mismatch: unauthorized,
   claim_malformed: unauthorized,
   session_claim_present: unauthorized,
   service_claim_present: unauthorized,

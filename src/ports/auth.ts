@@ -1,12 +1,15 @@
 /** What verifying a credential needs from outside: keys of issuers, and the SDK of sessions. Types only. */
+import type { Algorithm } from '../decision/token/profiles.js';
 import type { RenewedSession } from '../decision/token/principal.js';
 import type { Result } from '../lib/result.js';
 import type { JsonObject } from '../lib/strict-json.js';
 import type { KeyObject } from 'node:crypto';
 
-/** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */
+/** A public key that may verify service tokens, checked: RSA of 2048 to 8192 bits, or one of a curve. */
 export interface VerificationKey {
   readonly keyId: string;
+  /** The only one that it verifies. */
+  readonly algorithm: Algorithm;
   readonly key: KeyObject;
 }
 

@@ -67,6 +67,7 @@ const table: readonly (readonly [
       'audience_mismatch',
       'source_mismatch',
       'token_type_mismatch',
+      'claim_mismatch',
       'claim_malformed',
       'session_claim_present',
       'service_claim_present',

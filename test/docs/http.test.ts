@@ -60,7 +60,7 @@ t.test('the order of the checks is the one in which a request that is wrong in e
         },
       ],
     }),
-    () => keys.source,
+    keys.sourceOf,
     null,
   );
   const nowS = Math.floor(Date.now() / 1_000);

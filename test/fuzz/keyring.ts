@@ -308,7 +308,9 @@ function nameOf(draw: Draw, name: string): string {
 
 function lookUp(keyIds: readonly string[]): (keyId: string) => KeyLookup {
   return (keyId) =>
-    keyIds.includes(keyId) ? { kind: 'found', key: { keyId, key: rsaKey(keyId).publicKey } } : { kind: 'unknown' };
+    keyIds.includes(keyId)
+      ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: rsaKey(keyId).publicKey } }
+      : { kind: 'unknown' };
 }
 
 function numbersOfAll(keyIds: readonly string[]): ReadonlyMap<string, PublicNumbers> {

@@ -191,7 +191,9 @@ export function compiled(overrides: ConfigTree): CompiledConfig {
 }
 
 function lookUp(key: RsaKey, keyId: string): KeyLookup {
-  return keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' };
+  return keyId === key.keyId
+    ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } }
+    : { kind: 'unknown' };
 }
 
 function countInto(counted: Counted): Metrics {

@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type JsonProblem,
 } from '../../lib/strict-json.js';
+import type { KeyRules } from '../../decision/token/profiles.js';
 import { checkJwk } from '../../decision/token/jwk.js';
 import type { VerificationKey, KeyLookup } from '../../ports/auth.js';
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
@@ -31,10 +32,11 @@ const jsonProblems: Readonly<Record<JsonProblem, string>> = {
 };
 
 /**
- * Reads a JSON Web Key Set (RFC 7517 §5). Keys for other purposes are passed over, as RFC 7517 asks. Refuses, in words,
- * what is broken, and two different keys under one `kid`, since nobody could say which of them is meant.
+ * Reads a JSON Web Key Set (RFC 7517 §5) by what an issuer's keys are held to. Keys for other purposes are passed over,
+ * as RFC 7517 asks. Refuses, in words, what is broken, and two different keys under one `kid`, since nobody could say
+ * which of them is meant.
  */
-export async function readKeySet(bytes: Uint8Array): Promise<Result<KeySet, string>> {
+export async function readKeySet(bytes: Uint8Array, rules: KeyRules): Promise<Result<KeySet, string>> {
   const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
   if (!parsed.ok) return refuse(`the key set ${jsonProblems[parsed.error]}`);
   const listed = parsed.value['keys'];
@@ -43,28 +45,29 @@ export async function readKeySet(bytes: Uint8Array): Promise<Result<KeySet, stri
   const skipped: string[] = [];
   for (const [index, jwk] of listed.entries()) {
     if (!isJsonObject(jwk)) return refuse(`keys[${String(index)}] is not an object`);
-    const read = await readKey(jwk);
+    const read = await readKey(jwk, rules);
     if (!read.ok) {
       skipped.push(`keys[${String(index)}]: ${read.error}`);
       continue;
     }
     const { keyId, key } = read.value;
     const same = keys.get(keyId);
-    if (same !== undefined && !same.key.equals(key)) return refuse(`two different keys have the kid ${keyId}`);
+    if (same !== undefined && !(same.algorithm === read.value.algorithm && same.key.equals(key))) {
+      return refuse(`two different keys have the kid ${keyId}`);
+    }
     keys.set(keyId, read.value);
   }
   return accept({ keys, skipped });
 }
 
-async function readKey(jwk: JsonObject): Promise<Result<VerificationKey, string>> {
-  const checked = checkJwk(jwk);
+async function readKey(jwk: JsonObject, rules: KeyRules): Promise<Result<VerificationKey, string>> {
+  const checked = checkJwk(jwk, rules);
   if (!checked.ok) return checked;
-  const { n, e } = jwk;
-  if (typeof n !== 'string' || typeof e !== 'string') return refuse('n or e is not a string');
+  const { keyId, algorithm, publicKey } = checked.value;
   try {
-    const imported = await importJWK({ kty: 'RSA', n, e }, 'RS256');
+    const imported = await importJWK(publicKey, algorithm);
     if (imported instanceof Uint8Array) return refuse('not a public key');
-    return accept({ keyId: checked.value.keyId, key: KeyObject.from(imported) });
+    return accept({ keyId, algorithm, key: KeyObject.from(imported) });
   } catch {
     return refuse('the key cannot be imported');
   }
@@ -96,7 +99,8 @@ export function holdKeys(before: HeldKeys | null, loaded: LoadedKeys, nowMs: num
   const keys = new Map<string, HeldKey>();
   for (const [keyId, key] of loaded.keys) {
     const known = before?.keys.get(keyId);
-    const isSame = known !== undefined && known.found.key.key.equals(key.key);
+    const isSame =
+      known !== undefined && known.found.key.algorithm === key.algorithm && known.found.key.key.equals(key.key);
     keys.set(keyId, isSame ? known : { found: { kind: 'found', key }, sinceMs: nowMs });
   }
   return { keys, loadedAtMs: nowMs, freshnessMs: loaded.freshnessMs, mustRevalidate: loaded.mustRevalidate };

@@ -2,6 +2,7 @@ import { isDeepStrictEqual as isSameValue } from 'node:util';
 import type { KeySourceSettings } from '../../config/types.js';
 import { lifetimeMs, longestKeyWaitMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import type { KeyRules } from '../../decision/token/profiles.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Clock, Files, Log, Timers } from '../../ports/system.js';
 import type { KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState } from '../../ports/auth.js';
@@ -170,7 +171,7 @@ export function createKeySource(
 
   async function attempt(): Promise<void> {
     const beganAtMs = clock.monotonic();
-    load = startLoad(origin, settings, timers);
+    load = startLoad(origin, settings, settings.rules, timers);
     const loaded = await load.result;
     load = null;
     if (closed) return;
@@ -388,7 +389,7 @@ interface KeyLoad {
 }
 
 /** Gets and checks a key set. What is none is refused; one without a key that can be used is not. */
-function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
+function startLoad(origin: KeyOrigin, limits: LoadLimits, rules: KeyRules, timers: Timers): KeyLoad {
   const controller = new AbortController();
   let stop = (why: string): void => {
     controller.abort(why);
@@ -405,7 +406,7 @@ function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLo
       controller.abort();
       end(refuse(why));
     };
-    load(origin, limits, controller.signal).then(end, (error: unknown) => {
+    load(origin, limits, rules, controller.signal).then(end, (error: unknown) => {
       // What a source sends must not end the process, even where it meets a mistake of ours.
       end(refuse(`unexpected ${error instanceof Error ? error.name : 'error'}`));
     });
@@ -418,11 +419,16 @@ function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLo
   };
 }
 
-async function load(origin: KeyOrigin, limits: LoadLimits, signal: AbortSignal): Promise<Result<LoadedKeys, string>> {
+async function load(
+  origin: KeyOrigin,
+  limits: LoadLimits,
+  rules: KeyRules,
+  signal: AbortSignal,
+): Promise<Result<LoadedKeys, string>> {
   const loaded = await origin.load(limits, signal);
   if (!loaded.ok) return loaded;
   const { bytes, freshnessMs, mustRevalidate } = loaded.value;
-  const set = await readKeySet(bytes);
+  const set = await readKeySet(bytes, rules);
   if (!set.ok) return set;
   const { keys, skipped } = set.value;
   return accept({ keys, skipped, freshnessMs, mustRevalidate });

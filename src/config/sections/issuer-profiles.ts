@@ -83,7 +83,7 @@ export const profileKeys = {
     .optional()
     .describe(
       'What `typ` of a token’s header may say; `absent` takes tokens without. Not with `profile: core`. Default: `[at+jwt]` with ' +
-        '`oauth`, `[absent]` with `kubernetes`, `[JWT, JOSE, absent]` with `spiffe`.',
+        '`oauth`, `[JWT, absent]` with `kubernetes`, `[JWT, JOSE, absent]` with `spiffe`.',
     ),
   discovery: flag()
     .optional()

@@ -70,7 +70,12 @@ interface ProfileDefaults {
 export const profileDefaults: Readonly<Record<Profile, ProfileDefaults>> = {
   core: { algorithms: ['RS256'], tokenTypes: ['JWT', absentType], permissions: 'permissions', keyIds: ['d-*'] },
   oauth: { algorithms: ['RS256', 'ES256'], tokenTypes: ['at+jwt'], permissions: 'scope', keyIds: ['*'] },
-  kubernetes: { algorithms: ['RS256', 'ES256'], tokenTypes: [absentType], permissions: null, keyIds: ['*'] },
+  kubernetes: {
+    algorithms: ['RS256', 'ES256'],
+    tokenTypes: ['JWT', absentType],
+    permissions: null,
+    keyIds: ['*'],
+  },
   spiffe: {
     algorithms: ['RS256', 'ES256', 'ES384'],
     tokenTypes: ['JWT', 'JOSE', absentType],

@@ -1,43 +1,44 @@
 import { maxSubjectLength } from './principal.js';
 import { parseCompactJws, type SignedToken } from './compact-jws.js';
 import { type Denial, type Reason, denial } from '../denial.js';
-import { isKeyId } from './kid-filter.js';
+import { coreKeyRules } from './profiles.js';
+import { headerProblem, type HeaderRules } from './service-header.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { type JsonObject, isJsonArray, type JsonValue } from '../../lib/strict-json.js';
 import type { IssuerRules } from '../route/policy.js';
 import { isVisibleAscii } from '../../lib/text.js';
 
-/**
- * `crit`, `b64`, `jku`, `jwk`, `x5c`, `x5u` and kin change how a token is read or bring a key along: none is allowed.
- */
-export const serviceHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
-
-/** The only signature algorithm, for service tokens and sessions alike. */
-export const tokenAlgorithm = 'RS256';
-
-/** The only `typ`, where a service token has one. */
-export const tokenType = 'JWT';
+/** What the header of a Core's token is held to, whichever keys count. */
+const coreHeader: HeaderRules = {
+  profile: 'core',
+  algorithms: coreKeyRules.algorithms,
+  headerTypes: new Set(),
+  keyIds: { accept: ['*'], reject: [] },
+};
 
 /**
- * Takes a service token apart: a compact JWS with a header of `alg` RS256, `kid` and perhaps `typ`. A refusal is
- * `token_malformed`, `algorithm_refused` or `key_id_refused`.
+ * Takes a service token of the Core apart: a compact JWS with a header of `alg` RS256, `kid` and perhaps `typ`. A
+ * refusal is `token_malformed`, `algorithm_refused` or `key_id_refused`.
  */
 export function parseServiceToken(token: string): Result<SignedToken, Denial> {
-  return parseCompactJws(token, readHeader);
+  return parseCompactJws(token, (header) => {
+    const problem = headerProblem(header, coreHeader);
+    return problem === null ? accept(keyIdOf(header)) : refuse(problem);
+  });
 }
 
-/** The `kid`, where the header is one that we accept. */
-function readHeader(header: JsonObject): Result<string, Reason> {
-  const { alg, kid, typ } = header;
-  if (alg !== tokenAlgorithm) return refuse('algorithm_refused');
-  if (!isKeyId(kid)) return refuse('key_id_refused');
-  if (typ !== undefined && typ !== tokenType) return refuse('token_malformed');
-  if (!Object.keys(header).every((name) => serviceHeaderMembers.has(name))) return refuse('token_malformed');
-  return accept(kid);
+/** Takes a service token apart, whoever issued it: its header is still to be held to the rules of an issuer. */
+export function parseTokenForm(token: string): Result<SignedToken, Denial> {
+  return parseCompactJws(token, (header) => accept(keyIdOf(header)));
+}
+
+/** The `kid`, or nothing that any key is called. */
+function keyIdOf({ kid }: JsonObject): string {
+  return typeof kid === 'string' ? kid : '';
 }
 
 /** What a service token says, once its signature and every rule of its issuer held. */
-interface ServiceClaims {
+export interface ServiceClaims {
   /** Visible ASCII, 1 to 1,024 characters. */
   readonly subject: string;
   /**
@@ -114,7 +115,7 @@ interface Times {
 }
 
 /** Compared in milliseconds: rounding the clock to seconds would move each boundary by up to one. */
-function findTimeProblem({ exp, nbf, iat }: Times, rules: IssuerRules, nowMs: number): Reason | null {
+export function findTimeProblem({ exp, nbf, iat }: Times, rules: IssuerRules, nowMs: number): Reason | null {
   const skewMs = rules.clockSkewS * 1000;
   const capMs = rules.maxLifetimeS * 1000;
   if (nowMs >= exp * 1000 + skewMs) return 'token_expired';
@@ -149,12 +150,12 @@ export function isGrant(permission: string): boolean {
 }
 
 /** What of a token's permissions counts: docs/adr/0010-permissions-that-grant-nothing.md. */
-function grantsOf(permissions: readonly string[]): readonly string[] {
+export function grantsOf(permissions: readonly string[]): readonly string[] {
   return permissions.every(isGrant) ? permissions : permissions.filter(isGrant);
 }
 
 /** Narrower than the bytes that the claim may hold by its RFC: docs/adr/0006-token-id-visible-ascii.md. */
-function isTokenId(value: JsonValue | undefined): value is string {
+export function isTokenId(value: JsonValue | undefined): value is string {
   return isVisibleAscii(value, maxTokenIdLength);
 }
 
@@ -175,7 +176,7 @@ export const claimForms: readonly ClaimForm[] = [
 ];
 
 /** A claim that is `null` is present. */
-function isAbsentOr<T extends JsonValue>(
+export function isAbsentOr<T extends JsonValue>(
   isRight: (value: JsonValue | undefined) => value is T,
   value: JsonValue | undefined,
 ): value is T | undefined {

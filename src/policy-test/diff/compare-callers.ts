@@ -5,6 +5,7 @@ import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
 import {
   assumeSession,
+  claimsOf,
   assumeToken,
   noCredential,
   type ShownCredential,
@@ -159,7 +160,7 @@ function showToken(
 ): ShownCredential {
   const rules = inForce.config.issuers.find((known) => known.rules.name === issuer)?.rules;
   if (rules === undefined) return noCredential;
-  const claims = { iss: rules.issuer, aud: rules.audience, sub: subject, permissions, jti: tokenId };
+  const claims = { iss: rules.issuer, aud: rules.audience, ...claimsOf(rules, subject, permissions), jti: tokenId };
   return assumeToken(claims, { method: 'GET', path: '/', headers: [], body: null }, inForce, keys, nowMs);
 }
 

@@ -102,6 +102,7 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'audience_mismatch':
     case 'source_mismatch':
     case 'token_type_mismatch':
+    case 'claim_mismatch':
     case 'claim_malformed':
     case 'session_claim_present':
     case 'service_claim_present':

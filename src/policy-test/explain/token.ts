@@ -3,14 +3,8 @@
  * signature.
  */
 import { timestamp } from '../../lib/timestamp.js';
-import {
-  claimForms,
-  isGrant,
-  sessionClaims,
-  serviceHeaderMembers,
-  tokenAlgorithm,
-  tokenType,
-} from '../../decision/token/service-token.js';
+import { claimForms, isGrant, sessionClaims } from '../../decision/token/service-token.js';
+import { valueAt } from '../../decision/token/profile-claims.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
 import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
@@ -24,6 +18,15 @@ import type { KeySourceState } from '../../ports/auth.js';
 import type { IssuerInForce } from '../../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import type { Explained } from './explanation.js';
+import {
+  algorithmWords,
+  audienceWords,
+  headerWords,
+  idTokenWords,
+  issuerWords,
+  malformedWords as profileWords,
+  mismatchWords,
+} from './profile-words.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';
 
 /** What may be wrong with a token as such, whatever the route asks for. */
@@ -42,6 +45,7 @@ type TokenReason = Extract<
   | 'audience_mismatch'
   | 'source_mismatch'
   | 'token_type_mismatch'
+  | 'claim_mismatch'
   | 'claim_malformed'
   | 'session_claim_present'
   | 'service_claim_present'
@@ -91,7 +95,11 @@ export function explainPrincipal(principal: Principal, nowMs: number): readonly 
 /** Says which of a token's permissions grant nothing, whoever asks for them. */
 export function explainLeftOut(explained: Explained): readonly string[] {
   const token = explained.ruling.principal?.kind === 'service' ? tokenOf(explained) : null;
-  const permissions = token === null ? undefined : readToken(token).claims.object?.['permissions'];
+  const named = explained.inForce.issuers.find(({ rules }) => rules.name === explained.ruling.principal?.issuerName)
+    ?.rules.claims.permissions;
+  const claims = token === null ? null : readToken(token).claims.object;
+  const value = claims === null || named === null ? undefined : valueAt(claims, named ?? ['permissions']);
+  const permissions = typeof value === 'string' ? value.split(' ').filter((part) => part !== '') : value;
   const left = isJsonArray(permissions)
     ? permissions.filter((permission) => typeof permission === 'string' && !isGrant(permission))
     : [];
@@ -147,9 +155,9 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     );
   switch (reason) {
     case 'token_malformed':
-      return malformedWords(judged, serviceHeaderMembers, []);
+      return malformedWords(judged, issuers[0] === undefined ? [] : headerWords(header, issuers[0].rules));
     case 'algorithm_refused':
-      return algorithmWords(header);
+      return algorithmWords(header, issuers);
     case 'key_id_refused':
       return isKeyId(header['kid'])
         ? each(({ rules }) => `${rules.name} accepts key ids ${patterns(rules)}; the token's is ${keyId}`)
@@ -173,17 +181,25 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
         ),
       ];
     case 'issuer_mismatch':
-      return compare('iss', (rules) => [rules.issuer]);
+      return each(({ rules }) => issuerWords(claims, rules));
     case 'audience_mismatch':
-      return compare('aud', (rules) => [rules.audience]);
+      return each(({ rules }) => audienceWords(claims, rules));
     case 'source_mismatch':
       return compare('source', (rules) => [...rules.sources]);
     case 'token_type_mismatch':
-      return compare('token_type', (rules) => [...rules.tokenTypes]);
+      return issuers.every(({ rules }) => rules.profile === 'core')
+        ? compare('token_type', (rules) => [...rules.tokenTypes])
+        : [idTokenWords(claims)];
+    case 'claim_mismatch':
+      return issuers.flatMap(({ rules }) => mismatchWords(claims, rules));
     case 'issuer_not_accepted':
       return [`iss is ${shown(claims['iss'])}; the route takes tokens of ${[...(route?.issuers ?? [])].join(' ')}`];
     case 'claim_malformed':
-      return malformedClaims(claims);
+      return issuers.some(({ rules }) => rules.profile !== 'core')
+        ? issuers.flatMap(({ rules }) =>
+            rules.profile === 'core' ? malformedClaims(claims) : profileWords(claims, header, rules),
+          )
+        : malformedClaims(claims);
     case 'session_claim_present':
       return [`it has ${present(claims, sessionClaims)}, which only tokens of user sessions have`];
     case 'keys_unavailable':
@@ -201,9 +217,9 @@ function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: S
   const { header, claims, explained } = judged;
   switch (reason) {
     case 'token_malformed':
-      return malformedWords(judged, sessionHeaderMembers, [...sessionVersions]);
+      return malformedWords(judged, sessionHeaderWords(header));
     case 'algorithm_refused':
-      return algorithmWords(header);
+      return [`alg is ${shown(header['alg'])}; accepted: "RS256"`];
     case 'key_id_refused':
     case 'key_unknown':
       return [`the Core has no key ${shown(header['kid'])} for sessions; it has ${keyIdsOf(keys)}`];
@@ -240,45 +256,41 @@ function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: S
     case 'audience_mismatch':
     case 'source_mismatch':
     case 'token_type_mismatch':
+    case 'claim_mismatch':
     case 'issuer_not_accepted':
       return ['it concerns service tokens, and this is a session'];
   }
 }
 
 /** Everything about the form, since one fault often comes with the next. */
-function malformedWords(
-  { reading, header, sessions }: Judged,
-  members: ReadonlySet<string>,
-  versions: readonly (JsonValue | undefined)[],
-): readonly string[] {
+function malformedWords({ reading }: Judged, ofHeader: readonly string[]): readonly string[] {
   const { bytes, parts, claims, isSignatureSpelled } = reading;
   if (bytes > maxTokenBytes) return [`it has ${bytes} bytes; at most ${maxTokenBytes} are read`];
   if (parts !== 3) {
     const what = parts === 5 ? ', as an encrypted one has' : '';
     return [`it has ${parts} ${parts === 1 ? 'part' : 'parts'}${what}; a signed token has three, with dots between`];
   }
-  const { typ } = header;
-  const others = Object.keys(header).filter((name) => !members.has(name));
   return [
-    ...(reading.header.object === null ? [`its header ${reading.header.fault}`] : []),
-    ...(reading.header.object !== null && typ !== tokenType && (typ !== undefined || sessions !== null)
-      ? [`typ is ${shown(typ)}; accepted: ${JSON.stringify(tokenType)}${sessions === null ? ', or none' : ''}`]
-      : []),
-    ...(versions.length > 0 && !versions.includes(header['version'])
-      ? [`version is ${shown(header['version'])}; accepted: ${versions.map((version) => shown(version)).join(', ')}`]
-      : []),
-    ...(others.length > 0
-      ? [
-          `its header has ${others.map((name) => shown(name)).join(', ')}; accepted: ${[...members].join(', ')} and no other`,
-        ]
-      : []),
+    ...(reading.header.object === null ? [`its header ${reading.header.fault}`] : ofHeader),
     ...(claims.object === null ? [`its claims part ${claims.fault}`] : []),
     ...(isSignatureSpelled ? [] : ['its signature part is no base64url without padding']),
   ];
 }
 
-function algorithmWords(header: JsonObject): readonly string[] {
-  return [`alg is ${shown(header['alg'])}; accepted: ${JSON.stringify(tokenAlgorithm)}`];
+function sessionHeaderWords(header: JsonObject): readonly string[] {
+  const { typ, version } = header;
+  const others = Object.keys(header).filter((name) => !sessionHeaderMembers.has(name));
+  return [
+    ...(typ === 'JWT' ? [] : [`typ is ${shown(typ)}; accepted: "JWT"`]),
+    ...(sessionVersions.has(version)
+      ? []
+      : [`version is ${shown(version)}; accepted: ${[...sessionVersions].map((known) => shown(known)).join(', ')}`]),
+    ...(others.length === 0
+      ? []
+      : [
+          `its header has ${others.map((name) => shown(name)).join(', ')}; accepted: ${[...sessionHeaderMembers].join(', ')} and no other`,
+        ]),
+  ];
 }
 
 /** Each claim that has not the form it has to have: what it is, and what it should be. */

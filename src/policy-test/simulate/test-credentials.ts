@@ -5,7 +5,9 @@ import { type JsonObject, isJsonObject, type JsonValue } from '../../lib/strict-
 import type { InForce } from '../../proxy/auth/active-config.js';
 import { acceptedKeyId, type AssumedKeys } from './test-keys.js';
 import { headOf, type PolicyRequest } from './decide.js';
-import type { ClaimRule, SessionPolicy } from '../../decision/session/claim-rules.js';
+import type { SessionPolicy } from '../../decision/session/claim-rules.js';
+import { absentType } from '../../decision/token/profiles.js';
+import { namesAudience, valueAt } from '../../decision/token/profile-claims.js';
 import type { CompiledConfig } from '../../config/types.js';
 
 /** A credential as it comes with a request, and what is to be said of it. */
@@ -41,7 +43,7 @@ export function assumeToken(
           `filled in as issuer ${rules.name} would: ${filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ')}`,
         ];
   return {
-    fields: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims)),
+    fields: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims, rules)),
     notes: ['assumed: these claims are taken for granted, and no signature was verified', ...filled],
   };
 }
@@ -68,7 +70,10 @@ export function assumeSession(
 export function forgeToken(inForce: InForce, keys: AssumedKeys): ShownCredential {
   const [issuer] = inForce.issuers;
   const keyId = issuer === undefined ? 'd-assumed' : acceptedKeyId(issuer.rules.keyIds, inForce.config.revoked);
-  return { fields: bearer(keys.forgedToken(keyId)), notes: ['a token with a signature that does not hold'] };
+  return {
+    fields: bearer(keys.forgedToken(keyId, issuer?.rules)),
+    notes: ['a token with a signature that does not hold'],
+  };
 }
 
 function routeOf(request: PolicyRequest, { config }: InForce): Route | null {
@@ -86,7 +91,7 @@ export function claimsHolding({ claims }: SessionPolicy): JsonObject {
   return claims.reduce<JsonObject>((held, { path, value }) => withClaim(held, path, value), { sub: 'user' });
 }
 
-function withClaim(held: JsonObject, [first = '', ...rest]: readonly string[], value: ClaimRule['value']): JsonObject {
+function withClaim(held: JsonObject, [first = '', ...rest]: readonly string[], value: JsonValue): JsonObject {
   const inner: JsonValue | undefined = held[first];
   return { ...held, [first]: rest.length === 0 ? value : withClaim(isJsonObject(inner) ? inner : {}, rest, value) };
 }
@@ -108,7 +113,10 @@ const lifetimeS = 300;
 function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
   const rules = config.issuers.map((issuer) => issuer.rules);
   const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
-  const named = rules.filter(({ issuer, audience }) => says('iss', issuer) && says('aud', audience));
+  const named = rules.filter(
+    ({ issuer, audiences }) =>
+      says('iss', issuer) && (given['aud'] === undefined || namesAudience(given['aud'], audiences)),
+  );
   return (
     (named.length === 0 ? rules : named).toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null
   );
@@ -119,15 +127,61 @@ function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): A
   const nowS = Math.floor(nowMs / 1_000);
   const issuedAtS = typeof given['iat'] === 'number' ? given['iat'] : nowS;
   const usual: Readonly<Record<string, JsonValue | undefined>> = {
-    iss: rules.issuer,
+    iss: rules.expectedIssuer ?? undefined,
     aud: rules.audience,
     source: [...rules.sources][0],
     token_type: [...rules.tokenTypes][0],
-    permissions: [],
+    ...(rules.profile === 'core' ? { permissions: [] } : {}),
     iat: nowS,
     exp: issuedAtS + Math.min(lifetimeS, Math.floor(rules.maxLifetimeS)),
+    ...usualOf(given, rules),
   };
   return fillIn(given, usual);
+}
+
+/** What the tokens of a profile say besides, and what the config has them say. */
+function usualOf(given: JsonObject, { profile, headerTypes, claims }: IssuerRules): JsonObject {
+  const { sub } = given;
+  const required = claims.require.reduce<JsonObject>(
+    (held, { path, values: [value] }) => {
+      const isThere = value === undefined || valueAt(held, path) !== undefined;
+      return isThere ? held : withClaim(held, path, value);
+    },
+    profile === 'kubernetes' && typeof sub === 'string' ? { ...boundTo(sub), ...given } : given,
+  );
+  const changed = Object.entries(required).filter(([name, value]) => given[name] !== value);
+  const isAccessToken = profile === 'oauth' && !headerTypes.has(absentType) && [...headerTypes][0] === 'at+jwt';
+  return {
+    ...(isAccessToken ? { sub: 'assumed', client_id: 'assumed', jti: 'assumed' } : {}),
+    ...Object.fromEntries(changed),
+  };
+}
+
+/** What Kubernetes says of the service account that its `sub` names. */
+function boundTo(sub: string): JsonObject {
+  const [, , namespace, name] = sub.split(':');
+  return namespace === undefined || name === undefined
+    ? {}
+    : { 'kubernetes.io': { namespace, serviceaccount: { name, uid: 'assumed' } } };
+}
+
+/** The claims by which a token of this issuer says who calls and what it may do. */
+export function claimsOf(rules: IssuerRules, subject: string, permissions: readonly string[]): JsonObject {
+  const { profile, claims } = rules;
+  if (profile === 'core') return { sub: subject, permissions };
+  const named =
+    profile === 'kubernetes'
+      ? { sub: `system:serviceaccount:${subject.replace('/', ':')}` }
+      : withClaim({}, claims.subject, subject);
+  if (claims.permissions === null || permissions.length === 0) return named;
+  const isScope = claims.permissions.length === 1 && claims.permissions[0] === 'scope';
+  return withClaim(named, claims.permissions, isScope ? permissions.join(' ') : permissions);
+}
+
+/** Whether tokens of this issuer can have such a subject. */
+export function mayNameSubject({ profile, trustDomain }: IssuerRules, subject: string): boolean {
+  if (profile === 'spiffe') return subject.startsWith(`spiffe://${trustDomain ?? ''}/`);
+  return profile !== 'kubernetes' || /^[^/:]+\/[^/:]+$/.test(subject);
 }
 
 /** Fills in what the access token of a session would say at that time. */

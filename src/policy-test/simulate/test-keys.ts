@@ -2,9 +2,10 @@
  * Credentials for requests that nobody sent: signed with a key of this process's own, which only the policy under test
  * knows.
  */
-import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { constants, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
+import { absentType, type Algorithm } from '../../decision/token/profiles.js';
+import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { CompiledConfig } from '../../config/types.js';
@@ -15,14 +16,16 @@ import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 
 /** What stands in for every issuer's keys. */
 export interface AssumedKeys {
-  /** Finds the one key under any id. */
+  /** Finds the one key under any id: for sessions, and for Cores. */
   readonly source: KeySource;
-  /** A service token with these claims. */
-  readonly token: (keyId: string, claims: JsonObject) => string;
+  /** The same for an issuer, with a key for one of its algorithms. */
+  readonly sourceOf: (issuer: { readonly rules: SigningRules }) => KeySource;
+  /** A service token with these claims, by the Core unless rules are given. */
+  readonly token: (keyId: string, claims: JsonObject, rules?: SigningRules) => string;
   /** An access token of a session with these claims. */
   readonly sessionToken: (keyId: string, claims: JsonObject) => string;
   /** A token of good form whose signature is another one's. */
-  readonly forgedToken: (keyId: string) => string;
+  readonly forgedToken: (keyId: string, rules?: SigningRules) => string;
 }
 
 /** The least that is accepted: it is made anew each time, and nobody outside may use it. */
@@ -39,22 +42,77 @@ interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** The process's one pair: to make one takes a tenth of a second and more. */
-let made: KeyPair | null = null;
+/** The part of an issuer's rules that says how its tokens are signed. */
+type SigningRules = Pick<IssuerRules, 'profile' | 'algorithms' | 'headerTypes'>;
 
-function pair(): KeyPair {
-  return (made ??= generateKeyPairSync('rsa', { modulusLength }));
+const coreSigning: SigningRules = { profile: 'core', algorithms: new Set(['RS256']), headerTypes: new Set(['jwt']) };
+
+/** The process's pairs: to make one of RSA takes a tenth of a second and more. */
+const made = new Map<string, KeyPair>();
+
+function pair(algorithm: Algorithm = 'RS256'): KeyPair {
+  const { name, make } = pairKinds[algorithm];
+  const known = made.get(name) ?? make();
+  made.set(name, known);
+  return known;
+}
+
+interface PairKind {
+  readonly name: string;
+  readonly make: () => KeyPair;
+}
+
+const rsaPair: PairKind = { name: 'RSA', make: () => generateKeyPairSync('rsa', { modulusLength }) };
+
+function ecPair(namedCurve: string): PairKind {
+  return { name: namedCurve, make: () => generateKeyPairSync('ec', { namedCurve }) };
+}
+
+const pairKinds: Readonly<Record<Algorithm, PairKind>> = {
+  RS256: rsaPair,
+  RS384: rsaPair,
+  RS512: rsaPair,
+  PS256: rsaPair,
+  PS384: rsaPair,
+  PS512: rsaPair,
+  ES256: ecPair('P-256'),
+  ES384: ecPair('P-384'),
+  ES512: ecPair('P-521'),
+  EdDSA: { name: 'Ed25519', make: () => generateKeyPairSync('ed25519') },
+};
+
+function signatureOf(input: string, algorithm: Algorithm): string {
+  const key = pair(algorithm).privateKey;
+  const hash = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;
+  const options = algorithm.startsWith('PS')
+    ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+    : { key, dsaEncoding: 'ieee-p1363' as const };
+  return sign(hash, Buffer.from(input), options).toString('base64url');
+}
+
+/** RS256 where it counts, for one pair is enough then. */
+function algorithmOf({ algorithms }: SigningRules): Algorithm {
+  const [first = 'RS256'] = algorithms;
+  return algorithms.has('RS256') ? 'RS256' : first;
+}
+
+function typeOf({ profile, headerTypes }: SigningRules): JsonObject {
+  if (profile === 'core') return { typ: 'JWT' };
+  const [named] = [...headerTypes].filter((type) => type !== absentType);
+  return headerTypes.has(absentType) || named === undefined ? {} : { typ: named };
 }
 
 /** Makes the key when it is first asked for. */
 export function createAssumedKeys(): AssumedKeys {
-  const signed = (keyId: string, claims: JsonObject, header: JsonObject = {}): string => {
-    const input = `${encode({ alg: 'RS256', kid: keyId, typ: 'JWT', ...header })}.${encode(claims)}`;
-    return `${input}.${sign('RSA-SHA256', Buffer.from(input), pair().privateKey).toString('base64url')}`;
+  const signed = (keyId: string, claims: JsonObject, rules: SigningRules, header: JsonObject = {}): string => {
+    const algorithm = algorithmOf(rules);
+    const input = `${encode({ alg: algorithm, kid: keyId, ...typeOf(rules), ...header })}.${encode(claims)}`;
+    return `${input}.${signatureOf(input, algorithm)}`;
   };
-  return {
-    source: {
-      find: (keyId) => ({ kind: 'found', key: { keyId, key: pair().publicKey } }),
+  const sourceOf: AssumedKeys['sourceOf'] = ({ rules }) => {
+    const algorithm = algorithmOf(rules);
+    return {
+      find: (keyId) => ({ kind: 'found', key: { keyId, algorithm, key: pair(algorithm).publicKey } }),
       state: () => ({
         issuer: '',
         usable: true,
@@ -68,12 +126,16 @@ export function createAssumedKeys(): AssumedKeys {
         lastError: null,
         waiting: 0,
       }),
-    },
-    token: (keyId, claims) => signed(keyId, claims),
-    sessionToken: (keyId, claims) => signed(keyId, claims, { version: sessionVersion }),
-    forgedToken: (keyId) => {
-      const [header = '', payload = ''] = signed(keyId, { sub: 'forged' }).split('.');
-      const [, , signature = ''] = signed(keyId, { sub: 'another' }).split('.');
+    };
+  };
+  return {
+    source: sourceOf({ rules: coreSigning }),
+    sourceOf,
+    token: (keyId, claims, rules = coreSigning) => signed(keyId, claims, rules),
+    sessionToken: (keyId, claims) => signed(keyId, claims, coreSigning, { version: sessionVersion }),
+    forgedToken: (keyId, rules = coreSigning) => {
+      const [header = '', payload = ''] = signed(keyId, { sub: 'forged' }, rules).split('.');
+      const [, , signature = ''] = signed(keyId, { sub: 'another' }, rules).split('.');
       return `${header}.${payload}.${signature}`;
     },
   };

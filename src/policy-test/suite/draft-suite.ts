@@ -3,11 +3,12 @@ import { stringify } from 'yaml';
 import { approvesSubject, sampleSubjects } from '../../decision/route/approval.js';
 import type { Approval, Route } from '../../decision/route/policy.js';
 import { placeOf } from '../../decision/route/route-table.js';
+import type { IssuerSettings } from '../../config/types.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
-import { claimsHolding } from '../simulate/test-credentials.js';
+import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
 import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
 import type { PolicyCase } from './suite.js';
 
@@ -44,7 +45,7 @@ export async function draftSuite(
   for (const route of config.routes) {
     const place = places.get(route);
     if (place === undefined) unreached.push(route.name);
-    else drafts.push(...draftsOf(route, place.method, place.path));
+    else drafts.push(...draftsOf(route, place.method, place.path, config.issuers));
   }
   const nowhere = all.find(({ segments }) => placeOf(config.table, 'GET', segments) === null);
   if (nowhere !== undefined) {
@@ -81,7 +82,7 @@ function placesOf(
   return places;
 }
 
-function draftsOf(route: Route, method: string, path: string): readonly Draft[] {
+function draftsOf(route: Route, method: string, path: string, issuers: readonly IssuerSettings[]): readonly Draft[] {
   const { name, reservation, access, approvals, session } = route;
   const headers: Draft['headers'] = reservation?.key === 'required' ? [['Idempotency-Key', 'policy-test']] : [];
   const draft = (what: string, credential: Draft['credential']): Draft => ({
@@ -94,7 +95,10 @@ function draftsOf(route: Route, method: string, path: string): readonly Draft[] 
   if (access === 'public') return [draft('anybody', { kind: 'none' })];
   const claims = (sub: string, permissions: readonly string[]): Draft['credential'] => ({
     kind: 'claims',
-    claims: { sub, permissions, ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}) },
+    claims: {
+      ...claimsOfCaller(sub, permissions, route, issuers),
+      ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}),
+    },
   });
   const byApproval = approvals.flatMap((approval, index) =>
     sampleSubjects(approval).flatMap((subject) => {
@@ -136,6 +140,23 @@ function draftsOf(route: Route, method: string, path: string): readonly Draft[] 
     draft('nobody', { kind: 'none' }),
     draft('an invalid token', { kind: 'invalid' }),
   ];
+}
+
+/** As the first issuer says it whose tokens count here and may have such a subject. */
+function claimsOfCaller(
+  subject: string,
+  permissions: readonly string[],
+  route: Route,
+  issuers: readonly IssuerSettings[],
+): JsonObject {
+  const accepted = issuers.filter(({ rules }) => route.issuers === null || route.issuers.has(rules.name));
+  const { rules } = accepted.find((issuer) => mayNameSubject(issuer.rules, subject)) ?? accepted[0] ?? {};
+  if (rules === undefined || rules.profile === 'core') return { sub: subject, permissions };
+  return {
+    ...(rules.expectedIssuer === null ? {} : { iss: rules.expectedIssuer }),
+    aud: rules.audience,
+    ...claimsOf(rules, subject, permissions),
+  };
 }
 
 function strangerTo(approvals: readonly Approval[]): string {

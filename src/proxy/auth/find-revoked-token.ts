@@ -6,8 +6,9 @@ import {
   type SignedToken,
   verifySignature,
 } from '../../decision/token/compact-jws.js';
+import { subjectOf } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
-import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
+import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { RequestFields } from '../../decision/http/request-headers.js';
 import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
@@ -20,6 +21,8 @@ import { sessionKeyIds } from '../../decision/session/token.js';
 interface Keys {
   readonly keys: KeySource;
   readonly keyIds: KeyIdRules;
+  /** Of an issuer, which say who calls; `null` of sessions. */
+  readonly rules: IssuerRules | null;
 }
 
 type Found = Denial | null;
@@ -51,8 +54,8 @@ export function findRevokedToken(
   if (tokens.length > 0 && !inForce.knowsRevocations()) return denial('revocations_unknown');
   if (!revoked.some(revokesClaims)) return null;
   const sources: readonly Keys[] = [
-    ...inForce.issuers.map(({ keys, rules: { keyIds } }) => ({ keys, keyIds })),
-    ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds }]),
+    ...inForce.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
+    ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds, rules: null }]),
   ];
   return findAmong(tokens, sources, inForce);
 }
@@ -85,8 +88,8 @@ async function findAmong(
     const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
     if (!signed.ok) continue;
     const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
-    for (const { keys } of asked) {
-      const found = (await holds(signed.value, keys)) ? revokedClaims(signed.value, revocations()) : null;
+    for (const { keys, rules } of asked) {
+      const found = (await holds(signed.value, keys)) ? revokedClaims(signed.value, revocations(), rules) : null;
       if (found !== null) return found;
     }
   }
@@ -96,14 +99,25 @@ async function findAmong(
 async function holds(token: SignedToken, keys: KeySource): Promise<boolean> {
   try {
     const lookup = await keys.find(token.keyId);
-    return lookup.kind === 'found' && verifySignature(token, lookup.key.key);
+    return lookup.kind === 'found' && verifySignature(token, lookup.key.key, lookup.key.algorithm);
   } catch {
     // A source that breaks its word: nothing is known of the token, as when it was refused.
     return false;
   }
 }
 
-function revokedClaims(token: SignedToken, revoked: readonly Revocations[]): Found {
+function revokedClaims(token: SignedToken, revoked: readonly Revocations[], rules: IssuerRules | null): Found {
   const payload = readPayload(token);
-  return payload.ok ? isRevoked(signedClaims(token.keyId, payload.value), revoked, () => '') : null;
+  if (!payload.ok) return null;
+  const claimed = signedClaims(token.keyId, payload.value);
+  // What is withdrawn is named as callers are: by the subject that the profile reads, and its issuer.
+  const named =
+    rules === null || rules.profile === 'core'
+      ? claimed
+      : {
+          ...claimed,
+          issuer: rules.expectedIssuer === null ? rules.issuer : claimed.issuer,
+          subject: subjectOf(payload.value, rules) ?? '',
+        };
+  return isRevoked(named, revoked, () => '');
 }

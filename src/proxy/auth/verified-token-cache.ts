@@ -22,7 +22,7 @@ export interface VerifiedTokens extends RememberedTokens {
 /** A token whose signature and claims held. */
 export interface VerifiedToken {
   readonly principal: Principal;
-  /** The only issuer that accepts the token's `kid`. */
+  /** The only issuer that may accept the token, by its header and by whom it says that it is from. */
   readonly issuer: IssuerInForce;
   /** The key that verified it. */
   readonly key: KeyObject;

@@ -1,7 +1,8 @@
-import { verifyClaims, parseServiceToken } from '../../decision/token/service-token.js';
+import { isMeantFor, verifyTokenClaims } from '../../decision/token/profile-claims.js';
+import { headerProblem, nearestProblem } from '../../decision/token/service-header.js';
+import { parseTokenForm } from '../../decision/token/service-token.js';
 import { readPayload, type SignedToken, verifySignature } from '../../decision/token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
@@ -11,12 +12,12 @@ import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 type Verdict = Result<Principal, Denial>;
 
 /**
- * Verifies a service token against every issuer that accepts its `kid`; where none does, nothing is fetched. Claims are
- * read only after a signature held. Issuers may share a key set, so a signature that held under one whose claims do not
- * match ends nothing: the first issuer whose claims hold as well wins, in the order of the config where the keys are
- * known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts. Else it answers at once
- * unless some key has to be fetched, and then as soon as one issuer accepts, so that another one's slow key server
- * delays no good token.
+ * Verifies a service token against every issuer that accepts its header, `kid` included; where none does, nothing is
+ * fetched. Claims are read only after a signature held. Issuers may share a key set, so a signature that held under
+ * one whose claims do not match ends nothing: the first issuer whose claims hold as well wins, in the order of the
+ * config where the keys are known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts.
+ * Else it answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
+ * one's slow key server delays no good token.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no
@@ -33,12 +34,23 @@ export function verifyCredential(
 ): Verdict | Promise<Verdict> {
   const known = verified?.find(encoded, nowMs, digest) ?? null;
   if (known !== null) return accept(known);
-  const token = parseServiceToken(encoded);
+  const token = parseTokenForm(encoded);
   if (!token.ok) return token;
-  const candidates = issuers.filter(({ rules }) => acceptsKeyId(rules.keyIds, token.value.keyId));
-  if (candidates.length === 0) return refuse(denial('key_id_refused'));
+  const { header } = token.value;
+  const accepting = issuers.filter(({ rules }) => headerProblem(header, rules) === null);
+  if (accepting.length === 0) {
+    return refuse(
+      denial(
+        nearestProblem(
+          header,
+          issuers.map(({ rules }) => rules),
+        ),
+      ),
+    );
+  }
+  const candidates = meantAmong(accepting, token.value);
 
-  // Where several accept the `kid`, who wins may change with their keys: that is judged anew each time.
+  // Where several may accept the token, who wins may change with their keys: that is judged anew each time.
   const remember =
     candidates.length > 1 || verified === null
       ? null
@@ -53,6 +65,18 @@ export function verifyCredential(
       : judge(token.value, only, lookup, nowMs, remember);
   }
   return verifyByAny(token.value, candidates, nowMs, asker);
+}
+
+/**
+ * Providers choose key ids as they like, so that these alone do not tell their issuers apart. The others would refuse
+ * the token for its claims, whatever key verified it: what it says of itself, unverified, only spares asking them.
+ * Where it names none of them, and where all are Cores, whose key ids the operator tells apart, each one is asked.
+ */
+function meantAmong(accepting: readonly IssuerInForce[], token: SignedToken): readonly IssuerInForce[] {
+  if (accepting.length === 1 || accepting.every(({ rules }) => rules.profile === 'core')) return accepting;
+  const payload = readPayload(token);
+  const meant = payload.ok ? accepting.filter(({ rules }) => isMeantFor(payload.value, rules)) : [];
+  return meant.length === 0 ? accepting : meant;
 }
 
 function verifyByAny(
@@ -122,10 +146,13 @@ function judge(
 ): Verdict {
   const { rules } = issuer;
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
-  if (!verifySignature(token, lookup.key.key)) return refuse(denial('signature_invalid'));
+  const { key, algorithm } = lookup.key;
+  // The key says what it verifies; a header that says something else is no mistake of a library.
+  if (token.header['alg'] !== algorithm) return refuse(denial('algorithm_refused'));
+  if (!verifySignature(token, key, algorithm)) return refuse(denial('signature_invalid'));
   const payload = readPayload(token);
   if (!payload.ok) return payload;
-  const claims = verifyClaims(payload.value, rules, nowMs);
+  const claims = verifyTokenClaims(payload.value, rules, nowMs, token.header['typ']);
   if (!claims.ok) return claims;
   const principal: Principal = {
     kind: 'service',
@@ -134,7 +161,7 @@ function judge(
     keyId: token.keyId,
     ...claims.value,
   };
-  remember?.({ principal, issuer, key: lookup.key.key });
+  remember?.({ principal, issuer, key });
   return accept(principal);
 }
 
@@ -174,6 +201,7 @@ function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly D
  */
 const progress: readonly Reason[] = [
   'key_unknown',
+  'algorithm_refused',
   'signature_invalid',
   'overloaded',
   'keys_unavailable',

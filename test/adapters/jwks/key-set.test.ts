@@ -2,13 +2,14 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
 import { readKeySet } from '../../../src/adapters/jwks/key-set.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
+import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
 const ec = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }), kid: 'd-1' };
 
 function read(value: unknown): ReturnType<typeof readKeySet> {
-  return readKeySet(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
+  return readKeySet(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)), coreKeyRules);
 }
 
 t.test('reads the RSA keys of a set', async (t) => {
@@ -82,7 +83,7 @@ t.test('a broken set is refused', async (t) => {
     { name: 'nested deep', input: `{"keys":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, error: /deep/ },
   ];
   for (const { name, input, error } of rows) t.match(await read(input), { ok: false, error }, name);
-  t.match(await readKeySet(Buffer.from([0x7b, 0xff, 0x7d])), { ok: false, error: /UTF-8/ });
+  t.match(await readKeySet(Buffer.from([0x7b, 0xff, 0x7d]), coreKeyRules), { ok: false, error: /UTF-8/ });
 });
 
 t.test('an empty set is read as one', async (t) => {

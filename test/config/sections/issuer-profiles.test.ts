@@ -21,7 +21,7 @@ t.test('defaults of each profile', (t) => {
   });
   t.match(issuer('kubernetes').rules, {
     algorithms: new Set(['RS256', 'ES256']),
-    headerTypes: new Set(['absent']),
+    headerTypes: new Set(['jwt', 'absent']),
     claims: { permissions: null },
   });
   t.match(issuer('spiffe').rules, {

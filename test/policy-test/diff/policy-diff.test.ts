@@ -21,7 +21,7 @@ function policy(overrides: ConfigTree): InForce {
     head_as_get: false,
   };
   const config = compiled({ receiver, ...overrides });
-  return decideOnly(config, () => keys.source, assumedSessions(config, keys));
+  return decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
 }
 
 async function compare(from: ConfigTree, to: ConfigTree): Promise<PolicyDiff> {

@@ -69,6 +69,30 @@ const config: ConfigTree = {
   issuers: {
     core: { issuer: 'https://api.example.com', ...rules, key_ids: { accept: ['d-*'], reject: ['d-old'] } },
     eu: { issuer: 'https://eu.example.com', ...rules, audience: 'eu', key_ids: { accept: ['eu-*'] } },
+    idp: {
+      issuer: 'https://idp.example.com',
+      profile: 'oauth',
+      audience: ['orders', 'api'],
+      key_ids: { accept: ['idp-*'] },
+      algorithms: ['RS256', 'ES256'],
+      token_typ: ['at+jwt', 'JWT'],
+      jwks_file: '/idp.json',
+      claims: { permissions: 'realm.roles', require: { tenant: 'acme', 'plan.level': [1, 2] } },
+    },
+    cluster: {
+      issuer: 'https://k8s.example.com',
+      profile: 'kubernetes',
+      audience: 'orders',
+      key_ids: { accept: ['k8s-*'] },
+      jwks_file: '/k8s.json',
+    },
+    spire: {
+      profile: 'spiffe',
+      trust_domain: 'shop.example',
+      audience: 'orders',
+      key_ids: { accept: ['spire-*'] },
+      bundle_file: '/bundle.json',
+    },
   },
   sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
   revoked: {
@@ -79,12 +103,15 @@ const config: ConfigTree = {
   },
 };
 
-const found: KeyLookup = { kind: 'found', key: { keyId: 'd-1', key: key.publicKey } };
+const found: KeyLookup = { kind: 'found', key: { keyId: 'd-1', algorithm: 'RS256', key: key.publicKey } };
 const lookups: Readonly<Record<string, KeyLookup>> = {
   'd-1': found,
   'eu-1': found,
+  'idp-1': found,
+  'k8s-1': found,
+  'spire-1': found,
   'd-revoked': found,
-  'd-other': { kind: 'found', key: { keyId: 'd-other', key: rsaKey('d-2').publicKey } },
+  'd-other': { kind: 'found', key: { keyId: 'd-other', algorithm: 'RS256', key: rsaKey('d-2').publicKey } },
   'd-away': { kind: 'unavailable' },
 };
 const source: KeySource = {

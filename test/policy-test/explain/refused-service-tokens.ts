@@ -1,6 +1,10 @@
 /** Credentials that are none, and service tokens that do not hold. */
-import { base64url, signToken } from '../../support/tokens.js';
+import { base64url, signToken, type Claims } from '../../support/tokens.js';
 import { key, nowS, type Row, service, session } from './explained-policy.js';
+
+/** A token of the issuer `idp`. */
+const idp = (claims: Claims = {}, header: Claims = {}): string =>
+  service({ iss: 'https://idp.example.com', ...claims }, { kid: 'idp-1', ...header });
 
 export const refusedServiceTokens: readonly Row[] = [
   {
@@ -176,6 +180,82 @@ export const refusedServiceTokens: readonly Row[] = [
     reason: 'token_type_mismatch',
     token: service({ token_type: 5 }),
     says: [/^token_type is 5; core asks for "service"$/],
+  },
+  {
+    reason: 'claim_mismatch',
+    token: idp({ tenant: 'other' }),
+    says: [/^tenant is "other"; idp asks for "acme"$/, /^plan\.level is missing; idp asks for 1 or 2$/],
+  },
+  {
+    reason: 'claim_mismatch',
+    name: 'a service account that its sub does not name',
+    token: service(
+      { iss: 'https://k8s.example.com', sub: 'system:serviceaccount:shop:api', 'kubernetes.io': { namespace: 'x' } },
+      { kid: 'k8s-1' },
+    ),
+    says: [
+      /^sub is "system:serviceaccount:shop:api"; cluster asks for system:serviceaccount:NAMESPACE:NAME, and for the same/,
+    ],
+  },
+  {
+    reason: 'token_type_mismatch',
+    name: 'an ID token',
+    token: idp({ at_hash: 'x' }),
+    says: [/^it has at_hash, which only ID tokens have: send the access token$/],
+  },
+  {
+    reason: 'token_malformed',
+    name: 'typ of another profile',
+    token: idp({}, { typ: 'JOSE', jku: 'x', x5t: 'y' }),
+    says: [/^typ is "JOSE"; accepted: "at\+jwt" or "jwt"$/, /^its header has "jku"; accepted: none of these$/],
+  },
+  {
+    reason: 'token_malformed',
+    name: 'a type of SPIFFE',
+    token: service({}, { kid: 'spire-1', typ: 'at+jwt' }),
+    says: [/^typ is "at\+jwt"; accepted: "jwt" or "jose", or none$/],
+  },
+  {
+    reason: 'algorithm_refused',
+    name: 'an algorithm of another key',
+    token: idp({}, { alg: 'ES256' }),
+    says: [/^alg is "ES256"; the key idp-1 of idp verifies RS256 alone$/],
+  },
+  {
+    reason: 'algorithm_refused',
+    name: 'an algorithm that is not among those of the issuer',
+    token: idp({}, { alg: 'HS256' }),
+    says: [/^alg is "HS256"; accepted: "RS256" or "ES256"$/],
+  },
+  {
+    reason: 'audience_mismatch',
+    name: 'a list of strangers',
+    token: idp({ aud: ['a', 'b'] }),
+    says: [/^aud is \["a","b"\]; idp asks for "orders" or "api"$/],
+  },
+  {
+    reason: 'audience_mismatch',
+    name: 'too long a list',
+    token: idp({ aud: Array.from({ length: 101 }, () => 'orders') }),
+    says: [/; idp asks for "orders" or "api" among at most 100$/],
+  },
+  {
+    reason: 'issuer_mismatch',
+    name: 'a workload of another trust domain',
+    token: service({ sub: 'spiffe://other.example/api', aud: 'orders' }, { kid: 'spire-1' }),
+    says: [/^sub is "spiffe:\/\/other\.example\/api"; spire asks for the SPIFFE ID of a workload in shop\.example$/],
+  },
+  {
+    reason: 'claim_malformed',
+    name: 'of an access token',
+    token: idp({ tenant: 'acme', plan: { level: 1 }, realm: { roles: 5 }, sub: 7, jti: 8 }, { typ: 'at+jwt' }),
+    says: [
+      /^jti is 8; it has to be a text of 1 to 256 visible ASCII characters$/,
+      /^sub is 7; it has to be a text of 1 to 1024 visible ASCII characters$/,
+      /^realm\.roles is 5; it has to be a text with blanks between, or a list of texts, at most 1000$/,
+      /^sub is 7; tokens of this kind have to have it \(oauth\)$/,
+      /^client_id is missing; tokens of this kind have to have it \(oauth\)$/,
+    ],
   },
   {
     reason: 'claim_malformed',

@@ -13,7 +13,7 @@ import { compiled } from '../harness.js';
 
 const key = rsaKey();
 const peer: Peer = { remoteAddress: '192.0.2.7', encrypted: false, trusted: false };
-const found = (keyId: string): KeyLookup => ({ kind: 'found', key: { keyId, key: key.publicKey } });
+const found = (keyId: string): KeyLookup => ({ kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } });
 
 function inForce(
   overrides: ConfigTree = {},

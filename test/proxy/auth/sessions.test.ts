@@ -68,7 +68,7 @@ async function start(
 }
 
 const found = (keyId: string): KeyLookup =>
-  keyId === 'd-1' ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' };
+  keyId === 'd-1' ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } } : { kind: 'unknown' };
 const good: VouchedSession = { userId: 'user-1', claims: { tId: 'public' }, renewed: null };
 
 interface Told {
@@ -245,7 +245,7 @@ t.test('keys that break their word while a revocation is looked for say nothing 
   const find = (keyId: string): KeyLookup | Promise<KeyLookup> => {
     asked += 1;
     return asked === 1
-      ? { kind: 'found', key: { keyId, key: other.publicKey } }
+      ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: other.publicKey } }
       : Promise.reject(new Error('broken source'));
   };
   const started = await start(t, accept(good), find, { mode: 'shadow', revoked: { subjects: ['user-1'] } });

@@ -18,7 +18,7 @@ export const otherKey = rsaKey('d-2');
 
 export const found = (publicKey: KeyObject, keyId = 'd-1'): KeyLookup => ({
   kind: 'found',
-  key: { keyId, key: publicKey },
+  key: { keyId, algorithm: 'RS256', key: publicKey },
 });
 export const unknown: KeyLookup = { kind: 'unknown' };
 export const unavailable: KeyLookup = { kind: 'unavailable' };

@@ -29,7 +29,7 @@ function issuerOf(
   let asked = 0;
   const find = (keyId: string): KeyLookup => {
     asked += 1;
-    return current === null ? { kind: 'unknown' } : { kind: 'found', key: { keyId, key: current } };
+    return current === null ? { kind: 'unknown' } : { kind: 'found', key: { keyId, algorithm: 'RS256', key: current } };
   };
   return {
     rules: { ...rules, ...change },

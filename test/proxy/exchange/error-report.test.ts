@@ -18,7 +18,7 @@ t.test('a bug is 500 once, logged without a word of the request, and everybody e
         ? {}
         : {
             find: (keyId) => {
-              if (!isBroken) return { kind: 'found', key: { keyId, key: proxy.key.publicKey } };
+              if (!isBroken) return { kind: 'found', key: { keyId, algorithm: 'RS256', key: proxy.key.publicKey } };
               return place === 'keys' ? bug() : Promise.reject(new TypeError('secret-text of the error'));
             },
           }),

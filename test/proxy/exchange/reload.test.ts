@@ -99,7 +99,7 @@ t.test('a request that was being judged at the reload still reaches the receiver
     find: async (keyId) =>
       new Promise((resolve) => {
         findKey = () => {
-          resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
+          resolve({ kind: 'found', key: { keyId, algorithm: 'RS256', key: proxy.key.publicKey } });
         };
       }),
   });

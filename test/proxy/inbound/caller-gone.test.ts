@@ -101,7 +101,7 @@ t.test('a caller that leaves while keys are looked up is not waited for', async 
     find: async (keyId) =>
       new Promise((resolve) => {
         answer = () => {
-          resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
+          resolve({ kind: 'found', key: { keyId, algorithm: 'RS256', key: proxy.key.publicKey } });
         };
       }),
   });

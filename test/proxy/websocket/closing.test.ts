@@ -135,7 +135,8 @@ t.test('a reload that changes nothing for it, and keys that cannot be had, leave
   let isAway = false;
   const key = (await import('../../support/keys.js')).rsaKey();
   const proxy = await startWebSocketProxy(t, {
-    find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
+    find: (keyId) =>
+      isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } },
   });
   const client = await opened(proxy);
   const anonymous = proxy.connect({ path: '/open', anonymous: true });

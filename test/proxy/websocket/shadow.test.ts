@@ -103,7 +103,8 @@ t.test('without keys an expired connection ends in shadow mode too: requests are
   const proxy = await startWebSocketProxy(t, {
     clock: { ...systemClock, now: () => Date.now() + offsetMs },
     config: { mode: 'shadow', routes: webSocketRoutes, token_cache: null },
-    find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
+    find: (keyId) =>
+      isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } },
   });
   const client = proxy.connect();
   await client.opened;

@@ -23,7 +23,9 @@ export const userRoute = {
 export function sessionsOf(key: RsaKey): (config: CompiledConfig) => SessionsInForce | null {
   const keys: KeySource = {
     find: (keyId) =>
-      keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' },
+      keyId === key.keyId
+        ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } }
+        : { kind: 'unknown' },
     state: () => {
       throw new Error('not asked here');
     },

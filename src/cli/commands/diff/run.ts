@@ -31,7 +31,7 @@ export async function diff(
   if (!from.ok || !to.ok) return;
   const keys = createAssumedKeys();
   const inForce = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
-    decideOnly(config, () => keys.source, assumedSessions(config, keys));
+    decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
   const found = await comparePolicies({ from: inForce(from.value), to: inForce(to.value), keys, nowMs: Date.now() });
   const widens = isWider(found);
   if (json === true) io.stdout(`${JSON.stringify({ widens, ...found })}\n`);

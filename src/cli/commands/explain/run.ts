@@ -3,7 +3,12 @@ import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
-import { assumeToken, noCredential, type ShownCredential } from '../../../policy-test/simulate/test-credentials.js';
+import {
+  assumeToken,
+  claimsOf,
+  noCredential,
+  type ShownCredential,
+} from '../../../policy-test/simulate/test-credentials.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { explanationData, explanationLines } from '../../../policy-test/explain/format.js';
 import { headOf, type PolicyRequest, rule } from '../../../policy-test/simulate/decide.js';
@@ -55,7 +60,7 @@ async function explainWith(
     const given = await givenClaims(config, options, io);
     if (!given.ok) return given;
     const keys = createAssumedKeys();
-    const inForce = decideOnly(config, () => keys.source, assumedSessions(config, keys));
+    const inForce = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
     const credential = given.value === null ? noCredential : assumeToken(given.value, request, inForce, keys, nowMs);
     await print({ request, inForce, nowMs, credential }, options, io);
     return accept(null);
@@ -107,10 +112,11 @@ async function givenClaims(
         )
       : accept(null);
   }
+  const held = (permissions ?? '').split(/[ ,]+/).filter((permission) => permission !== '');
+  const meant = issuer ?? (config.issuers.length === 1 ? config.issuers[0]?.rules : undefined);
   return accept({
     ...named,
-    sub: subject,
-    permissions: (permissions ?? '').split(/[ ,]+/).filter((permission) => permission !== ''),
+    ...(meant === undefined ? { sub: subject, permissions: held } : claimsOf(meant, subject, held)),
     ...(tokenId === undefined ? {} : { jti: tokenId }),
   });
 }

@@ -19,7 +19,7 @@ export async function initSuite(named: ConfigArguments, io: Io): Promise<void> {
     return;
   }
   const keys = createAssumedKeys();
-  const inForce = decideOnly(config, () => keys.source, assumedSessions(config, keys));
+  const inForce = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
   const { text, unreached } = await draftSuite(name, inForce, keys, Date.now());
   io.stdout(
     `# Written by sallyport test --init: what the policy decides as it stands. Read it, and change what should not be so.\n${text}`,

@@ -71,7 +71,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     if (loaded.ok) {
       policies.push({
         config,
-        inForce: decideOnly(loaded.value, () => keys.source, assumedSessions(loaded.value, keys)),
+        inForce: decideOnly(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
         suites: own,
       });
     } else {

@@ -1,0 +1,163 @@
+/** Holds the claims of service tokens to the profile of their issuer. */
+import { denial, type Denial, type Reason } from '../denial.js';
+import type { IssuerRules } from '../route/policy.js';
+import { maxSubjectLength } from './principal.js';
+import type { ClaimPath } from './profiles.js';
+import { mediaType } from './service-header.js';
+import {
+  findTimeProblem,
+  grantsOf,
+  isAbsentOr,
+  isNumericDate,
+  isTokenId,
+  maxPermissions,
+  sessionClaims,
+  verifyClaims,
+  type ServiceClaims,
+} from './service-token.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { isVisibleAscii } from '../../lib/text.js';
+
+/** Names in `aud` that are looked through; a token is for a handful of services. */
+export const maxAudiences = 100;
+
+/** Only ID tokens have these (OpenID Connect Core §3.1.3.6, §3.3.2.11): they say who signed in, and grant nothing. */
+export const idTokenClaims = ['at_hash', 'c_hash'] as const;
+
+/** The `typ` of RFC 9068 §2.1. */
+const accessTokenType = 'at+jwt';
+
+/**
+ * Holds the claims of a token whose signature was verified against its issuer's rules, as `verifyClaims` does for the
+ * Core, whose tokens go there. In the same order: what the token is, by whom and for whom, then what time it is, then
+ * what it grants.
+ *
+ * @param type `typ` of the header, where it has one
+ */
+export function verifyTokenClaims(
+  payload: JsonObject,
+  rules: IssuerRules,
+  nowMs: number,
+  type: JsonValue | undefined,
+): Result<ServiceClaims, Denial> {
+  if (rules.profile === 'core') return verifyClaims(payload, rules, nowMs);
+  const mismatch = findMismatch(payload, rules);
+  if (mismatch !== null) return refuse(denial(mismatch));
+
+  const { exp, nbf, iat, jti } = payload;
+  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
+    return refuse(denial('claim_malformed'));
+  }
+  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
+  if (untimely !== null) return refuse(denial(untimely));
+
+  const subject = subjectOf(payload, rules);
+  const permissions = permissionsOf(payload, rules.claims.permissions);
+  if (subject === null || permissions === null || !isAbsentOr(isTokenId, jti)) {
+    return refuse(denial('claim_malformed'));
+  }
+  if (missingClaims(payload, rules, type).length > 0) return refuse(denial('claim_malformed'));
+  return accept({ subject, permissions, tokenId: jti ?? null, expiresAtS: exp, issuedAtS: iat ?? null });
+}
+
+/** Whether the token says that it is by this issuer and for this service: this tells apart those who share key ids. */
+export function isMeantFor(payload: JsonObject, rules: IssuerRules): boolean {
+  if (rules.expectedIssuer !== null && payload['iss'] !== rules.expectedIssuer) return false;
+  return rules.profile === 'core' ? payload['aud'] === rules.audience : namesAudience(payload['aud'], rules.audiences);
+}
+
+function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
+  const { profile, expectedIssuer, audiences, claims } = rules;
+  if (sessionClaims.some((name) => payload[name] !== undefined)) return 'session_claim_present';
+  if (expectedIssuer !== null && payload['iss'] !== expectedIssuer) return 'issuer_mismatch';
+  if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return 'issuer_mismatch';
+  if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
+  if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
+  if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';
+  const unmet = claims.require.some(({ path, values }) => !values.some((value) => value === valueAt(payload, path)));
+  return unmet ? 'claim_mismatch' : null;
+}
+
+/** RFC 7519 §4.1.3: one text, or a list of texts of which one is ours. */
+export function namesAudience(aud: JsonValue | undefined, audiences: ReadonlySet<string>): boolean {
+  if (typeof aud === 'string') return audiences.has(aud);
+  if (!isJsonArray(aud) || aud.length > maxAudiences) return false;
+  return aud.every((name) => typeof name === 'string') && aud.some((name) => audiences.has(name));
+}
+
+/** Names of claims that the profile asks for besides those that are always needed, and that the token lacks. */
+export function missingClaims(
+  payload: JsonObject,
+  { profile }: Pick<IssuerRules, 'profile'>,
+  type: JsonValue | undefined,
+): readonly string[] {
+  const isAccessToken = profile === 'oauth' && typeof type === 'string' && mediaType(type) === accessTokenType;
+  if (profile === 'kubernetes') return payload['iat'] === undefined ? ['iat'] : [];
+  if (!isAccessToken) return [];
+  // RFC 9068 §2.2. `iss`, `aud` and `exp` were looked at.
+  return [
+    ...['iat', 'jti'].filter((name) => payload[name] === undefined),
+    ...['sub', 'client_id'].filter((name) => !isName(payload[name])),
+  ];
+}
+
+/** RFC 6749 appendix A.1: `client_id` may have blanks. */
+function isName(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && /^[\x20-\x7e]{1,1024}$/.test(value);
+}
+
+/** Who calls, by the profile; `null` where the claims do not say so in the right form. */
+export function subjectOf(payload: JsonObject, rules: Pick<IssuerRules, 'profile' | 'claims'>): string | null {
+  if (rules.profile === 'kubernetes') return serviceAccountOf(payload);
+  const subject = valueAt(payload, rules.claims.subject);
+  return isVisibleAscii(subject, maxSubjectLength) ? subject : null;
+}
+
+/** RFC 1123 labels and subdomains: what Kubernetes takes as the names of namespaces and of service accounts. */
+const namespaceName = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+const accountName = '[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?';
+
+const serviceAccountSubject = new RegExp(`^system:serviceaccount:(${namespaceName}):(${accountName})$`);
+
+/**
+ * `NAMESPACE/NAME` of the service account that a token was made for. Its `sub` and what `kubernetes.io` says have to be
+ * one: both are the API server's, and a token with only one of them is not.
+ */
+function serviceAccountOf({ sub, ['kubernetes.io']: bound }: JsonObject): string | null {
+  const [, namespace, name] = (typeof sub === 'string' ? serviceAccountSubject.exec(sub) : null) ?? [];
+  if (namespace === undefined || name === undefined || !isJsonObject(bound)) return null;
+  const { namespace: boundNamespace, serviceaccount: account } = bound;
+  if (boundNamespace !== namespace || !isJsonObject(account) || account['name'] !== name) return null;
+  return `${namespace}/${name}`;
+}
+
+const spiffeSegment = /^[A-Za-z0-9._-]+$/;
+
+/** Whether a `sub` is the SPIFFE ID of a workload in this trust domain (SPIFFE-ID §2). */
+function isInTrustDomain(sub: JsonValue | undefined, trustDomain: string | null): boolean {
+  const start = `spiffe://${trustDomain ?? ''}/`;
+  if (typeof sub !== 'string' || sub.length > maxSubjectLength || !sub.startsWith(start)) return false;
+  const segments = sub.slice(start.length).split('/');
+  return segments.every((segment) => spiffeSegment.test(segment) && segment !== '.' && segment !== '..');
+}
+
+/** What the caller may do: a text with blanks between (RFC 6749 §3.3), or a list; nothing where the claim is absent. */
+export function permissionsOf(payload: JsonObject, path: ClaimPath | null): readonly string[] | null {
+  const value = path === null ? undefined : valueAt(payload, path);
+  if (value === undefined) return [];
+  const named = typeof value === 'string' ? value.split(' ').filter((name) => name !== '') : value;
+  if (!isJsonArray(named) || named.length > maxPermissions) return null;
+  const texts = named.filter((name) => typeof name === 'string');
+  return texts.length === named.length ? grantsOf(texts) : null;
+}
+
+/** What stands at a path. Objects of a payload have no prototype, so that only members of the token are found. */
+export function valueAt(payload: JsonObject, path: ClaimPath): JsonValue | undefined {
+  let value: JsonValue | undefined = payload;
+  for (const name of path) {
+    if (!isJsonObject(value)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
