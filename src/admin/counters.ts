@@ -40,6 +40,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       metrics.strippedFields(fields);
     },
     jwksRefresh: metrics.jwksRefresh,
+    discoveryRefresh: metrics.discoveryRefresh,
     jwksWait: metrics.jwksWait,
     configReload: (result) => {
       reloads[result] += 1;

@@ -3,7 +3,7 @@ import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/type
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
 import type { Outcome, CertificateName, CertificateStatus } from '../ports/observability.js';
-import type { KeySourceState } from '../ports/auth.js';
+import type { KeySourceState, MetadataState } from '../ports/auth.js';
 import type { LimitsState } from '../ports/limits.js';
 import type { StoreState } from '../ports/idempotency.js';
 import type { RevocationsState } from '../ports/revocations.js';
@@ -94,6 +94,12 @@ interface IssuerStatus {
   readonly empty_set: 'unconfirmed' | 'confirmed' | null;
   /** Requests that wait for a key that may be new. */
   readonly waiting: number;
+  /** The document that names the place of the keys; `null` where the config does. */
+  readonly metadata: {
+    readonly age_s: number | null;
+    readonly keys_from: string | null;
+    readonly last_error: string | null;
+  } | null;
 }
 
 interface ListedIssuer {
@@ -212,7 +218,13 @@ function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceS
     })),
     empty_set: state?.emptySet ?? null,
     waiting: state?.waiting ?? 0,
+    metadata: metadataStatus(state?.metadata ?? null),
   };
+}
+
+function metadataStatus(state: MetadataState | null): IssuerStatus['metadata'] {
+  if (state === null) return null;
+  return { age_s: seconds(state.ageMs), keys_from: state.keysUrl, last_error: state.lastError };
 }
 
 function storeStatus(state: StoreState | null): StoreStatus | null {

@@ -32,7 +32,7 @@ export async function loadSessions(settings: SessionSettings | null): Promise<Re
 export function openSessions(
   settings: SessionSettings,
   sdk: SessionSdk,
-  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'> },
+  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'discoveryRefresh' | 'jwksWait'> },
 ): Sessions {
   const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };

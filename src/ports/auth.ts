@@ -77,6 +77,18 @@ export interface KeySourceState {
   readonly lastError: string | null;
   /** Requests that wait for a fetch. */
   readonly waiting: number;
+  /** `null` where the config names the place of the keys. */
+  readonly metadata: MetadataState | null;
+}
+
+/** The document that names the place of an issuer's keys (OpenID Connect Discovery §4.2, RFC 8414 §3.2). */
+export interface MetadataState {
+  /** Milliseconds since the document in force was fetched, or `null` before the first. */
+  readonly ageMs: number | null;
+  /** Where it says that the keys are; `null` before the first. */
+  readonly keysUrl: string | null;
+  /** Why the last attempt to fetch it failed, in words, or `null`. */
+  readonly lastError: string | null;
 }
 
 /** What the SDK of the Core says of a session that it vouches for. */

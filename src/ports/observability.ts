@@ -45,6 +45,9 @@ export type Outcome = 'forwarded' | 'replayed' | 'denied' | 'failed' | 'shadow';
 /** How an attempt to get keys ended. `empty`: with a good set in which no key counts. */
 export type JwksRefreshResult = 'ok' | 'empty' | 'failed';
 
+/** How an attempt to get an issuer's metadata ended. `refused`: with a document that is not taken. */
+export type DiscoveryRefreshResult = 'ok' | 'failed' | 'refused';
+
 /** Counts and measures. */
 export interface Metrics {
   /**
@@ -60,6 +63,7 @@ export interface Metrics {
   readonly shadowDenial: (route: string, reason: Reason) => void;
   readonly strippedFields: (stripped: StrippedFields) => void;
   readonly jwksRefresh: (issuer: string, result: JwksRefreshResult) => void;
+  readonly discoveryRefresh: (issuer: string, result: DiscoveryRefreshResult) => void;
   /** A request waited for a key, or found no place to wait. */
   readonly jwksWait: (issuer: string, result: KeyLookup['kind']) => void;
   readonly configReload: (result: 'ok' | 'failed') => void;

@@ -17,6 +17,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     shadowDenial: note('shadow'),
     strippedFields: note('stripped'),
     jwksRefresh: note('jwks'),
+    discoveryRefresh: note('discovery'),
     jwksWait: note('wait'),
     configReload: note('reload'),
     webSocketClosed: note('websocket'),
@@ -32,6 +33,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.strippedFields(nothingStripped);
   counted.strippedFields({ identity: 1, forwarded: 2 });
   counted.jwksRefresh('core', 'ok');
+  counted.discoveryRefresh('core', 'refused');
   counted.jwksWait('core', 'found');
   counted.configReload('failed');
   counted.webSocketClosed('idle');
@@ -44,6 +46,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     ['shadow', 'a', 'credential_missing'],
     ['stripped', { identity: 1, forwarded: 2 }],
     ['jwks', 'core', 'ok'],
+    ['discovery', 'core', 'refused'],
     ['wait', 'core', 'found'],
     ['reload', 'failed'],
     ['websocket', 'idle'],

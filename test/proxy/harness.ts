@@ -207,6 +207,7 @@ function countInto(counted: Counted): Metrics {
       counted.stripped += totalStripped(fields);
     },
     jwksRefresh: () => undefined,
+    discoveryRefresh: () => undefined,
     jwksWait: () => undefined,
     configReload: () => undefined,
     webSocketClosed: (ending) => counted.webSocketCloses.push(ending),

@@ -14,6 +14,7 @@ export function keyState(over: Partial<KeySourceState> = {}): KeySourceState {
     emptySet: null,
     lastError: null,
     waiting: 0,
+    metadata: null,
     ...over,
   };
 }

@@ -3,6 +3,7 @@ import { readCaBundle } from '../../lib/pem.js';
 import { keepingRules, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
+import type { MetadataState } from '../../ports/auth.js';
 import type { Files } from '../../ports/system.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */
@@ -14,17 +15,68 @@ const maxHeaderBytes = 16 * 1024;
 /** A bundle of every public authority has some 250 KB. */
 const maxCaBytes = 1024 * 1024;
 
+/** What fetches are made with. */
+export interface FetchAccess {
+  /** PEM of authorities; `null` stands for the system's. */
+  readonly caFile: string | null;
+  /** Bearer token, which goes out over https only; `null` where none is asked for. */
+  readonly tokenFile: string | null;
+  readonly files: Files;
+}
+
+/** Why nothing was fetched. */
+export interface FetchFailure {
+  /** In words that hold nothing of what was received. */
+  readonly why: string;
+  /** That of the answer; `null` where there was none, or where something else is wrong with it. */
+  readonly status: number | null;
+}
+
 /**
- * A key set that is fetched over HTTP. A CA file is read for every fetch, so that a new one counts from the next on.
+ * A key set that is fetched over HTTP. The files of the access are read for every fetch, so that new ones count from
+ * the next on.
  */
-export function createUrlOrigin(url: string, caFile: string | null, files: Files): KeyOrigin {
+export function createUrlOrigin(url: string, access: FetchAccess): NamedOrigin {
   return {
     load: async (limits, signal) => {
-      const authorities = await readAuthorities(caFile, files);
-      return authorities.ok ? fetchKeySet(new URL(url), authorities.value, limits, signal) : authorities;
+      const fetched = await fetchText(new URL(url), access, { ...limits, maxRedirects }, signal);
+      return fetched.ok ? fetched : refuse(fetched.error.why);
     },
+    metadata: () => null,
     close: () => undefined,
   };
+}
+
+/** Fetches a text once. Stops when the signal says so; never rejects. */
+export async function fetchText(
+  url: URL,
+  { caFile, tokenFile, files }: FetchAccess,
+  limits: FetchLimits,
+  signal: AbortSignal,
+): Promise<Result<LoadedKeySet, FetchFailure>> {
+  const authorities = await readAuthorities(caFile, files);
+  if (!authorities.ok) return fail(authorities.error);
+  const token = url.protocol === 'https:' ? await readToken(tokenFile, files) : accept(null);
+  if (!token.ok) return fail(token.error);
+  return fetchWith(url, authorities.value, token.value, limits, signal);
+}
+
+function fail(why: string, status: number | null = null): Result<never, FetchFailure> {
+  return refuse({ why, status });
+}
+
+/** RFC 6750 §2.1. */
+const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/** A server takes no longer header anyway. */
+const maxTokenBytes = 8 * 1024;
+
+async function readToken(tokenFile: string | null, files: Files): Promise<Result<string | null, string>> {
+  if (tokenFile === null) return accept(null);
+  const text = await files.read(tokenFile, { maxBytes: maxTokenBytes });
+  if (!text.ok) return refuse(`the token file ${tokenFile} ${text.error}`);
+  const token = text.value.trim();
+  return bearerToken.test(token) ? accept(token) : refuse(`the token file ${tokenFile} holds no bearer token`);
 }
 
 /** `null` stands for the system's authorities, which a CA file that cannot be used never falls back to. */
@@ -36,12 +88,13 @@ async function readAuthorities(caFile: string | null, files: Files): Promise<Res
   return certificates.ok ? certificates : refuse(`the CA file ${caFile} ${certificates.error}`);
 }
 
-async function fetchKeySet(
+async function fetchWith(
   url: URL,
   authorities: readonly string[] | null,
-  limits: LoadLimits,
+  token: string | null,
+  limits: FetchLimits,
   signal: AbortSignal,
-): Promise<Result<LoadedKeySet, string>> {
+): Promise<Result<LoadedKeySet, FetchFailure>> {
   // One agent for each fetch, since fetches are minutes apart: no idle connection that the other side may have dropped.
   const agent = new Agent({
     connect: {
@@ -56,9 +109,9 @@ async function fetchKeySet(
     pipelining: 0,
   });
   try {
-    return await follow(agent, url, limits, signal);
+    return await follow(agent, url, token, limits, signal);
   } catch (error) {
-    return refuse(networkFailure(error));
+    return fail(networkFailure(error));
   } finally {
     await agent.destroy();
   }
@@ -67,26 +120,32 @@ async function fetchKeySet(
 async function follow(
   agent: Agent,
   start: URL,
-  limits: LoadLimits,
+  token: string | null,
+  limits: FetchLimits,
   signal: AbortSignal,
-): Promise<Result<LoadedKeySet, string>> {
+): Promise<Result<LoadedKeySet, FetchFailure>> {
+  const credentials = token === null ? {} : { authorization: `Bearer ${token}` };
   let url = start;
-  for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
+  for (let redirects = 0; redirects <= limits.maxRedirects; redirects += 1) {
     const response = await agent.request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method: 'GET',
-      headers: { accept: 'application/json', 'user-agent': 'sallyport' },
+      headers: { accept: 'application/json', 'user-agent': 'sallyport', ...credentials },
       signal,
     });
     if (!isRedirect(response.statusCode)) return read(response, limits);
     // Nobody looks at this body, but an error of its stream still has to be taken.
     response.body.on('error', () => undefined).destroy();
     const next = redirectTarget(response, url);
-    if (!next.ok) return next;
+    if (!next.ok) return fail(next.error);
     url = next.value;
   }
-  return refuse(`more than ${String(maxRedirects)} redirects`);
+  return fail(
+    limits.maxRedirects === 0
+      ? 'the answer is a redirect, which is not followed'
+      : `more than ${String(limits.maxRedirects)} redirects`,
+  );
 }
 
 function isRedirect(status: number): boolean {
@@ -106,22 +165,25 @@ function redirectTarget(response: Dispatcher.ResponseData, from: URL): Result<UR
   return accept(url);
 }
 
-async function read(response: Dispatcher.ResponseData, limits: LoadLimits): Promise<Result<LoadedKeySet, string>> {
+async function read(
+  response: Dispatcher.ResponseData,
+  limits: LoadLimits,
+): Promise<Result<LoadedKeySet, FetchFailure>> {
   const { statusCode, headers, body } = response;
   if (statusCode !== 200) {
     body.on('error', () => undefined).destroy();
-    return refuse(`the answer has status ${String(statusCode)}`);
+    return fail(`the answer has status ${String(statusCode)}`, statusCode);
   }
   if ((field(headers, 'content-encoding') ?? 'identity') !== 'identity') {
     body.on('error', () => undefined).destroy();
-    return refuse('the answer is compressed, which was not asked for');
+    return fail('the answer is compressed, which was not asked for');
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > limits.maxBytes) return refuse(`the answer is larger than ${String(limits.maxBytes)} bytes`);
+    if (bytes > limits.maxBytes) return fail(`the answer is larger than ${String(limits.maxBytes)} bytes`);
     chunks.push(chunk);
   }
   const keeping = keepingRules({
@@ -142,13 +204,36 @@ function field(headers: Dispatcher.ResponseData['headers'], name: string): strin
 /** Where the text of a key set comes from. */
 export interface KeyOrigin {
   /** Gets it anew, or says in words why not. Stops when the signal says so; never rejects. */
+  readonly load: (limits: RefreshLimits, signal: AbortSignal) => Promise<Result<LoadedKeySet, string>>;
+  /** Of the metadata that names the place of the keys; `null` where the config names it. */
+  readonly metadata: () => MetadataState | null;
+  readonly close: () => void;
+}
+
+/** A place that the config names: it needs to know less. */
+export interface NamedOrigin {
   readonly load: (limits: LoadLimits, signal: AbortSignal) => Promise<Result<LoadedKeySet, string>>;
+  readonly metadata: () => null;
   readonly close: () => void;
 }
 
 export interface LoadLimits {
   readonly maxBytes: number;
   readonly timeoutMs: number;
+}
+
+interface FetchLimits extends LoadLimits {
+  readonly maxRedirects: number;
+}
+
+/** What bounds a fetch, and when what was fetched has to be fetched again. */
+export interface RefreshLimits extends LoadLimits {
+  readonly minAgeMs: number;
+  readonly maxAgeMs: number;
+  readonly maxStaleMs: number | null;
+  readonly cooldownMs: number;
+  /** Whether somebody waits for a key that is not known. */
+  readonly isAwaited: boolean;
 }
 
 /** The text of a key set, and for how long it may be kept. */

@@ -22,7 +22,8 @@ export interface KeySet {
   readonly skipped: readonly string[];
 }
 
-const jsonProblems: Readonly<Record<JsonProblem, string>> = {
+/** Words that follow a name of the document. */
+export const jsonProblems: Readonly<Record<JsonProblem, string>> = {
   encoding: 'is not UTF-8',
   too_deep: 'nests too deep',
   syntax: 'is not JSON',

@@ -7,7 +7,9 @@ import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Clock, Files, Log, Timers } from '../../ports/system.js';
 import type { KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
+import { createDiscoveryOrigin } from './discovery.js';
 import { createFileOrigin } from './read-file.js';
+import { createBundleOrigin } from './spiffe-bundle.js';
 import {
   freshUntilMs,
   holdKeys,
@@ -19,7 +21,7 @@ import {
   readKeySet,
   type KeySet,
 } from './key-set.js';
-import { type KeyOrigin, createUrlOrigin, type LoadLimits } from './fetch-url.js';
+import { type KeyOrigin, createUrlOrigin, type RefreshLimits } from './fetch-url.js';
 import { createWaitingRoom, type Waiter } from './waiting-room.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -28,7 +30,7 @@ interface KeySourceDeps {
   readonly timers: Timers;
   readonly files: Files;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'>;
+  readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait' | 'discoveryRefresh'>;
   /** From 0 up to 1; `Math.random` unless given. */
   readonly random?: () => number;
 }
@@ -78,7 +80,7 @@ export function createKeySource(
   deps: KeySourceDeps,
   initialKeys: HeldKeys | null = null,
 ): RefreshedKeySource {
-  const { clock, timers, files, log, metrics, random = Math.random } = deps;
+  const { clock, timers, log, metrics, random = Math.random } = deps;
   const room = createWaitingRoom();
   let settings = initialSettings;
   let keyIds = initialKeyIds;
@@ -97,7 +99,7 @@ export function createKeySource(
   let callOffNext = (): void => undefined;
   let hasPatience = true;
   let closed = false;
-  const origin = createOrigin(initialSettings, files, () => {
+  const origin = createOrigin(initialSettings, issuer, deps, () => {
     // An attempt under way may have read what was there before the change.
     void (underWay ?? Promise.resolve()).then(refresh);
   });
@@ -117,9 +119,14 @@ export function createKeySource(
     const key = held.keys.get(keyId);
     if (key !== undefined) return key.found;
     // Only a set that is good now can tell that there is no such key.
-    return lastError === null && emptySinceMs === null && !closed && nowMs <= freshUntilMs(held, settings)
+    return !isInDoubt() && emptySinceMs === null && !closed && nowMs <= freshUntilMs(held, settings)
       ? unknown
       : unavailable;
+  }
+
+  /** Whether the set in hand may not be the issuer's last: it, or where it is now, could not be asked. */
+  function isInDoubt(): boolean {
+    return lastError !== null || (origin.metadata()?.lastError ?? null) !== null;
   }
 
   /** Milliseconds until a fetch for an unknown key id is allowed; 0 while one is under way. */
@@ -139,7 +146,6 @@ export function createKeySource(
 
   function wait(keyId: string, asker: KeyAsker | null, waitMs: number): Promise<KeyLookup> {
     const sinceMs = clock.monotonic();
-    if (waitMs === 0) void refresh();
     return new Promise((resolve) => {
       const conclude = (answer: KeyLookup): void => {
         callOff();
@@ -154,8 +160,11 @@ export function createKeySource(
           : timers.after(longestKeyWaitMs, () => {
               room.settle((other) => (other === waiter ? unavailable : null));
             });
-      if (!room.enter(waiter)) conclude(busy);
-      else if (underWay === null) schedule();
+      const hasEntered = room.enter(waiter);
+      if (!hasEntered) conclude(busy);
+      // With whoever waits in the room, so that the attempt knows of them.
+      if (waitMs === 0) void refresh();
+      else if (hasEntered) schedule();
     });
   }
 
@@ -171,7 +180,7 @@ export function createKeySource(
 
   async function attempt(): Promise<void> {
     const beganAtMs = clock.monotonic();
-    load = startLoad(origin, settings, settings.rules, timers);
+    load = startLoad(origin, { ...settings, isAwaited: room.size() > 0 }, settings.rules, timers);
     const loaded = await load.result;
     load = null;
     if (closed) return;
@@ -258,7 +267,7 @@ export function createKeySource(
     room.settle(({ keyId, sinceMs, asker }) => {
       const answer = lookUp(keyId, attemptedAtMs);
       if (asker === null || answer.kind === 'found') return answer;
-      if (lastError !== null) return unavailable;
+      if (isInDoubt()) return unavailable;
       if (answer.kind === 'unknown' && sinceMs <= beganAtMs) {
         if (unlisted.size < maxUnlisted) unlisted.set(keyId, false);
         return answer;
@@ -318,7 +327,7 @@ export function createKeySource(
     return {
       issuer,
       usable: isUsable(),
-      stale: lastError !== null || emptySinceMs !== null || (held !== null && nowMs > freshUntilMs(held, settings)),
+      stale: isInDoubt() || emptySinceMs !== null || (held !== null && nowMs > freshUntilMs(held, settings)),
       ageMs: held === null ? null : nowMs - held.loadedAtMs,
       servesForMs: held === null ? null : Math.max(0, usableUntilMs(held, settings) - nowMs),
       stalePart: held === null ? null : stalePartOf(held, settings, nowMs),
@@ -327,6 +336,7 @@ export function createKeySource(
       emptySet: emptySet(),
       lastError,
       waiting: room.size(),
+      metadata: origin.metadata(),
     };
   }
 
@@ -361,20 +371,23 @@ export function createKeySource(
   };
 }
 
-/** Until metadata is read, nothing says where these keys are, and no token of theirs counts. */
-const noOrigin: KeyOrigin = {
-  load: () => Promise.resolve(refuse('keys by discovery are not fetched yet')),
-  close: () => undefined,
-};
-
-function createOrigin({ source, caFile }: KeySourceSettings, files: Files, onChange: () => void): KeyOrigin {
+function createOrigin(
+  { source, rules, caFile, tokenFile }: KeySourceSettings,
+  issuer: string,
+  deps: KeySourceDeps,
+  onChange: () => void,
+): KeyOrigin {
+  const { files, clock } = deps;
+  const access = { caFile, tokenFile, files };
   switch (source.kind) {
-    case 'url':
-      return createUrlOrigin(source.url, caFile, files);
+    case 'url': {
+      const origin = createUrlOrigin(source.url, access);
+      return rules.use === 'jwt-svid' ? createBundleOrigin(origin, clock) : origin;
+    }
     case 'file':
       return createFileOrigin(source.path, files, onChange);
     case 'discovery':
-      return noOrigin;
+      return createDiscoveryOrigin(source, access, issuer, deps);
   }
 }
 
@@ -389,7 +402,7 @@ interface KeyLoad {
 }
 
 /** Gets and checks a key set. What is none is refused; one without a key that can be used is not. */
-function startLoad(origin: KeyOrigin, limits: LoadLimits, rules: KeyRules, timers: Timers): KeyLoad {
+function startLoad(origin: KeyOrigin, limits: RefreshLimits, rules: KeyRules, timers: Timers): KeyLoad {
   const controller = new AbortController();
   let stop = (why: string): void => {
     controller.abort(why);
@@ -421,7 +434,7 @@ function startLoad(origin: KeyOrigin, limits: LoadLimits, rules: KeyRules, timer
 
 async function load(
   origin: KeyOrigin,
-  limits: LoadLimits,
+  limits: RefreshLimits,
   rules: KeyRules,
   signal: AbortSignal,
 ): Promise<Result<LoadedKeys, string>> {

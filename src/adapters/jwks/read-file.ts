@@ -1,9 +1,9 @@
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files, FileWatch } from '../../ports/system.js';
-import type { KeyOrigin, LoadedKeySet, LoadLimits } from './fetch-url.js';
+import type { NamedOrigin, LoadedKeySet, LoadLimits } from './fetch-url.js';
 
 /** A key set in a file, which calls back when the file changes. The watch begins with the first load. */
-export function createFileOrigin(path: string, files: Files, onChange: () => void): KeyOrigin {
+export function createFileOrigin(path: string, files: Files, onChange: () => void): NamedOrigin {
   let watch: FileWatch | null = null;
   let reading = false;
   let closed = false;
@@ -28,6 +28,7 @@ export function createFileOrigin(path: string, files: Files, onChange: () => voi
 
   return {
     load,
+    metadata: () => null,
     close: () => {
       closed = true;
       watch?.close();

@@ -1,20 +1,23 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { JwksRefreshResult } from '../../ports/observability.js';
+import type { DiscoveryRefreshResult, JwksRefreshResult } from '../../ports/observability.js';
 import type { KeyLookup, KeySourceState } from '../../ports/auth.js';
 
 /** Counts what becomes of the keys of issuers. */
 interface KeySeries {
   readonly refresh: (issuer: string, result: JwksRefreshResult) => void;
+  readonly discovery: (issuer: string, result: DiscoveryRefreshResult) => void;
   readonly wait: (issuer: string, result: KeyLookup['kind']) => void;
   /** Fixes the issuers: series of those that are gone are dropped, and new ones start at zero. */
   readonly setIssuers: (names: readonly string[]) => void;
 }
 
 const refreshResults = ['ok', 'empty', 'failed'] as const satisfies readonly JwksRefreshResult[];
+const discoveryResults = ['ok', 'failed', 'refused'] as const satisfies readonly DiscoveryRefreshResult[];
 const waitResults = ['found', 'unknown', 'unavailable', 'busy'] as const satisfies readonly KeyLookup['kind'][];
 
 interface Counts {
   readonly refreshes: Record<JwksRefreshResult, number>;
+  readonly discoveries: Record<DiscoveryRefreshResult, number>;
   readonly waits: Record<KeyLookup['kind'], number>;
 }
 
@@ -24,6 +27,7 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
   let issuers = new Map<string, Counts>();
   const newCounts = (): Counts => ({
     refreshes: { ok: 0, empty: 0, failed: 0 },
+    discoveries: { ok: 0, failed: 0, refused: 0 },
     waits: { found: 0, unknown: 0, unavailable: 0, busy: 0 },
   });
 
@@ -36,6 +40,18 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
       this.reset();
       for (const [issuer, { refreshes }] of issuers) {
         for (const result of refreshResults) this.inc({ issuer, result }, refreshes[result]);
+      }
+    },
+  });
+  new Counter({
+    name: 'sallyport_discovery_refreshes_total',
+    help: 'Attempts to get the metadata of an issuer that names the place of its keys.',
+    labelNames: ['issuer', 'result'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [issuer, { discoveries }] of issuers) {
+        for (const result of discoveryResults) this.inc({ issuer, result }, discoveries[result]);
       }
     },
   });
@@ -79,12 +95,21 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
     'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
     ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length),
   );
+  ofIssuers(
+    'sallyport_discovery_age_seconds',
+    'Age of the metadata of an issuer that names the place of its keys, once there is any.',
+    ({ metadata }) => (metadata === null || metadata.ageMs === null ? null : metadata.ageMs / 1000),
+  );
   ofIssuers('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
 
   return {
     refresh: (issuer, result) => {
       const counts = issuers.get(issuer);
       if (counts !== undefined) counts.refreshes[result] += 1;
+    },
+    discovery: (issuer, result) => {
+      const counts = issuers.get(issuer);
+      if (counts !== undefined) counts.discoveries[result] += 1;
     },
     wait: (issuer, result) => {
       const counts = issuers.get(issuer);

@@ -284,6 +284,7 @@ export function createMetrics(): ProcessMetrics {
       for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));
     },
     jwksRefresh: keys.refresh,
+    discoveryRefresh: keys.discovery,
     jwksWait: keys.wait,
     configReload: (result) => {
       reloads[result] += 1;

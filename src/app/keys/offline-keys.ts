@@ -9,7 +9,7 @@ import { accept, type Result } from '../../lib/result.js';
 import type { KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 
-const uncounted = { jwksRefresh: () => undefined, jwksWait: () => undefined };
+const uncounted = { jwksRefresh: () => undefined, discoveryRefresh: () => undefined, jwksWait: () => undefined };
 
 /** What verifies credentials, as `serve` would have it after its first fetch. */
 interface OpenedKeys {

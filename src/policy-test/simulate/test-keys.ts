@@ -125,6 +125,7 @@ export function createAssumedKeys(): AssumedKeys {
         emptySet: null,
         lastError: null,
         waiting: 0,
+        metadata: null,
       }),
     };
   };

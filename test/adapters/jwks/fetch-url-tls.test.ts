@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
-import { createUrlOrigin, type KeyOrigin } from '../../../src/adapters/jwks/fetch-url.js';
+import { createUrlOrigin, type NamedOrigin } from '../../../src/adapters/jwks/fetch-url.js';
 import { certificates, type Certificate } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 
@@ -17,7 +17,7 @@ async function serve(t: Test, { cert, key }: Certificate, location?: string): Pr
   return `https://127.0.0.1:${String(port)}/jwks.json`;
 }
 
-async function outcome(origin: KeyOrigin): Promise<string> {
+async function outcome(origin: NamedOrigin): Promise<string> {
   const loaded = await origin.load({ maxBytes: 1024, timeoutMs: 20_000 }, new AbortController().signal);
   return loaded.ok ? 'ok' : loaded.error;
 }
@@ -36,7 +36,11 @@ t.test('the source has to prove who it is', async (t) => {
     { name: 'another name', serves: files.misnamed, caFile: files.ca.certFile, expected: /for another host name/ },
   ];
   for (const { name, serves, caFile, expected } of rows) {
-    t.match(await outcome(createUrlOrigin(await serve(t, serves), caFile, localFiles)), expected, name);
+    t.match(
+      await outcome(createUrlOrigin(await serve(t, serves), { caFile, tokenFile: null, files: localFiles })),
+      expected,
+      name,
+    );
   }
 });
 
@@ -46,7 +50,7 @@ t.test('NODE_TLS_REJECT_UNAUTHORIZED in the environment does not change that', a
   t.teardown(() => {
     delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
   });
-  t.match(await outcome(createUrlOrigin(url, null, localFiles)), /not trusted/);
+  t.match(await outcome(createUrlOrigin(url, { caFile: null, tokenFile: null, files: localFiles })), /not trusted/);
 });
 
 t.test('a redirect does not lead out of TLS', async (t) => {
@@ -57,7 +61,13 @@ t.test('a redirect does not lead out of TLS', async (t) => {
   ];
   for (const { location, expected } of rows) {
     t.match(
-      await outcome(createUrlOrigin(await serve(t, files.server, location), files.ca.certFile, localFiles)),
+      await outcome(
+        createUrlOrigin(await serve(t, files.server, location), {
+          caFile: files.ca.certFile,
+          tokenFile: null,
+          files: localFiles,
+        }),
+      ),
       expected,
       location,
     );
@@ -93,7 +103,7 @@ t.test('a CA file that cannot be used is an error, never the authorities of the 
     },
   ];
   // The same origin all along: each change counts from the next attempt on.
-  const origin = createUrlOrigin(url, caFile, localFiles);
+  const origin = createUrlOrigin(url, { caFile, tokenFile: null, files: localFiles });
   t.match(await outcome(origin), /authorities\.pem does not exist/);
   for (const { name, content, expected } of rows) {
     writeFileSync(caFile, content);

@@ -10,7 +10,7 @@ import { until } from '../../support/until.js';
 const limits: LoadLimits = { maxBytes: 1024, timeoutMs: 20_000 };
 
 function load(url: string, signal = new AbortController().signal): Promise<Result<LoadedKeySet, string>> {
-  return createUrlOrigin(url, null, localFiles).load(limits, signal);
+  return createUrlOrigin(url, { caFile: null, tokenFile: null, files: localFiles }).load(limits, signal);
 }
 
 function text(loaded: Result<LoadedKeySet, string>): string {

@@ -78,6 +78,7 @@ export function createKeySourceHarness(
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     metrics: {
       jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`),
+      discoveryRefresh: (issuer, result) => refreshes.push(`${issuer} metadata ${result}`),
       jwksWait: (_issuer, result) => waits.push(result),
     },
     random: options.random ?? (() => 0),

@@ -93,7 +93,7 @@ t.test('the key after a rotation is fetched when a token names it', async (t) =>
 t.test('what operators see', async (t) => {
   const server = await startJwksServer(t, { keys: [one, withKeyId(two, 's-1')] });
   const { time, source, refreshes } = createKeySourceHarness(t, { kind: 'url', url: server.url });
-  const nothing = { withdrawn: [], emptySet: null, lastError: null, waiting: 0 };
+  const nothing = { withdrawn: [], emptySet: null, lastError: null, waiting: 0, metadata: null };
   t.same(source.state(), {
     issuer: 'core',
     usable: false,

@@ -35,7 +35,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
     timers: systemTimers,
     files: localFiles,
     log: silentLog,
-    metrics: { jwksRefresh: () => undefined, jwksWait: () => undefined },
+    metrics: { jwksRefresh: () => undefined, discoveryRefresh: () => undefined, jwksWait: () => undefined },
   });
   await source.start();
   const state = source.state();

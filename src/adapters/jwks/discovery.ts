@@ -1,0 +1,196 @@
+import type { DiscoveryPlace } from '../../config/types.js';
+import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonValue } from '../../lib/strict-json.js';
+import type { Metrics } from '../../ports/observability.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import {
+  createUrlOrigin,
+  fetchText,
+  type FetchAccess,
+  type FetchFailure,
+  type KeyOrigin,
+  type LoadedKeySet,
+  type RefreshLimits,
+} from './fetch-url.js';
+import { jsonProblems } from './key-set.js';
+
+interface DiscoveryDeps {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'discoveryRefresh'>;
+}
+
+/** The metadata in force. Times are those of the monotonic clock. */
+interface HeldMetadata extends KeepingRules {
+  readonly keysUrl: string;
+  readonly loadedAtMs: number;
+}
+
+/** Share of its lifetime after which metadata is fetched with the next key set: no later than the keys are. */
+const refreshShare = 0.8;
+
+/**
+ * Cool-downs between attempts to get metadata before it is due: 30 s with the defaults. A made-up key id, which may
+ * cause a fetch of keys once in a cool-down, causes one of metadata in one of six of these.
+ */
+const cooldownsPerAttempt = 6;
+
+/** Share of the time for all that may be spent on metadata: the rest is for the keys, where the last place serves. */
+const metadataShare = 0.5;
+
+/** Characters of a document that a message quotes. */
+const maxQuoted = 200;
+
+/**
+ * Keys at the place that an issuer's metadata names (OpenID Connect Discovery §4, RFC 8414 §3). The last good document
+ * stays in force while there is no other, for as long past its lifetime as keys do. `issuer` is its name in the config.
+ */
+export function createDiscoveryOrigin(
+  place: DiscoveryPlace,
+  access: FetchAccess,
+  issuer: string,
+  { clock, timers, log, metrics }: DiscoveryDeps,
+): KeyOrigin {
+  let held: HeldMetadata | null = null;
+  let askedAtMs = -Infinity;
+  let failures = 0;
+  let lastError: string | null = null;
+
+  async function load(limits: RefreshLimits, signal: AbortSignal): Promise<Result<LoadedKeySet, string>> {
+    const mayAsk = clock.monotonic() >= askedAtMs + cooldownsPerAttempt * limits.cooldownMs;
+    const hasAsked = inForce(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
+    if (hasAsked) await ask(limits, signal);
+    const known = inForce(limits);
+    if (known === null) return refuse(`no metadata: ${lastError ?? 'none was fetched'}`);
+    const loaded = await fetchKeys(known, limits, signal);
+    if (loaded.ok || hasAsked || !mayAsk || signal.aborted) return loaded;
+    // The keys may have moved.
+    await ask(limits, signal);
+    const next = inForce(limits);
+    return next === null || next.keysUrl === known.keysUrl ? loaded : fetchKeys(next, limits, signal);
+  }
+
+  /** The document that counts now; `null` where there is none, or it is too old. */
+  function inForce(limits: RefreshLimits): HeldMetadata | null {
+    if (held === null) return null;
+    const usableMs = lifetimeMs(held.freshnessMs, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
+    return clock.monotonic() <= held.loadedAtMs + usableMs ? held : null;
+  }
+
+  function isDue(limits: RefreshLimits): boolean {
+    return held === null || clock.monotonic() >= held.loadedAtMs + refreshShare * lifetimeMs(held.freshnessMs, limits);
+  }
+
+  function isWanted(limits: RefreshLimits): boolean {
+    return limits.isAwaited || failures > 0 || isDue(limits);
+  }
+
+  async function ask(limits: RefreshLimits, signal: AbortSignal): Promise<void> {
+    askedAtMs = clock.monotonic();
+    const timeoutMs = Math.ceil(limits.timeoutMs * metadataShare);
+    const deadline = new AbortController();
+    const callOff = timers.after(timeoutMs, () => {
+      deadline.abort();
+    });
+    const fetched = await fetchDocument({ ...limits, timeoutMs }, AbortSignal.any([signal, deadline.signal]));
+    callOff();
+    // The attempt as a whole is over: it said why.
+    if (signal.aborted) return;
+    if (fetched.ok) take(fetched.value);
+    else if (deadline.signal.aborted) fail(`no complete answer within ${String(timeoutMs)} ms`, 'failed', limits);
+    else fail(fetched.error.why, 'failed', limits);
+
+    function take({ bytes, freshnessMs, mustRevalidate }: LoadedKeySet): void {
+      const keysUrl = readMetadata(bytes, place);
+      if (!keysUrl.ok) {
+        fail(keysUrl.error, 'refused', limits);
+        return;
+      }
+      const isNews = failures > 0 || held?.keysUrl !== keysUrl.value;
+      held = { keysUrl: keysUrl.value, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
+      failures = 0;
+      lastError = null;
+      metrics.discoveryRefresh(issuer, 'ok');
+      if (isNews) log.info('metadata loaded', { issuer, keys_from: withoutQuery(keysUrl.value) });
+    }
+  }
+
+  function fail(error: string, result: 'failed' | 'refused', limits: RefreshLimits): void {
+    failures += 1;
+    lastError = error;
+    metrics.discoveryRefresh(issuer, result);
+    const fields = { issuer, error, failures, known_metadata_serves: inForce(limits) !== null };
+    log.warn(result === 'refused' ? 'metadata was refused' : 'metadata could not be loaded', fields);
+  }
+
+  async function fetchDocument(
+    limits: RefreshLimits,
+    signal: AbortSignal,
+  ): Promise<Result<LoadedKeySet, FetchFailure>> {
+    const exact = { ...limits, maxRedirects: 0 };
+    const first = await fetchText(new URL(place.url), access, exact, signal);
+    if (first.ok || first.error.status !== 404 || place.otherUrl === null) return first;
+    return fetchText(new URL(place.otherUrl), access, exact, signal);
+  }
+
+  async function fetchKeys(
+    { keysUrl }: HeldMetadata,
+    limits: RefreshLimits,
+    signal: AbortSignal,
+  ): Promise<Result<LoadedKeySet, string>> {
+    const loaded = await createUrlOrigin(keysUrl, access).load(limits, signal);
+    return loaded.ok ? loaded : refuse(`the keys at ${withoutQuery(keysUrl)}: ${loaded.error}`);
+  }
+
+  return {
+    load,
+    metadata: () => ({
+      ageMs: held === null ? null : clock.monotonic() - held.loadedAtMs,
+      keysUrl: held === null ? null : withoutQuery(held.keysUrl),
+      lastError,
+    }),
+    close: () => undefined,
+  };
+}
+
+/**
+ * Reads where the keys are. Refuses, in words, a document of another issuer, and keys at a place that was not named.
+ */
+function readMetadata(
+  bytes: Uint8Array,
+  { issuer, keyOrigins }: Pick<DiscoveryPlace, 'issuer' | 'keyOrigins'>,
+): Result<string, string> {
+  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
+  if (!parsed.ok) return refuse(`the metadata ${jsonProblems[parsed.error]}`);
+  const { issuer: named, jwks_uri: written } = parsed.value;
+  if (named !== issuer) return refuse(`the metadata is of another issuer: its issuer is ${quote(named)}`);
+  if (typeof written !== 'string') {
+    return refuse(`the metadata names no place of keys: its jwks_uri is ${quote(written)}`);
+  }
+  const url = /^https?:\/\/[\x21-\x7e]+$/.test(written) && URL.canParse(written) ? new URL(written) : null;
+  if (url === null || url.username !== '' || url.password !== '') {
+    return refuse(`the metadata’s jwks_uri is no http URL: ${quote(written)}`);
+  }
+  if (!keyOrigins.has(url.origin)) {
+    const allowed = [...keyOrigins].join(' ');
+    return refuse(`the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`);
+  }
+  url.hash = '';
+  return accept(url.href);
+}
+
+/** What a document says, so that a log line stays one line and short. */
+function quote(value: JsonValue | undefined): string {
+  if (value === undefined) return 'missing';
+  if (typeof value !== 'string') return 'no text';
+  const printable = value.slice(0, maxQuoted).replace(/[^\x20-\x7e]/g, '?');
+  return `"${printable}"${value.length > maxQuoted ? '…' : ''}`;
+}
+
+/** A query may hold what is secret. */
+function withoutQuery(text: string): string {
+  const { origin, pathname } = new URL(text);
+  return `${origin}${pathname}`;
+}
