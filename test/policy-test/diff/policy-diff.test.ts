@@ -300,6 +300,31 @@ t.test('what a route lets through, and how it is guarded', async (t) => {
   }
 });
 
+t.test('an issuer that takes more, or by other rules', async (t) => {
+  const routes = [orders];
+  const idp = { issuer: 'https://idp.example.com', profile: 'oauth', audience: 'orders' };
+  const issuer = (more: object): ConfigTree => ({ routes, issuers: { idp: { ...idp, ...more } } });
+  const rows: readonly { from: object; to: object; setting: string; wider: boolean }[] = [
+    { from: {}, to: { algorithms: ['RS256', 'ES256', 'EdDSA'] }, setting: 'algorithms', wider: true },
+    { from: {}, to: { algorithms: ['ES256'] }, setting: 'algorithms', wider: false },
+    { from: {}, to: { audience: ['orders', 'api'] }, setting: 'audience', wider: true },
+    { from: {}, to: { token_typ: ['at+jwt', 'JWT'] }, setting: 'token_typ', wider: true },
+    { from: { token_typ: ['at+jwt', 'JWT'] }, to: {}, setting: 'token_typ', wider: false },
+    { from: {}, to: { claims: { permissions: 'roles' } }, setting: 'claims', wider: true },
+    { from: { claims: { require: { tenant: 'a' } } }, to: {}, setting: 'claims', wider: true },
+    { from: {}, to: { jwks_origins: ['https://keys.example.com'] }, setting: 'jwks_origins', wider: true },
+    { from: {}, to: { discovery_url: 'https://idp.example.com/m' }, setting: 'keys', wider: true },
+  ];
+  for (const { from, to, setting, wider } of rows) {
+    const diff = await compare(issuer(from), issuer(to));
+    t.ok(
+      diff.settings.some((change) => change.setting === `issuers.idp.${setting}`),
+      `${setting}: ${diff.settings.map((change) => change.setting).join(' ')}`,
+    );
+    t.equal(isWider(diff), wider, `${setting} ${JSON.stringify(to)}`);
+  }
+});
+
 t.test('what concerns every request', async (t) => {
   const routes = [orders];
   const issuer = (more: object): ConfigTree => ({ issuers: { core: { ...core, ...more } } });
