@@ -46,7 +46,8 @@ export function parseStrictJson(bytes: Uint8Array, limits: JsonLimits): Result<J
   if (members === null) return refuse('too_deep');
   const parsed = parse(text);
   if (parsed === undefined) return refuse('syntax');
-  const tally: Tally = { members: 0, representable: true };
+  // What UTF-8 carried is representable: only an escape writes a lone surrogate (RFC 8259 §7).
+  const tally: Tally = { members: 0, representable: true, hasEscapes: text.includes('\\u') };
   const value = detach(parsed, tally);
   if (!isJsonObject(value)) return refuse('not_an_object');
   if (tally.members !== members) return refuse('duplicate_member');
@@ -119,12 +120,13 @@ function parse(text: string): unknown {
 interface Tally {
   members: number;
   representable: boolean;
+  readonly hasEscapes: boolean;
 }
 
 /** Copies what `JSON.parse` built onto objects without prototype. Recursion is bounded: the depth was checked. */
 function detach(value: unknown, tally: Tally): JsonValue {
   if (typeof value === 'string') {
-    if (loneSurrogate.test(value)) tally.representable = false;
+    if (tally.hasEscapes && loneSurrogate.test(value)) tally.representable = false;
     return value;
   }
   if (typeof value === 'number') {
@@ -136,7 +138,7 @@ function detach(value: unknown, tally: Tally): JsonValue {
   const object = Object.create(null) as Record<string, JsonValue>;
   for (const [name, member] of Object.entries(value)) {
     tally.members += 1;
-    if (loneSurrogate.test(name)) tally.representable = false;
+    if (tally.hasEscapes && loneSurrogate.test(name)) tally.representable = false;
     object[name] = detach(member, tally);
   }
   return object;

@@ -47,7 +47,7 @@ t.test('every file and folder that the page links is there, and the pictures are
 t.test('a question of the first table is answered by the first file that its row names', (t) => {
   const answers: readonly { question: RegExp; file: RegExp; holds: RegExp }[] = [
     { question: /order.*checked/, file: /src\/proxy\/auth\//, holds: /export function authorizeRequest\(/ },
-    { question: /in flight/, file: /src\/proxy\/exchange\//, holds: /denial\('overloaded'\)/ },
+    { question: /in flight/, file: /src\/proxy\/exchange\//, holds: /export function createSlots/ },
     { question: /access log line/, file: /src\/proxy\/exchange\//, holds: /requestLog/ },
     { question: /fails over/, file: /src\/adapters\/redis\//, holds: /FailoverCause/ },
   ];

@@ -1,6 +1,7 @@
 import { isCanonicalBase64Url } from '../../lib/base64url.js';
 import type { Algorithm } from './profiles.js';
 import { denial, type Denial, type Reason } from '../denial.js';
+import { remembered } from '../../lib/memo.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import { constants, verify, type KeyObject } from 'node:crypto';
@@ -36,12 +37,11 @@ export function parseCompactJws(
   const encodedHeader = token.slice(0, first);
   const encodedPayload = token.slice(first + 1, second);
   const encodedSignature = token.slice(second + 1); // a third dot is no base64url
-  if (![encodedHeader, encodedPayload, encodedSignature].every(isCanonicalBase64Url)) {
+  const header = headerOf(encodedHeader);
+  if (header === null || !isCanonicalBase64Url(encodedPayload) || !isCanonicalBase64Url(encodedSignature)) {
     return refuse(denial('token_malformed'));
   }
 
-  const header = decodeObject(encodedHeader);
-  if (header === null) return refuse(denial('token_malformed'));
   const keyId = readHeader(header);
   if (!keyId.ok) return refuse(denial(keyId.error));
   return accept({
@@ -63,9 +63,17 @@ export function readPayload({ encodedPayload }: SignedToken): Result<JsonObject,
 export function peekHeader(token: string): JsonObject | null {
   const end = token.indexOf('.');
   if (end < 0 || token.length > maxTokenBytes) return null;
-  const encoded = token.slice(0, end);
-  return isCanonicalBase64Url(encoded) ? decodeObject(encoded) : null;
+  return headerOf(token.slice(0, end));
 }
+
+/** Issuers write one header for each of their keys. */
+const headerMemory = { maxNames: 64, maxLength: 512 };
+
+/** What an encoded header holds; `null` where it is no strict JSON object in its canonical spelling. */
+const headerOf = remembered(
+  (encoded: string) => (isCanonicalBase64Url(encoded) ? decodeObject(encoded) : null),
+  headerMemory,
+);
 
 function decodeObject(encoded: string): JsonObject | null {
   const object = parseStrictJson(Buffer.from(encoded, 'base64url'), { maxDepth: defaultMaxDepth });
