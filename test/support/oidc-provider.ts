@@ -41,8 +41,8 @@ export async function startOidcProvider(t: Scope): Promise<OidcProvider> {
     issuer: origin,
     caFile: ca.certFile,
     token: async (alg, scope = 'orders:read') => {
-      const trusting: CustomFetch = async (url, options) => {
-        const answer = await fetch(url, { ...options, dispatcher });
+      const trusting: CustomFetch = async (url, { body = null, ...options }) => {
+        const answer = await fetch(url, { ...options, body, dispatcher });
         return new Response(await answer.text(), { status: answer.status, headers: [...answer.headers] });
       };
       const { id, secret } = oidcClient;
