@@ -124,6 +124,13 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm pkg set name=': { test: install },
     "echo '@your-scope": { test: install },
   }),
+  ...page('docs/issuers.md', {
+    'issuers:\n  idp:': { config: 'keys' },
+    'issuers:\n  keycloak:': { config: 'keys' },
+    'issuers:\n  cluster:': { config: 'keys' },
+    'issuers:\n  spire:': { config: 'keys' },
+    '    subjects: [{ prefix:': { config: 'route' },
+  }),
   ...page('docs/legacy-applications.md', {
     'upstream: { url: "http': { test: legacy },
     'upstream: { url: http://127.0.0.1:3000, strip_fields': { test: legacy },

@@ -42,9 +42,13 @@ export function signatureBy(algorithm: Algorithm, key: KeyObject, input: string 
 }
 
 /** A token with this header and these claims to the letter; `undefined` takes a member away. */
-export function tokenBy(key: AnyKey, claims: Claims | string, header: Claims = {}): string {
+export function tokenBy(key: AnyKey, claims: Claims, header: Claims = {}): string {
+  return tokenOfText(key, JSON.stringify(claims), header);
+}
+
+/** The same with a payload that may be no claims at all. */
+export function tokenOfText(key: AnyKey, payload: string, header: Claims = {}): string {
   const head = JSON.stringify({ alg: key.algorithm, kid: key.keyId, ...header });
-  const body = typeof claims === 'string' ? claims : JSON.stringify(claims);
-  const input = `${base64url(head)}.${base64url(body)}`;
+  const input = `${base64url(head)}.${base64url(payload)}`;
   return `${input}.${signatureBy(key.algorithm, key.privateKey, input).toString('base64url')}`;
 }

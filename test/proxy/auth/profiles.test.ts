@@ -7,7 +7,7 @@ import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
 import { issuerRules, nowMs, nowS } from '../../decision/samples.js';
-import { keyFor, tokenBy, type AnyKey } from '../../support/profile-tokens.js';
+import { keyFor, tokenBy, tokenOfText, type AnyKey } from '../../support/profile-tokens.js';
 import { base64url, type Claims } from '../../support/tokens.js';
 import { outcomeOf, source } from './stub-issuers.js';
 
@@ -116,7 +116,8 @@ t.test('claims that are doubled, too deep, or no claims', async (t) => {
     `"${'x'.repeat(5)}"`,
     'null',
   ];
-  for (const row of rows) t.equal(await outcome(tokenBy(key, row, type), [issuer('idp', key)]), 'token_malformed', row);
+  for (const row of rows)
+    {t.equal(await outcome(tokenOfText(key, row, type), [issuer('idp', key)]), 'token_malformed', row);}
 });
 
 t.test('issuers that choose key ids as they like are told apart by what the token says', async (t) => {
@@ -136,7 +137,7 @@ t.test('issuers that choose key ids as they like are told apart by what the toke
     'one key does not speak for the other issuer',
   );
   t.equal(await outcome(tokenBy(key, { ...claims, iss: 'https://x.example.com' }, type), issuers), 'issuer_mismatch');
-  t.equal(await outcome(tokenBy(key, '[]', type), issuers), 'token_malformed');
+  t.equal(await outcome(tokenOfText(key, '[]', type), issuers), 'token_malformed');
 
   const asked = (one: IssuerInForce): number => (one.keys as ReturnType<typeof source>).asked.length;
   const [before, beforeOther] = [asked(idp), asked(partner)];

@@ -1,8 +1,8 @@
-/** Tokens of every profile against a running proxy: who passes, and that whoever does not gets one and the same answer. */
+/** Tokens of every profile against a running proxy: who passes, and that all others get one and the same answer. */
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { comparable } from '../../conformance/refusals.js';
-import { keyFor, tokenBy, type AnyKey } from '../../support/profile-tokens.js';
+import { keyFor, tokenBy, tokenOfText, type AnyKey } from '../../support/profile-tokens.js';
 import { startProxyProcess } from '../../support/proxy-process.js';
 import { tempDir } from '../../support/temp-dir.js';
 import type { Claims } from '../../support/tokens.js';
@@ -174,7 +174,7 @@ const refused: readonly { name: string; token: string }[] = [
   { name: 'none', token: tokenBy(idpKey, idp, { ...at, alg: 'none' }) },
   { name: 'another’s key', token: tokenBy({ ...keyFor('ES256', 'x'), keyId: 'idp-1' }, idp, at) },
   { name: 'one provider for another', token: tokenBy(edKey, idp, { typ: 'JWT' }) },
-  { name: 'a doubled claim', token: tokenBy(idpKey, JSON.stringify(idp).replace('{', '{"sub":"x",'), at) },
+  { name: 'a doubled claim', token: tokenOfText(idpKey, JSON.stringify(idp).replace('{', '{"sub":"x",'), at) },
   {
     name: 'another trust domain',
     token: tokenBy(spireKey, { ...workload, sub: 'spiffe://shop.example.evil/ns/shop/x' }),
