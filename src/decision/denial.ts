@@ -127,6 +127,7 @@ export const answers = {
   subject_revoked: unauthorized,
   token_revoked: unauthorized,
   issue_time_revoked: unauthorized,
+  token_inactive: unauthorized,
   token_id_missing: unauthorized,
   token_replayed: unauthorized,
 
@@ -184,6 +185,11 @@ export const answers = {
   revocations_unknown: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
+  introspection_unavailable: unavailable(
+    'keys-unavailable',
+    'The keys that verify credentials are unavailable',
+  ),
+  introspection_limited: unavailable('overloaded', 'Too many requests are in flight'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
   upstream_unreachable: unavailable(
@@ -216,6 +222,8 @@ export const failureReasons = [
   'revocations_unknown',
   'keys_unavailable',
   'core_unavailable',
+  'introspection_unavailable',
+  'introspection_limited',
   'overloaded',
   'shutting_down',
   'upstream_unreachable',

@@ -1,6 +1,7 @@
 import { denial, type Denial, type Reason } from '../denial.js';
 import { digestOf } from '../../lib/digest.js';
 import type { Revocations } from '../route/policy.js';
+import { isOpaque } from '../token/introspection.js';
 import type { Principal } from '../token/principal.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
@@ -48,11 +49,10 @@ function brokenRule(credential: Withdrawable, rules: Revocations, digest: () => 
 
 /**
  * Names a token that has no id of its own: a digest of what was signed, so that no other spelling of the signature
- * makes another token of it. Nobody gets the token back from it.
+ * makes another token of it; of an opaque token all of it, whatever dots it has. Nobody gets the token back from it.
  */
 export function tokenDigest(token: string): string {
-  const end = token.lastIndexOf('.');
-  return digestOf('revoked token', [end < 0 ? token : token.slice(0, end)]);
+  return digestOf('revoked token', [isOpaque(token) ? token : token.slice(0, token.lastIndexOf('.'))]);
 }
 
 /** Whether anything is withdrawn by what the claims of a token say. */

@@ -115,7 +115,11 @@ interface Times {
 }
 
 /** Compared in milliseconds: rounding the clock to seconds would move each boundary by up to one. */
-export function findTimeProblem({ exp, nbf, iat }: Times, rules: IssuerRules, nowMs: number): Reason | null {
+export function findTimeProblem(
+  { exp, nbf, iat }: Times,
+  rules: Pick<IssuerRules, 'clockSkewS' | 'maxLifetimeS'>,
+  nowMs: number,
+): Reason | null {
   const skewMs = rules.clockSkewS * 1000;
   const capMs = rules.maxLifetimeS * 1000;
   if (nowMs >= exp * 1000 + skewMs) return 'token_expired';
