@@ -42,6 +42,8 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
     jwksRefresh: metrics.jwksRefresh,
     discoveryRefresh: metrics.discoveryRefresh,
     jwksWait: metrics.jwksWait,
+    introspection: metrics.introspection,
+    introspectionLookup: metrics.introspectionLookup,
     configReload: (result) => {
       reloads[result] += 1;
       metrics.configReload(result);

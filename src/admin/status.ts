@@ -3,7 +3,7 @@ import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/type
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
 import type { Outcome, CertificateName, CertificateStatus } from '../ports/observability.js';
-import type { KeySourceState, MetadataState } from '../ports/auth.js';
+import type { IntrospectionState, KeySourceState, MetadataState } from '../ports/auth.js';
 import type { LimitsState } from '../ports/limits.js';
 import type { StoreState } from '../ports/idempotency.js';
 import type { RevocationsState } from '../ports/revocations.js';
@@ -100,6 +100,19 @@ interface IssuerStatus {
     readonly keys_from: string | null;
     readonly last_error: string | null;
   } | null;
+  /** How it stands with what asks the issuer about opaque tokens. */
+  readonly introspection: IntrospectionStatus | null;
+}
+
+interface IntrospectionStatus {
+  /** Whether the last question was answered. */
+  readonly up: boolean;
+  /** Why it was not. */
+  readonly problem: string | null;
+  /** Tokens whose answer is remembered. */
+  readonly active: number;
+  readonly inactive: number;
+  readonly in_flight: number;
 }
 
 interface ListedIssuer {
@@ -135,6 +148,7 @@ export interface Snapshot {
   readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
   readonly restartNeeded: readonly string[];
   readonly keys: readonly KeySourceState[];
+  readonly introspections: readonly IntrospectionState[];
   /** `null` where no store is configured. */
   readonly store: StoreState | null;
   /** `null` where no store tells of any. */
@@ -173,7 +187,7 @@ export function statusOf(snapshot: Snapshot): Status {
       access: route.access,
       mode: route.mode,
     })),
-    issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot.keys)),
+    issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot)),
     upstream: { url: withoutSecrets(config.upstream.url) },
     store: storeStatus(snapshot.store),
     revocations: revocationsStatus(snapshot.revocations),
@@ -196,8 +210,12 @@ function sessionIssuer({ sessions }: CompiledConfig): readonly ListedIssuer[] {
     : [{ rules: { name: sessionIssuerName, issuer: sessions.issuer }, keys: sessions.keys }];
 }
 
-function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceState[]): IssuerStatus {
-  const state = states.find((candidate) => candidate.issuer === rules.name);
+function issuerStatus(
+  { rules, keys }: ListedIssuer,
+  snapshot: Pick<Snapshot, 'keys' | 'introspections'>,
+): IssuerStatus {
+  const state = snapshot.keys.find((candidate) => candidate.issuer === rules.name);
+  const introspection = snapshot.introspections.find((candidate) => candidate.issuer === rules.name);
   return {
     name: rules.name,
     issuer: rules.issuer,
@@ -219,12 +237,17 @@ function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceS
     empty_set: state?.emptySet ?? null,
     waiting: state?.waiting ?? 0,
     metadata: metadataStatus(state?.metadata ?? null),
+    introspection: introspection === undefined ? null : introspectionStatus(introspection),
   };
 }
 
 function metadataStatus(state: MetadataState | null): IssuerStatus['metadata'] {
   if (state === null) return null;
   return { age_s: seconds(state.ageMs), keys_from: state.keysUrl, last_error: state.lastError };
+}
+
+function introspectionStatus({ up, problem, active, inactive, inFlight }: IntrospectionState): IntrospectionStatus {
+  return { up, problem, active, inactive, in_flight: inFlight };
 }
 
 function storeStatus(state: StoreState | null): StoreStatus | null {

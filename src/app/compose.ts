@@ -156,6 +156,7 @@ export function createParts(
   });
   processMetrics.setReadings({
     keys: keyStates,
+    introspections: assembly.introspectionStates,
     inFlight: () => proxy.counts().inFlight,
     connections: () => proxy.counts().connections,
     webSockets: () => proxy.openWebSockets(),
@@ -182,6 +183,7 @@ export function createParts(
       configName: options.source.name,
       config: assembly.inForce().config,
       keys: keyStates(),
+      introspections: assembly.introspectionStates(),
       store: storeState(),
       revocations: revocations.state(),
       limits: limits.state(),

@@ -1,7 +1,7 @@
 /** The types of the compiled config: those of the sections follow from what each compiles to. */
 import type { AssertionRules } from '../decision/token/assertion.js';
 import type { IssuerRules } from '../decision/route/policy.js';
-import type { KeyRules } from '../decision/token/profiles.js';
+import type { Algorithm, KeyRules } from '../decision/token/profiles.js';
 import type { SessionCookie } from '../decision/session/headers.js';
 import type { Settings } from './load/setting-names.js';
 import type { CompiledSections } from './sections/index.js';
@@ -124,7 +124,54 @@ export interface RedisPlace {
 export interface IssuerSettings {
   readonly rules: IssuerRules;
   readonly keys: KeySourceSettings;
+  /** `null` where it has no opaque tokens. */
+  readonly introspection: IntrospectionSettings | null;
 }
+
+/** How an issuer is asked about its opaque tokens. */
+export interface IntrospectionSettings {
+  /** `null` where its metadata says so. */
+  readonly url: string | null;
+  /** `null` where the URL is known. */
+  readonly discovery: DiscoveryPlace | null;
+  /** PEM; taken up when it changes. */
+  readonly caFile: string | null;
+  readonly clientId: string;
+  readonly auth: ClientAuth;
+  /** The only form of answers that is taken. */
+  readonly answer: 'json' | 'jwt';
+  readonly rules: OpaqueTokenRules;
+  readonly maxAgeMs: number;
+  readonly maxNegativeAgeMs: number;
+  /** For one question as a whole. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  /** Questions about tokens that were not active before, and are not now. */
+  readonly unknownPerSecond: number;
+  readonly unknownPerAddress: number;
+}
+
+/** Which opaque tokens are an issuer's, and what its answers have to say of them besides `IssuerRules`. */
+export interface OpaqueTokenRules {
+  /** Empty where every opaque token may be its. */
+  readonly tokenPrefix: string;
+  readonly requiresAudience: boolean;
+  readonly requiresTokenId: boolean;
+}
+
+/** How this proxy proves to an issuer who it is: RFC 6749 §2.3.1, RFC 7523 §2.2, RFC 8705 §2.1. */
+export type ClientAuth =
+  | { readonly method: 'client_secret_basic' | 'client_secret_post'; readonly secretFile: string }
+  | {
+      readonly method: 'private_key_jwt';
+      readonly keyFile: string;
+      readonly keyId: string | null;
+      /** `null` leaves it to the key. */
+      readonly algorithm: Algorithm | null;
+      /** `aud` of the assertions: the issuer. */
+      readonly audience: string;
+    }
+  | { readonly method: 'tls_client_auth'; readonly certFile: string; readonly keyFile: string };
 
 /** Where an issuer's keys are. */
 export type KeyPlace =

@@ -185,10 +185,7 @@ export const answers = {
   revocations_unknown: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
-  introspection_unavailable: unavailable(
-    'keys-unavailable',
-    'The keys that verify credentials are unavailable',
-  ),
+  introspection_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   introspection_limited: unavailable('overloaded', 'Too many requests are in flight'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),

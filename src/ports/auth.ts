@@ -91,6 +91,48 @@ export interface MetadataState {
   readonly lastError: string | null;
 }
 
+/** What an issuer says of an opaque token. */
+export type IntrospectionAnswer =
+  /** With everything that it says. Whether that is enough is the caller's to judge. */
+  | { readonly kind: 'active'; readonly claims: JsonObject }
+  /** It is none of the issuer's, or none any more: 401. */
+  | { readonly kind: 'inactive' }
+  /** Nobody could tell: the issuer was not reached, gave no answer that can be believed, or refuses this proxy: 503. */
+  | { readonly kind: 'unavailable' }
+  /** The issuer was not asked, since too many unknown tokens are: 503. */
+  | { readonly kind: 'limited' };
+
+/** An issuer's word on its opaque tokens. */
+export interface Introspection {
+  /**
+   * Answers at once where that is remembered, or where the issuer is not asked. Never rejects.
+   *
+   * @param digest by which answers are remembered, where it was worked out before: that of the `Authorization` field.
+   */
+  readonly ask: (
+    token: string,
+    digest: string | null,
+    asker: KeyAsker | null,
+  ) => IntrospectionAnswer | Promise<IntrospectionAnswer>;
+  /** What was said of the token last, as long as that is remembered, where it was active. Nobody is asked. */
+  readonly lastClaims: (token: string) => JsonObject | null;
+  readonly state: () => IntrospectionState;
+}
+
+/** How it stands with an issuer that is asked about opaque tokens, for `/status` and metrics. */
+export interface IntrospectionState {
+  readonly issuer: string;
+  /** Whether the last question was answered; true before the first. */
+  readonly up: boolean;
+  /** Why the last one was not, in words; `null` where it was. */
+  readonly problem: string | null;
+  /** Tokens whose answer is remembered: it was `active`, or was not. */
+  readonly active: number;
+  readonly inactive: number;
+  /** Questions that wait for their answer. */
+  readonly inFlight: number;
+}
+
 /** What the SDK of the Core says of a session that it vouches for. */
 export interface VouchedSession {
   readonly userId: string;

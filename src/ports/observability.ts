@@ -48,6 +48,15 @@ export type JwksRefreshResult = 'ok' | 'empty' | 'failed';
 /** How an attempt to get an issuer's metadata ended. `refused`: with a document that is not taken. */
 export type DiscoveryRefreshResult = 'ok' | 'failed' | 'refused';
 
+/** How a question about an opaque token ended. `refused`: the issuer does not know this proxy. */
+export type IntrospectionResult = 'active' | 'inactive' | 'refused' | 'failed';
+
+/**
+ * What became of the look-up of an opaque token. `joined`: the issuer was being asked about it already. `limited`: too
+ * many unknown tokens. `open`: the issuer did not answer lately.
+ */
+export type IntrospectionLookup = 'remembered' | 'asked' | 'joined' | 'limited' | 'open';
+
 /** Counts and measures. */
 export interface Metrics {
   /**
@@ -66,6 +75,10 @@ export interface Metrics {
   readonly discoveryRefresh: (issuer: string, result: DiscoveryRefreshResult) => void;
   /** A request waited for a key, or found no place to wait. */
   readonly jwksWait: (issuer: string, result: KeyLookup['kind']) => void;
+  /** The issuer was asked about an opaque token. */
+  readonly introspection: (issuer: string, result: IntrospectionResult) => void;
+  /** An opaque token was looked up: whether the issuer had to be asked, or was not asked though nothing is known. */
+  readonly introspectionLookup: (issuer: string, result: IntrospectionLookup) => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: WebSocketEnding) => void;
   /** A caller's connection was ended, since there were too many or too much waited on it. */

@@ -19,6 +19,8 @@ t.test('what is counted reaches the metrics as well', (t) => {
     jwksRefresh: note('jwks'),
     discoveryRefresh: note('discovery'),
     jwksWait: note('wait'),
+    introspection: note('introspection'),
+    introspectionLookup: note('lookup'),
     configReload: note('reload'),
     webSocketClosed: note('websocket'),
     connectionEnded: note('connection'),

@@ -85,6 +85,7 @@ const config: CompiledConfig = {
         tokenTypes: new Set(),
         maxLifetimeS: 1,
       }),
+      introspection: null,
       keys: {
         source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' },
         rules: coreKeyRules,
@@ -133,6 +134,7 @@ const snapshot: Snapshot = {
   loadedAtMs: 1_000,
   lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
   restartNeeded: ['listen.port'],
+  introspections: [],
   keys: [
     {
       issuer: 'core',

@@ -209,6 +209,8 @@ function countInto(counted: Counted): Metrics {
     jwksRefresh: () => undefined,
     discoveryRefresh: () => undefined,
     jwksWait: () => undefined,
+    introspection: () => undefined,
+    introspectionLookup: () => undefined,
     configReload: () => undefined,
     webSocketClosed: (ending) => counted.webSocketCloses.push(ending),
     connectionEnded: (ending) => counted.connectionEndings.push(ending),

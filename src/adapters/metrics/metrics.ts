@@ -1,13 +1,14 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { denialReasons, type Reason } from '../../decision/denial.js';
 import { nothingStripped, strippedKinds, type StrippedKind } from '../../decision/http/stripped-headers.js';
-import type { KeySourceState, TokenCacheState } from '../../ports/auth.js';
+import type { IntrospectionState, KeySourceState, TokenCacheState } from '../../ports/auth.js';
 import type { LimitsState } from '../../ports/limits.js';
 import type { Metrics, CertificateStatus } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
 import { histogramText, createRouteSeries, type RouteSeries } from './histogram.js';
+import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
 import { showRevocations } from './revocations.js';
@@ -23,6 +24,7 @@ interface MetricLabels {
 /** What is read from the running proxy at each scrape. */
 interface MetricReadings {
   readonly keys: () => readonly KeySourceState[];
+  readonly introspections: () => readonly IntrospectionState[];
   readonly inFlight: () => number;
   readonly connections: () => number;
   readonly webSockets: () => number;
@@ -86,6 +88,7 @@ export function createMetrics(): ProcessMetrics {
   let configSha256: string | null = null;
   let readings: MetricReadings = {
     keys: () => [],
+    introspections: () => [],
     inFlight: () => 0,
     connections: () => 0,
     webSockets: () => 0,
@@ -217,6 +220,7 @@ export function createMetrics(): ProcessMetrics {
     },
   });
   const keys = createKeySeries(registry, () => readings.keys());
+  const introspections = createIntrospectionSeries(registry, () => readings.introspections());
   new Counter({
     name: 'sallyport_config_reloads_total',
     help: 'Attempts to load a changed config.',
@@ -286,6 +290,8 @@ export function createMetrics(): ProcessMetrics {
     jwksRefresh: keys.refresh,
     discoveryRefresh: keys.discovery,
     jwksWait: keys.wait,
+    introspection: introspections.asked,
+    introspectionLookup: introspections.lookedUp,
     configReload: (result) => {
       reloads[result] += 1;
     },

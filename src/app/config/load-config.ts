@@ -1,10 +1,11 @@
+import { readClientCredentials } from '../../adapters/introspection/client-credentials.js';
 import type { CompiledConfig } from '../../config/types.js';
-import { accept, type Result } from '../../lib/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
 import { readAuthorities } from './named-files.js';
-import type { StartFailure } from '../start-failure.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
 
 /** A config with the files it names, all of them good. */
 export interface CompleteConfig {
@@ -34,6 +35,11 @@ export async function loadComplete(
     // Read again for every fetch; looked at here so that a wrong one is found now and not with the first rotation.
     const checked = keys.caFile === null ? null : await readAuthorities(keys.caFile, files);
     if (checked?.ok === false) return checked;
+  }
+  for (const { introspection } of issuers) {
+    // Read again by what asks the issuer; here, so that a wrong one refuses the config.
+    const checked = introspection === null ? null : await readClientCredentials(introspection, files);
+    if (checked?.ok === false) return refuse(startFailure('invalid', checked.error));
   }
   const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
   if (upstreamCa?.ok === false) return upstreamCa;

@@ -1,19 +1,28 @@
 import { silentLog } from '../../ports/system.js';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
+import { createIntrospector } from '../../adapters/introspection/introspector.js';
 import { createKeySource } from '../../adapters/jwks/key-source.js';
 import { loadSessions, openSessions } from '../sessions.js';
 import type { StartFailure } from '../start-failure.js';
 import type { CompiledConfig, IssuerSettings } from '../../config/types.js';
 import { accept, type Result } from '../../lib/result.js';
-import type { KeySource } from '../../ports/auth.js';
+import type { Introspection, KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 
-const uncounted = { jwksRefresh: () => undefined, discoveryRefresh: () => undefined, jwksWait: () => undefined };
+const uncounted = {
+  jwksRefresh: () => undefined,
+  discoveryRefresh: () => undefined,
+  jwksWait: () => undefined,
+  introspection: () => undefined,
+  introspectionLookup: () => undefined,
+};
 
 /** What verifies credentials, as `serve` would have it after its first fetch. */
 interface OpenedKeys {
   readonly of: (issuer: IssuerSettings) => KeySource;
+  /** What asks the issuer about its opaque tokens; `null` where it has none. */
+  readonly introspectionOf: (issuer: IssuerSettings) => Introspection | null;
   /** `null` where no route accepts sessions. */
   readonly sessions: SessionsInForce | null;
   readonly close: () => Promise<void>;
@@ -31,12 +40,21 @@ export async function openKeys({
   const sourceOf = ({ keys, rules }: IssuerSettings): ReturnType<typeof createKeySource> =>
     createKeySource(keys, rules.name, rules.keyIds, deps);
   const sources = new Map(issuers.map((issuer) => [issuer, sourceOf(issuer)]));
-  await Promise.all([...sources.values()].map((source) => source.start()));
+  const introspections = new Map(
+    [...sources].flatMap(([issuer, keys]) => {
+      const { introspection, rules } = issuer;
+      if (introspection === null) return [];
+      return [[issuer, createIntrospector(introspection, rules, { ...deps, keys, discovered: () => null })] as const];
+    }),
+  );
+  const started = [...sources.values(), ...introspections.values()];
+  await Promise.all(started.map((part) => part.start()));
   return accept({
     sessions: sessions?.inForce ?? null,
+    introspectionOf: (issuer) => introspections.get(issuer) ?? null,
     of: (issuer) => sources.get(issuer) ?? sourceOf(issuer),
     close: async () => {
-      await Promise.all([...[...sources.values()].map((source) => source.close()), sessions?.close()]);
+      await Promise.all([...started.map((part) => part.close()), sessions?.close()]);
     },
   });
 }

@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../../adapters/jwks/key-source.js';
+import { createIntrospector, type RunningIntrospection } from '../../adapters/introspection/introspector.js';
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
-import type { KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
+import type { IntrospectionState, KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
 import type { Log } from '../../ports/system.js';
 import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
 import type { ProbedReceiver } from '../../admin/upstream-probe.js';
@@ -13,6 +15,7 @@ import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
 import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
 import type { Assertions } from '../keys/assertion-keys.js';
+import { warnOfExposure } from '../config/named-files.js';
 import { createKeyMemory } from '../keys/key-carry-over.js';
 import type { OpenRevocations } from '../store/store.js';
 
@@ -31,6 +34,8 @@ interface AssemblyDeps {
 export interface Assembly {
   readonly inForce: () => InForce;
   readonly keyStates: () => readonly KeySourceState[];
+  /** Of the issuers that are asked about opaque tokens. */
+  readonly introspectionStates: () => readonly IntrospectionState[];
   /** `null` where no token is remembered. */
   readonly tokenCache: () => TokenCacheState | null;
   /** The receiving service that is in force, as its probes reach it. */
@@ -50,6 +55,8 @@ export interface Assembly {
 interface RunningIssuer {
   readonly settings: IssuerSettings;
   readonly source: RefreshedKeySource;
+  /** `null` where it has no opaque tokens. */
+  readonly introspection: RunningIntrospection | null;
 }
 
 interface RunningUpstream {
@@ -77,12 +84,29 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   let closed = false;
   label(config, config.issuers);
   let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), lookups, deps);
-  for (const { source } of running.issuers) void source.start();
+  for (const issuer of running.issuers) void startIssuer(issuer);
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
     const { rules, keys } = settings;
     const sourceDeps = { clock: systemClock, timers: systemTimers, files: localFiles, log: deps.log, metrics };
-    return { settings, source: createKeySource(keys, rules.name, rules.keyIds, sourceDeps, memory.recall(keys)) };
+    const source = createKeySource(keys, rules.name, rules.keyIds, sourceDeps, memory.recall(keys));
+    return { settings, source, introspection: newIntrospection(settings, source) };
+  }
+
+  function newIntrospection(
+    { rules, introspection }: IssuerSettings,
+    keys: RefreshedKeySource,
+  ): RunningIntrospection | null {
+    if (introspection === null) return null;
+    return createIntrospector(introspection, rules, {
+      clock: systemClock,
+      files: localFiles,
+      log: deps.log,
+      metrics,
+      keys,
+      discovered: () => null,
+      onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
+    });
   }
 
   async function replace(next: CompiledConfig, nextCa: string | null): Promise<void> {
@@ -95,22 +119,38 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     for (const { settings, source } of before.issuers) memory.remember(settings.keys, source.held());
     const created = next.issuers.filter((settings) => !kept.has(settings)).map(newIssuer);
     label(before.inForce.config, [...before.inForce.config.issuers, ...next.issuers]);
-    for (const { source } of created) aside.add(source);
-    await Promise.all(created.map(({ source }) => source.start()));
+    const asked = new Map<IssuerSettings, RunningIntrospection | null>();
+    for (const [settings, { settings: earlier, source, introspection }] of kept) {
+      asked.set(settings, asksTheSame(earlier, settings) ? introspection : newIntrospection(settings, source));
+    }
+    const begun = [...asked.values()].filter(
+      (introspection) =>
+        introspection !== null && !before.issuers.some((issuer) => issuer.introspection === introspection),
+    );
+    for (const { source, introspection } of created) {
+      aside.add(source);
+      if (introspection !== null) aside.add(introspection);
+    }
+    for (const introspection of begun) if (introspection !== null) aside.add(introspection);
+    await Promise.all([...created.map(startIssuer), ...begun.map((introspection) => introspection?.start())]);
     if (closed) return;
 
     // From here on nothing waits and nothing fails: no request sees half of it.
     const issuers = next.issuers.map((settings) => {
-      const { source } =
+      const { source, introspection } =
         kept.get(settings) ?? created.find((issuer) => issuer.settings === settings) ?? newIssuer(settings);
-      if (kept.has(settings)) source.update(settings.keys, settings.rules.keyIds);
-      return { settings, source };
+      if (!kept.has(settings)) return { settings, source, introspection };
+      source.update(settings.keys, settings.rules.keyIds);
+      return { settings, source, introspection: asked.get(settings) ?? null };
     });
     const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
       ? { ...before.upstream, settings: next.upstream }
       : newUpstream(next.upstream, nextCa);
     running = run(next, issuers, upstream, lookups, deps);
-    for (const { source } of created) aside.delete(source);
+    for (const { source, introspection } of issuers) {
+      aside.delete(source);
+      if (introspection !== null) aside.delete(introspection);
+    }
     label(next, next.issuers);
     retire(before, running);
   }
@@ -124,15 +164,20 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
         Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
       );
     }
-    for (const { source, settings } of before.issuers) {
-      if (after.issuers.some((issuer) => issuer.source === source)) continue;
-      aside.add(source);
-      // A request that began before may be waiting for this source's answer.
-      systemTimers.after(longestWaitMs(settings), () => {
-        aside.delete(source);
-        void source.close();
-      });
+    for (const { source, introspection, settings } of before.issuers) {
+      if (!after.issuers.some((issuer) => issuer.source === source)) closeLater(source, longestWaitMs(settings));
+      if (introspection === null || after.issuers.some((issuer) => issuer.introspection === introspection)) continue;
+      closeLater(introspection, settings.introspection?.timeoutMs ?? 0);
     }
+  }
+
+  /** A request that began before may be waiting for this part's answer. */
+  function closeLater(part: { readonly close: () => Promise<void> }, delayMs: number): void {
+    aside.add(part);
+    systemTimers.after(delayMs, () => {
+      aside.delete(part);
+      void part.close();
+    });
   }
 
   /** Requests that are waiting for a key at the reload come to it after that: the first look has to be later. */
@@ -159,6 +204,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   return {
     inForce: () => running.inForce,
     keyStates: () => running.issuers.map(({ source }) => source.state()),
+    introspectionStates: () => running.issuers.flatMap(({ introspection }) => introspection?.state() ?? []),
     tokenCache: () => {
       const { verified } = running.inForce;
       return verified === null ? null : { ...lookups, bytes: verified.bytes() };
@@ -170,7 +216,11 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     },
     close: async () => {
       closed = true;
-      const parts = [...running.issuers.map(({ source }) => source), running.upstream.upstream, ...aside];
+      const parts = [
+        ...running.issuers.flatMap(({ source, introspection }) => [source, ...(introspection ? [introspection] : [])]),
+        running.upstream.upstream,
+        ...aside,
+      ];
       await Promise.all(parts.map((part) => part.close()));
     },
   };
@@ -188,7 +238,13 @@ function run(
     issuers,
     upstream,
     inForce: putInForce(config, {
-      issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
+      issuers: issuers.map(({ settings: { rules, introspection: asked }, source, introspection }) => ({
+        rules,
+        keys: source,
+        ...(introspection === null || asked === null
+          ? {}
+          : { introspection: { rules: asked.rules, source: introspection } }),
+      })),
       sessions,
       listed: revocations.listed,
       knowsRevocations: revocations.areKnown,
@@ -211,6 +267,15 @@ function newUpstream(settings: UpstreamSettings, ca: string | null): RunningUpst
 /** Labels and log lines bear the name, so a renamed issuer starts anew. */
 function isSameIssuer(a: IssuerSettings, b: IssuerSettings): boolean {
   return a.rules.name === b.rules.name && sameSource(a.keys, b.keys);
+}
+
+/** Whether questions are put as before, and their answers believed as before. */
+function asksTheSame(a: IssuerSettings, b: IssuerSettings): boolean {
+  return isDeepStrictEqual(a.introspection, b.introspection) && isDeepStrictEqual(a.rules, b.rules);
+}
+
+async function startIssuer({ source, introspection }: RunningIssuer): Promise<void> {
+  await Promise.all([source.start(), introspection?.start()]);
 }
 
 /** Compares what an upstream is made of; the time limit of an answer comes with each request. */

@@ -87,7 +87,12 @@ function byPlace(a: Position, b: Position): number {
 export const secretKeys: ReadonlySet<string> = new Set(['api_key']);
 
 /** Keys in whose place the secret itself may stand, by mistake: only what looks like a path is shown there. */
-export const secretFileKeys: ReadonlySet<string> = new Set(['password_file', 'key_file', 'token_file']);
+export const secretFileKeys: ReadonlySet<string> = new Set([
+  'password_file',
+  'key_file',
+  'token_file',
+  'client_secret_file',
+]);
 
 /**
  * Whether a variable that somebody means at a key would hold a secret: then no problem proposes the environment for it.

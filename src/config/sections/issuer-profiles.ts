@@ -208,6 +208,12 @@ export function fetchedFrom(file: IssuerFile): FetchedPlace | null {
   return { key: file.discovery_url === null ? 'issuer' : 'discovery_url', url: discoveryUrls(file)[0] };
 }
 
+/** Whether the issuer's metadata says where its keys are, and may say more. */
+export function fetchesMetadata(file: IssuerFile): boolean {
+  const place = fetchedFrom(file);
+  return file.profile !== 'core' && (place?.key === 'issuer' || place?.key === 'discovery_url');
+}
+
 /** The part of an issuer's rules that its profile decides on. */
 type ProfileRules = Pick<
   IssuerRules,
@@ -251,7 +257,7 @@ function pathOf(written: string): ClaimPath {
   return [...written.matchAll(/(?:[^.\\]|\\[.\\])+/g)].map(([name]) => name.replace(/\\([.\\])/g, '$1'));
 }
 
-type ProfileKey = keyof typeof profileKeys | 'source' | 'token_type' | 'jwks_url' | 'jwks_file';
+type ProfileKey = keyof typeof profileKeys | 'introspection' | 'source' | 'token_type' | 'jwks_url' | 'jwks_file';
 
 /** Keys that not all profiles have, and those that do. */
 const profilesOfKey: readonly (readonly [ProfileKey, readonly Profile[]])[] = [
@@ -268,6 +274,7 @@ const profilesOfKey: readonly (readonly [ProfileKey, readonly Profile[]])[] = [
   ['bundle_url', ['spiffe']],
   ['bundle_file', ['spiffe']],
   ['claims', ['oauth', 'kubernetes', 'spiffe']],
+  ['introspection', ['oauth']],
 ];
 
 /** What a key that a profile lacks could have been meant as. */

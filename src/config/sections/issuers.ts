@@ -29,7 +29,23 @@ import {
   visibleText,
 } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
-import { checkProfile, compileProfile, fetchedFrom, keyAccessOf, profileKeys } from './issuer-profiles.js';
+import { checkOverlaps } from './issuers/overlaps.js';
+import {
+  checkIntrospection,
+  checkPrefixes,
+  checkSingleUse,
+  compileIntrospection,
+  introspectionKeys,
+  introspectionSchema,
+} from './issuers/introspection.js';
+import {
+  checkProfile,
+  compileProfile,
+  fetchedFrom,
+  fetchesMetadata,
+  keyAccessOf,
+  profileKeys,
+} from './issuer-profiles.js';
 import type { IssuerSettings } from '../types.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import { profileNames, type Profile } from '../../decision/token/profiles.js';
@@ -127,6 +143,12 @@ export const issuerSchema = map({
   max_lifetime: duration('1s', '24h').prefault('2h').describe('Longest life of a token that is accepted.'),
   key_ids: keyIdsSchema.prefault({}).describe('Which key ids count. Others are refused and never cause a fetch.'),
   jwks: jwksSchema.prefault({}).describe('How its keys are fetched and kept.'),
+  introspection: introspectionSchema
+    .nullable()
+    .prefault(null)
+    .describe(
+      'How the issuer is asked about its opaque tokens (RFC 7662): those that are no JWTs. Only with `profile: oauth`.',
+    ),
   ca_file: filePath()
     .nullable()
     .prefault(null)
@@ -237,6 +259,7 @@ export const issuerKeys: KeyChanges<IssuerSettings> = {
   'jwks.cooldown': reloaded,
   'jwks.timeout': reloaded,
   'jwks.max_bytes': reloaded,
+  ...introspectionKeys,
 };
 
 function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): IssuerSettings {
@@ -250,10 +273,12 @@ function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): 
     clockSkewS: file.clock_skew / 1_000,
     maxLifetimeS: file.max_lifetime / 1_000,
   };
+  const access = keyAccessOf(file, absolute);
   return {
     rules,
+    introspection: compileIntrospection(file, access.source, access.caFile, absolute),
     keys: {
-      ...keyAccessOf(file, absolute),
+      ...access,
       rules: { algorithms: rules.algorithms, use: file.profile === 'spiffe' ? 'jwt-svid' : 'sig' },
       minAgeMs: minAgeOf(file),
       maxAgeMs: file.jwks.max_age,
@@ -284,36 +309,13 @@ function checkIssuers(parts: ParsedConfig, report: Report): void {
     checkProfile(entry, entry.parsed.value, isPresent, report);
     checkKeySource(entry, entry.parsed.value, report);
     checkKeyHost(entry, entry.parsed.value, report);
+    checkIntrospection(entry, entry.parsed.value, fetchesMetadata(entry.parsed.value), report);
     checkExactness(entry, entry.parsed.value, report);
     checkTimes(entry, entry.parsed.value, parts, report);
   }
   checkOverlaps([...parts.issuers.values()], report);
-}
-
-/** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
-function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {
-  const whole = entries.flatMap(({ path, parsed }) => (parsed === null ? [] : [{ path, ...parsed.value }]));
-  for (const [index, one] of whole.entries()) {
-    const same = whole.slice(0, index).find((earlier) => takesSameTokens(one, earlier));
-    if (same === undefined) continue;
-    report.warning(
-      [...one.path, one.issuer === undefined ? 'trust_domain' : 'issuer'],
-      `${nameOf(one.path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
-      one.profile === 'core' ? 'another issuer, audience, source or token_type' : 'another issuer or audience',
-    );
-  }
-}
-
-/** Whether a token can meet the rules of both for what it is, by whom and for whom. */
-function takesSameTokens(one: IssuerFile, other: IssuerFile): boolean {
-  if (one.issuer !== other.issuer || one.trust_domain !== other.trust_domain) return false;
-  if (!haveCommon(one.audience, other.audience)) return false;
-  if (one.profile !== 'core' || other.profile !== 'core') return true;
-  return haveCommon(one.source, other.source) && haveCommon(one.token_type, other.token_type);
-}
-
-function haveCommon(some: readonly string[] = [], others: readonly string[] = []): boolean {
-  return some.some((value) => others.includes(value));
+  checkPrefixes([...parts.issuers.values()], report);
+  checkSingleUse(parts, report);
 }
 
 /** What a URL is made of has to make one; metadata has no query in its way either (RFC 8414 §2). */

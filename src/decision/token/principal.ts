@@ -17,7 +17,7 @@ export interface Principal {
   readonly permissions: readonly string[];
   /** The `jti` claim, where there is one. */
   readonly tokenId: string | null;
-  /** The `kid` of the key that verified it. */
+  /** The `kid` of the key that verified it; empty where its issuer's word did, as of an opaque token. */
   readonly keyId: string;
   /** Seconds since the epoch. */
   readonly expiresAtS: number;

@@ -18,6 +18,7 @@ import {
 } from './request.js';
 import { explainRevocation } from './revocation.js';
 import { explainRoute } from './route.js';
+import { explainIntrospection } from './introspection.js';
 import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
@@ -112,6 +113,10 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'keys_unavailable':
     case 'core_unavailable':
       return explainRefusedToken(reason, explained);
+    case 'token_inactive':
+    case 'introspection_unavailable':
+    case 'introspection_limited':
+      return explainIntrospection(reason, explained);
     case 'key_revoked':
     case 'subject_revoked':
     case 'token_revoked':

@@ -86,7 +86,7 @@ const claimsAllowed: Readonly<Record<string, string>> = {
 export function explainPrincipal(principal: Principal, nowMs: number): readonly string[] {
   const { kind, issuerName, issuer, subject, permissions, tokenId, keyId, expiresAtS } = principal;
   return [
-    `${kind} of issuer ${issuerName} (${issuer}), key ${keyId}`,
+    `${kind} of issuer ${issuerName} (${issuer}), ${keyId === '' ? 'by its word on an opaque token' : `key ${keyId}`}`,
     `subject ${subject}, permissions ${permissions.length === 0 ? 'none' : permissions.join(' ')}${tokenId === null ? '' : `, token id ${tokenId}`}`,
     `expires at ${time(expiresAtS)}, in ${Math.round(expiresAtS - nowMs / 1_000)} s`,
   ];

@@ -1,5 +1,5 @@
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
-import type { KeySource } from '../../ports/auth.js';
+import type { Introspection, KeySource } from '../../ports/auth.js';
 import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
@@ -10,9 +10,19 @@ export function decideOnly(
   config: CompiledConfig,
   keysOf: (issuer: IssuerSettings) => KeySource,
   sessions: SessionsInForce | null,
+  introspectionOf: (issuer: IssuerSettings) => Introspection | null = () => null,
 ): InForce {
   return putInForce(config, {
-    issuers: config.issuers.map((issuer) => ({ rules: issuer.rules, keys: keysOf(issuer) })),
+    issuers: config.issuers.map((issuer) => {
+      const source = introspectionOf(issuer);
+      return {
+        rules: issuer.rules,
+        keys: keysOf(issuer),
+        ...(source === null || issuer.introspection === null
+          ? {}
+          : { introspection: { rules: issuer.introspection.rules, source } }),
+      };
+    }),
     sessions,
     // Made when a request goes out, and none does.
     assertion: null,

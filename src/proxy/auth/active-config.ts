@@ -1,8 +1,8 @@
-import type { CompiledConfig } from '../../config/types.js';
+import type { CompiledConfig, OpaqueTokenRules } from '../../config/types.js';
 import type { AssertedRequest } from '../../decision/token/assertion.js';
 import { type FieldRules, createFieldRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
-import type { KeySource } from '../../ports/auth.js';
+import type { Introspection, KeySource } from '../../ports/auth.js';
 import type { SessionsInForce } from './verify-session.js';
 import type { Upstream } from '../upstream/pool/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
@@ -11,6 +11,14 @@ import type { VerifiedTokens } from './verified-token-cache.js';
 export interface IssuerInForce {
   readonly rules: IssuerRules;
   readonly keys: KeySource;
+  /** Left out where it has no opaque tokens. */
+  readonly introspection?: IntrospectionInForce;
+}
+
+/** What asks an issuer about its opaque tokens. */
+export interface IntrospectionInForce {
+  readonly rules: OpaqueTokenRules;
+  readonly source: Introspection;
 }
 
 /**

@@ -14,7 +14,8 @@ import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { readSessionFields } from '../../decision/session/headers.js';
 import type { KeySource } from '../../ports/auth.js';
-import type { InForce } from './active-config.js';
+import type { InForce, IssuerInForce } from './active-config.js';
+import { askedIssuer, findRevokedClaims } from './verify-opaque-token.js';
 import { sessionKeyIds } from '../../decision/session/token.js';
 
 /** Keys, and for which key ids they are asked. */
@@ -43,21 +44,31 @@ export function findRevokedToken(
   const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
   const tokens = [...new Set(credentials.flatMap(tokensIn))];
   if (tokens.some((token) => namesRevokedKey(token, revoked))) return denial('key_revoked');
+  const opaque = opaqueTokensIn(authorization ?? '', inForce.issuers);
   if (
-    tokens.some((token) =>
+    [...tokens, ...opaque].some((token) =>
       revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))),
     )
   ) {
     return denial('token_revoked');
   }
   // Whatever is wrong with a token besides: it may be one of those that every other proxy refuses.
-  if (tokens.length > 0 && !inForce.knowsRevocations()) return denial('revocations_unknown');
+  if (tokens.length + opaque.length > 0 && !inForce.knowsRevocations()) return denial('revocations_unknown');
   if (!revoked.some(revokesClaims)) return null;
+  for (const token of opaque) {
+    const found = findRevokedClaims(token, inForce.issuers, revoked);
+    if (found !== null) return found;
+  }
   const sources: readonly Keys[] = [
     ...inForce.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
     ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds, rules: null }]),
   ];
   return findAmong(tokens, sources, inForce);
+}
+
+/** Everything in a credential that an issuer may be asked about. */
+function opaqueTokensIn(credential: string, issuers: readonly IssuerInForce[]): readonly string[] {
+  return credential.split(/[\s,]+/).filter((part) => part !== '' && askedIssuer(part, issuers) !== null);
 }
 
 /** Everything in a credential that has the form of a token, whatever stands around it. */

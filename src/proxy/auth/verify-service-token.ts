@@ -7,6 +7,7 @@ import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
 import type { IssuerInForce } from './active-config.js';
+import { verifyOpaqueToken } from './verify-opaque-token.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 
 type Verdict = Result<Principal, Denial>;
@@ -17,7 +18,7 @@ type Verdict = Result<Principal, Denial>;
  * one whose claims do not match ends nothing: the first issuer whose claims hold as well wins, in the order of the
  * config where the keys are known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts.
  * Else it answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
- * one's slow key server delays no good token.
+ * one's slow key server delays no good token. An opaque token has the one issuer that is asked about it.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no
@@ -35,7 +36,7 @@ export function verifyCredential(
   const known = verified?.find(encoded, nowMs, digest) ?? null;
   if (known !== null) return accept(known);
   const token = parseTokenForm(encoded);
-  if (!token.ok) return token;
+  if (!token.ok) return verifyOpaqueToken(encoded, issuers, nowMs, asker, digest) ?? token;
   const { header } = token.value;
   const accepting = issuers.filter(({ rules }) => headerProblem(header, rules) === null);
   if (accepting.length === 0) {

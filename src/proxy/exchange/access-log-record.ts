@@ -104,7 +104,7 @@ export function recordRequest(
     kind: principal?.kind ?? null,
     issuer: principal?.issuerName ?? null,
     subject: principal?.subject ?? null,
-    key_id: principal?.keyId ?? null,
+    key_id: (principal?.keyId ?? '') || null,
     status,
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,

@@ -104,6 +104,7 @@ t.test('counts', async (t) => {
   metrics.configReload('failed');
   metrics.setReadings({
     keys: () => [keys('core', 1500), keys('partner', null)],
+    introspections: () => [{ issuer: 'partner', up: false, problem: 'away', active: 2, inactive: 3, inFlight: 1 }],
     limits: () => null,
     inFlight: () => 7,
     connections: () => 9,
@@ -115,7 +116,16 @@ t.test('counts', async (t) => {
   });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
+  metrics.introspection('partner', 'inactive');
+  metrics.introspectionLookup('partner', 'joined');
+  metrics.introspectionLookup('partner', 'joined');
   const expected: Record<string, number | undefined> = {
+    'sallyport_introspections_total{issuer="partner",result="inactive"}': 1,
+    'sallyport_introspections_total{issuer="partner",result="failed"}': 0,
+    'sallyport_introspection_lookups_total{issuer="partner",result="joined"}': 2,
+    'sallyport_introspection_up{issuer="partner"}': 0,
+    'sallyport_introspection_in_flight{issuer="partner"}': 1,
+    'sallyport_introspection_remembered{issuer="partner"}': 5,
     sallyport_websockets_open: 3,
     'sallyport_token_cache_lookups_total{result="hit"}': 5,
     'sallyport_token_cache_lookups_total{result="miss"}': 2,

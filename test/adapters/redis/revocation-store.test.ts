@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { circuitThreshold } from '../../../src/adapters/redis/client/circuit-breaker.js';
+import { circuitThreshold } from '../../../src/decision/limits/circuit-breaker.js';
 import {
   maxRevocationMs,
   maxRevocationRecords,

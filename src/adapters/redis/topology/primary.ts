@@ -1,7 +1,7 @@
 import { refuse, type Result } from '../../../lib/result.js';
 import type { Clock } from '../../../ports/system.js';
 import type { StoreFailure } from '../../../ports/idempotency.js';
-import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../client/circuit-breaker.js';
+import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../../../decision/limits/circuit-breaker.js';
 import {
   identityOf,
   takesSettlements,

@@ -7,6 +7,7 @@ import type { ConfigArguments } from '../../config/argument.js';
 import { checkFiles } from './files.js';
 import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
+import { checkIntrospection } from './introspection.js';
 import { checkReceiver } from './upstream.js';
 import { checkSessions } from './sessions.js';
 import { checkStore } from './store.js';
@@ -52,6 +53,7 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
   const examined = await Promise.all([
     checkFiles(configFile, config, nowMs),
     ...config.issuers.map(checkIssuer),
+    ...config.issuers.map(checkIntrospection),
     checkSessions(config.sessions),
     checkReceiver(config.upstream),
     checkStore(config.store),

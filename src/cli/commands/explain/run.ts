@@ -2,6 +2,7 @@ import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { Reason } from '../../../decision/denial.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
 import {
   assumeToken,
@@ -9,6 +10,7 @@ import {
   noCredential,
   type ShownCredential,
 } from '../../../policy-test/simulate/test-credentials.js';
+import { isOpaque } from '../../../decision/token/introspection.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { explanationData, explanationLines } from '../../../policy-test/explain/format.js';
 import { headOf, type PolicyRequest, rule } from '../../../policy-test/simulate/decide.js';
@@ -73,13 +75,20 @@ async function explainWith(
   if (!opened.ok) return opened;
   const keys = opened.value;
   try {
-    const notes = ['a token from standard input, verified with the keys that its issuer publishes'];
+    const notes = [opaqueOrSigned(token.value)];
     const credential = { fields: ['Authorization', `Bearer ${token.value}`], notes };
-    await print({ request, inForce: decideOnly(config, keys.of, keys.sessions), nowMs, credential }, options, io);
+    const inForce = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
+    await print({ request, inForce, nowMs, credential }, options, io);
   } finally {
     await keys.close();
   }
   return accept(null);
+}
+
+function opaqueOrSigned(token: string): string {
+  return isOpaque(token)
+    ? 'an opaque token from standard input, which the issuer that may have issued it is asked about'
+    : 'a token from standard input, verified with the keys that its issuer publishes';
 }
 
 /** The claims that were given, `null` where none were. */
@@ -128,6 +137,13 @@ interface Question {
   readonly credential: ShownCredential;
 }
 
+/** Nobody could tell what the token is worth. */
+const outOfReach: ReadonlySet<Reason> = new Set<Reason>([
+  'keys_unavailable',
+  'core_unavailable',
+  'introspection_unavailable',
+]);
+
 async function print(
   { request, inForce, nowMs, credential }: Question,
   { json }: ExplainOptions,
@@ -138,11 +154,5 @@ async function print(
   const explained = { head, inForce, nowMs, ruling, credentialNotes: credential.notes };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);
   else io.stdout(`${explanationLines(explained).join('\n')}\n`);
-  io.exit(
-    ruling.decision !== 'denied'
-      ? 0
-      : ruling.reason === 'keys_unavailable' || ruling.reason === 'core_unavailable'
-        ? 3
-        : 1,
-  );
+  io.exit(ruling.decision !== 'denied' ? 0 : ruling.reason !== null && outOfReach.has(ruling.reason) ? 3 : 1);
 }

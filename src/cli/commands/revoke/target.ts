@@ -4,7 +4,8 @@ import { sessionIssuerName } from '../../../decision/session/token.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { nearestName } from '../../../lib/did-you-mean.js';
-import { parseCompactJws, readPayload } from '../../../decision/token/compact-jws.js';
+import { isOpaque } from '../../../decision/token/introspection.js';
+import { maxTokenBytes, parseCompactJws, readPayload } from '../../../decision/token/compact-jws.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
 import { tokenDigest } from '../../../decision/revocation/match.js';
@@ -130,9 +131,10 @@ function unknownSubject(
 async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
   const token = await readToken(io);
   if (!token.ok) return token;
-  const claims = claimsOf(token.value);
+  const claims = isOpaqueOf(token.value, circumstances) ? {} : claimsOf(token.value);
   if (claims === null) {
-    const allowed = 'a whole token: header, payload and signature in base64url with dots between';
+    const allowed =
+      'a whole token: header, payload and signature in base64url with dots between, or an opaque one of an issuer with introspection';
     return refuse(
       startFailure('unreadable', `standard input: nothing that a proxy would take for a token; allowed: ${allowed}`),
     );
@@ -148,6 +150,19 @@ async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result
         : [];
   return accept({ kind: 'token', value: tokenDigest(token.value), notes });
 }
+
+/** Whether an issuer of the config may be asked about it: then all of it is what names it. */
+function isOpaqueOf(token: string, { config: { issuers } }: Circumstances): boolean {
+  return (
+    token.length <= maxTokenBytes &&
+    isOpaque(token) &&
+    bearerToken.test(token) &&
+    issuers.some(({ introspection }) => introspection !== null && token.startsWith(introspection.rules.tokenPrefix))
+  );
+}
+
+/** RFC 6750 §2.1 `b64token`. */
+const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /**
  * What the token says, or `null` where no proxy would look at it: revoking a part of a token would stop nothing. The

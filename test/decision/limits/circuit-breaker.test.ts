@@ -7,7 +7,7 @@ import {
   isOpen,
   leave,
   type CircuitState,
-} from '../../../../src/adapters/redis/client/circuit-breaker.js';
+} from '../../../src/decision/limits/circuit-breaker.js';
 
 function failed(times: number, nowMs: number): CircuitState {
   let state = closedCircuit;

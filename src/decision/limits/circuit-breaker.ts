@@ -1,4 +1,7 @@
-/** Fails fast while the store does not answer, and lets one call at a time find out whether it does again. */
+/**
+ * Fails fast while the store, or an issuer, does not answer, and lets one call at a time find out whether it does
+ * again.
+ */
 export interface CircuitState {
   /** Failures in a row. */
   readonly failures: number;

@@ -1,0 +1,171 @@
+import { Agent, type Dispatcher } from 'undici';
+import type { IntrospectionSettings } from '../../config/types.js';
+import { networkFailure } from '../../lib/errors.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
+import type { ClientCredentials } from './client-credentials.js';
+
+/** An answer has a dozen fields at most. */
+const maxHeaderBytes = 16 * 1024;
+
+/** Questions at once; more wait for a connection, within their time. */
+const maxConnections = 32;
+
+/** Shorter than what servers allow, so that a question does not meet a connection that was just given up. */
+const keepAliveMs = 4_000;
+
+/** What the issuer sent with status 200. */
+interface IssuerResponse {
+  /** Media type in lower case, without parameters. */
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** Why there is no answer. */
+export interface QuestionFailure {
+  /** In words, which hold nothing of what was sent or received. */
+  readonly why: string;
+  /** Whether the issuer does not take this proxy for a client that may ask. */
+  readonly refusesClient: boolean;
+  /** Whether the token alone may be the cause, so that it says nothing of the issuer. */
+  readonly isOfToken: boolean;
+}
+
+/** Connections to an issuer that know who asks. */
+export interface IssuerConnections {
+  /** Asks once. Ends within the time limit; never rejects. Follows no redirect: the token would go where it says. */
+  readonly ask: (token: string, url: URL, nowMs: number) => Promise<Result<IssuerResponse, QuestionFailure>>;
+  /** Questions under way are answered. */
+  readonly retire: () => void;
+  readonly close: () => Promise<void>;
+}
+
+export const acceptedTypes = {
+  json: 'application/json',
+  jwt: 'application/token-introspection+jwt',
+} as const;
+
+/** Opens connections, when they are needed. TLS is verified by the issuer's authorities alone where there are some. */
+export function connectToIssuer(
+  credentials: ClientCredentials,
+  settings: Pick<IntrospectionSettings, 'answer' | 'timeoutMs' | 'maxBytes'>,
+): IssuerConnections {
+  const { timeoutMs, maxBytes, answer } = settings;
+  const agent = new Agent({
+    connect: {
+      // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
+      rejectUnauthorized: true,
+      timeout: timeoutMs,
+      ...(credentials.ca === null ? {} : { ca: [...credentials.ca] }),
+      ...(credentials.certificate ?? {}),
+    },
+    connections: maxConnections,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: maxHeaderBytes,
+  });
+
+  async function ask(token: string, url: URL, nowMs: number): Promise<Result<IssuerResponse, QuestionFailure>> {
+    const { authorization, form } = credentials.authenticate(nowMs);
+    const deadline = new AbortController();
+    const timer = setTimeout(() => {
+      deadline.abort();
+    }, timeoutMs);
+    try {
+      const response = await agent.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: 'POST',
+        headers: {
+          accept: acceptedTypes[answer],
+          'content-type': 'application/x-www-form-urlencoded',
+          'user-agent': 'sallyport',
+          ...(authorization === null ? {} : { authorization }),
+        },
+        body: new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString(),
+        signal: deadline.signal,
+      });
+      return await read(response, maxBytes);
+    } catch (error) {
+      const isLate = deadline.signal.aborted;
+      return refuse(failed(isLate ? `no complete answer within ${String(timeoutMs)} ms` : networkFailure(error)));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    ask,
+    retire: () => {
+      agent.close().catch(() => undefined);
+    },
+    close: async () => agent.destroy(),
+  };
+}
+
+async function read(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  maxBytes: number,
+): Promise<Result<IssuerResponse, QuestionFailure>> {
+  const type = mediaTypeOf(headers['content-type']);
+  const problem = headProblem(statusCode, headers);
+  if (problem !== null && statusCode !== 400) {
+    // Nobody looks at this body, but an error of its stream still has to be taken.
+    body.on('error', () => undefined).destroy();
+    return refuse(problem);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // Leaving the loop destroys the stream: nothing more is read.
+    if (bytes > maxBytes) return refuse(failed(`the answer is larger than ${String(maxBytes)} bytes`));
+    chunks.push(chunk);
+  }
+  const whole = Buffer.concat(chunks);
+  if (problem === null) return accept({ type, bytes: whole });
+  return refuse(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem);
+}
+
+/** RFC 6749 §5.2: what of its errors is about who asks. */
+const clientErrors: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client']);
+
+function errorIn(bytes: Buffer): unknown {
+  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
+  return parsed.ok ? parsed.value['error'] : null;
+}
+
+/** What an odd or long token may be answered with. */
+const statusesOfTokens: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
+
+function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): QuestionFailure | null {
+  if (status >= 300 && status < 400) {
+    return failed(
+      `the answer is a redirect (status ${String(status)}), which is not followed: the token would go there`,
+    );
+  }
+  // RFC 7662 §2.3.
+  if (status === 401 || status === 403) return refusedClient(status);
+  if (status !== 200) {
+    return { ...failed(`the answer has status ${String(status)}`), isOfToken: statusesOfTokens.has(status) };
+  }
+  return (headers['content-encoding'] ?? 'identity') === 'identity'
+    ? null
+    : failed('the answer is compressed, which was not asked for');
+}
+
+function refusedClient(status: number): QuestionFailure {
+  return { ...failed(`the issuer refuses this client (status ${String(status)})`), refusesClient: true };
+}
+
+function mediaTypeOf(written: string | string[] | undefined): string {
+  const [type = ''] = (typeof written === 'string' ? written : '').split(';', 1);
+  return type.trim().toLowerCase();
+}
+
+/** A failure that may be anybody's. */
+export function failed(why: string): QuestionFailure {
+  return { why, refusesClient: false, isOfToken: false };
+}

@@ -1,0 +1,259 @@
+import { hash } from 'node:crypto';
+import type { IntrospectionSettings } from '../../config/types.js';
+import type { IssuerRules } from '../../decision/route/policy.js';
+import { usualScheme } from '../../decision/token/credential.js';
+import { isNumericDate } from '../../decision/token/service-token.js';
+import { closedCircuit, enter, leave } from '../../decision/limits/circuit-breaker.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { Introspection, IntrospectionAnswer, KeyAsker, KeySource } from '../../ports/auth.js';
+import type { Metrics } from '../../ports/observability.js';
+import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
+import { createAnswerCache } from './answer-cache.js';
+import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure } from './ask-issuer.js';
+import { createBudget, type Refund } from './budget.js';
+import {
+  credentialFiles,
+  maxFileBytes,
+  readClientCredentials,
+  secretFileOf,
+  type ClientCredentials,
+} from './client-credentials.js';
+import { readAnswer } from './read-answer.js';
+
+interface IntrospectorDeps {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'introspection' | 'introspectionLookup'>;
+  /** Keys of the issuer, for answers that are JWTs. */
+  readonly keys: Pick<KeySource, 'find'>;
+  /** Where the issuer is asked, as its metadata says; `null` where that is not known. */
+  readonly discovered: () => string | null;
+  /** Called with the path of a secret that was read anew. */
+  readonly onSecretRead?: (path: string) => void;
+  /** Milliseconds between two looks at the files. */
+  readonly watchIntervalMs?: number;
+}
+
+/** Asks an issuer about its opaque tokens until it is closed. */
+export interface RunningIntrospection extends Introspection {
+  /** Settles when the files were read, whatever is in them. */
+  readonly start: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Questions under way, whoever asks: each keeps a request waiting. */
+const maxInFlight = 256;
+
+const inactive: IntrospectionAnswer = { kind: 'inactive' };
+const unavailable: IntrospectionAnswer = { kind: 'unavailable' };
+const limited: IntrospectionAnswer = { kind: 'limited' };
+
+/**
+ * Makes what asks one issuer. What it said is believed for a while and within bounds; a token is asked about once at a
+ * time, however many bring it; an issuer that does not answer is left in peace; and tokens of which nothing good is
+ * known make no more questions than the settings allow. A token that was active before is asked about whenever it has
+ * to be.
+ */
+export function createIntrospector(
+  settings: IntrospectionSettings,
+  issuer: IssuerRules,
+  deps: IntrospectorDeps,
+): RunningIntrospection {
+  const { clock, files, log, metrics, keys } = deps;
+  const { name } = issuer;
+  const answers = createAnswerCache();
+  const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
+  const underWay = new Map<string, Promise<IntrospectionAnswer>>();
+  const answerRules = { answer: settings.answer, clientId: settings.clientId, issuer, keys };
+  let circuit = closedCircuit;
+  let connections: IssuerConnections | null = null;
+  let problem: string | null = null;
+  /** What is wrong with the files, while nothing was read from them. */
+  let fileProblem = 'its files were not read yet';
+  let watches: readonly FileWatch[] = [];
+  let closed = false;
+  let started: Promise<void> | null = null;
+
+  function start(): Promise<void> {
+    started ??= open();
+    return started;
+  }
+
+  function ask(
+    token: string,
+    given: string | null,
+    asker: KeyAsker | null,
+  ): IntrospectionAnswer | Promise<IntrospectionAnswer> {
+    const digest = given ?? digestOf(token);
+    const nowMs = clock.monotonic();
+    const known = answers.get(digest);
+    if (known !== null && nowMs < known.freshUntilMs) {
+      metrics.introspectionLookup(name, 'remembered');
+      return known.claims === null ? inactive : { kind: 'active', claims: known.claims };
+    }
+    const begun = underWay.get(digest);
+    if (begun !== undefined) {
+      metrics.introspectionLookup(name, 'joined');
+      return begun;
+    }
+    if (closed) return unavailable;
+    const isKnownGood = known !== null && known.claims !== null;
+    const refund = isKnownGood ? noRefund : budget.take(asker, nowMs);
+    if (refund === null || underWay.size >= maxInFlight) {
+      refund?.();
+      metrics.introspectionLookup(name, 'limited');
+      return limited;
+    }
+    const entered = enter(circuit, nowMs);
+    circuit = entered.state;
+    if (!entered.allowed) {
+      refund();
+      metrics.introspectionLookup(name, 'open');
+      return unavailable;
+    }
+    metrics.introspectionLookup(name, 'asked');
+    const question = askNow(token, digest, refund).finally(() => underWay.delete(digest));
+    underWay.set(digest, question);
+    return question;
+  }
+
+  async function askNow(token: string, digest: string, refund: Refund): Promise<IntrospectionAnswer> {
+    const beganAtMs = clock.monotonic();
+    let said: Result<Said, QuestionFailure>;
+    try {
+      said = await put(token);
+    } catch (error) {
+      // What an issuer sends must not end the process, even where it meets a mistake of ours.
+      said = refuse(failed(`unexpected ${error instanceof Error ? error.name : 'error'}`));
+    }
+    // A failure that a token alone may cause must not keep others from being asked about.
+    if (said.ok || !said.error.isOfToken) circuit = leave(circuit, said.ok, clock.monotonic());
+    else circuit = { ...circuit, trying: false };
+    if (!said.ok) {
+      fail(said.error);
+      return unavailable;
+    }
+    recover();
+    const { claims, bytes } = said.value;
+    metrics.introspection(name, claims === null ? 'inactive' : 'active');
+    if (claims !== null) refund();
+    answers.set(digest, { claims, freshUntilMs: beganAtMs + freshForMs(claims) }, bytes);
+    return claims === null ? inactive : { kind: 'active', claims };
+  }
+
+  async function put(token: string): Promise<Result<Said, QuestionFailure>> {
+    if (connections === null) await started;
+    if (connections === null) return refuse(failed(fileProblem));
+    const url = settings.url ?? deps.discovered();
+    if (url === null) return refuse(failed('the issuer’s metadata is not known, or has no introspection_endpoint'));
+    const fromMs = clock.now();
+    const response = await connections.ask(token, new URL(url), fromMs);
+    if (!response.ok) return response;
+    const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
+    return read.ok ? accept({ claims: read.value, bytes: response.value.bytes.length }) : refuse(failed(read.error));
+  }
+
+  /** Milliseconds from the question on, within what is left of the token's life. */
+  function freshForMs(claims: JsonObject | null): number {
+    if (claims === null) return settings.maxNegativeAgeMs;
+    const { exp } = claims;
+    return Math.max(0, Math.min(settings.maxAgeMs, isNumericDate(exp) ? exp * 1_000 - clock.now() : 0));
+  }
+
+  function fail({ why, refusesClient }: QuestionFailure): void {
+    metrics.introspection(name, refusesClient ? 'refused' : 'failed');
+    if (problem === why) return;
+    problem = why;
+    const fields = { issuer: name, error: why };
+    if (refusesClient) {
+      log.error(
+        'the issuer does not let this proxy ask about tokens: see client_id, client_auth and its files',
+        fields,
+      );
+    } else log.warn('opaque tokens cannot be verified with their issuer', fields);
+  }
+
+  function recover(): void {
+    if (problem === null) return;
+    problem = null;
+    log.info('opaque tokens are verified with their issuer again', { issuer: name });
+  }
+
+  async function open(): Promise<void> {
+    const digests = new Map<string, string>();
+    const read = await readFiles(digests);
+    if (closed) return;
+    if (read.ok) use(read.value);
+    else {
+      fileProblem = read.error;
+      log.warn('the files for introspection cannot be used', { issuer: name, problem: read.error });
+    }
+    watches = credentialFiles(settings).map((path) =>
+      files.watch(path, () => void reread(), {
+        digest: digests.get(path) ?? null,
+        maxBytes: maxFileBytes,
+        ...(deps.watchIntervalMs === undefined ? {} : { intervalMs: deps.watchIntervalMs }),
+      }),
+    );
+  }
+
+  function readFiles(digests = new Map<string, string>()): Promise<Result<ClientCredentials, string>> {
+    return readClientCredentials(settings, files, (path, text) => digests.set(path, files.digest(text)));
+  }
+
+  async function reread(): Promise<void> {
+    const read = await readFiles();
+    if (closed) return;
+    if (!read.ok) {
+      if (connections === null) fileProblem = read.error;
+      log.warn('the files for introspection were not taken up; the old ones stay in use', {
+        issuer: name,
+        problem: read.error,
+      });
+      return;
+    }
+    use(read.value);
+    log.info('the files for introspection were taken up', { issuer: name });
+    deps.onSecretRead?.(secretFileOf(settings.auth));
+  }
+
+  function use(credentials: ClientCredentials): void {
+    connections?.retire();
+    connections = connectToIssuer(credentials, settings);
+    // What failed with the old ones may do with these.
+    circuit = closedCircuit;
+  }
+
+  return {
+    ask,
+    lastClaims: (token) => answers.get(digestOf(token))?.claims ?? null,
+    state: () => ({
+      issuer: name,
+      up: problem === null,
+      problem,
+      ...answers.counts(),
+      inFlight: underWay.size,
+    }),
+    start,
+    close: async () => {
+      closed = true;
+      for (const watch of watches) watch.close();
+      await connections?.close();
+    },
+  };
+}
+
+/** An answer, and how many bytes it had. */
+interface Said {
+  readonly claims: JsonObject | null;
+  readonly bytes: number;
+}
+
+const noRefund: Refund = () => undefined;
+
+/** As tokens are named that were verified by their signature: of the field as it usually comes. */
+function digestOf(token: string): string {
+  return hash('sha256', usualScheme + token, 'base64url');
+}

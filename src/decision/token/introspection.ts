@@ -1,0 +1,78 @@
+/** Tokens that only their issuer can read: which they are, and what its answer about one has to say (RFC 7662). */
+import { denial, type Denial, type Reason } from '../denial.js';
+import type { IssuerRules } from '../route/policy.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import { isVisibleAscii } from '../../lib/text.js';
+import { maxSubjectLength } from './principal.js';
+import { namesAudience, permissionsOf, valueAt } from './profile-claims.js';
+import { findTimeProblem, isAbsentOr, isNumericDate, isTokenId, type ServiceClaims } from './service-token.js';
+
+/** What of an issuer's rules and settings an answer is held to. */
+export interface IntrospectionRules extends Pick<
+  IssuerRules,
+  'expectedIssuer' | 'audiences' | 'claims' | 'clockSkewS' | 'maxLifetimeS'
+> {
+  /** Whether an answer has to name an audience; one that does has to name ours. */
+  readonly requiresAudience: boolean;
+  /** Whether an answer has to name a token id. */
+  readonly requiresTokenId: boolean;
+}
+
+/**
+ * Whether nobody but its issuer can read a token. One of three parts, the first of which somebody may take for the
+ * header of a JWT, is none, however broken it is: a token is judged by its signature or by its issuer's word, never by
+ * both.
+ */
+export function isOpaque(token: string): boolean {
+  const first = token.indexOf('.');
+  const second = token.indexOf('.', first + 1);
+  if (first < 0 || second < 0 || token.includes('.', second + 1)) return true;
+  return !/^\s*\{/.test(Buffer.from(token.slice(0, first), 'base64').toString('latin1'));
+}
+
+/**
+ * Holds an answer with `active: true` to its issuer's rules (RFC 7662 §2.2). `exp` has to be there: without it nobody
+ * could say how long the token is worth anything.
+ */
+export function verifyIntrospection(
+  answer: JsonObject,
+  rules: IntrospectionRules,
+  nowMs: number,
+): Result<ServiceClaims, Denial> {
+  const mismatch = findMismatch(answer, rules);
+  if (mismatch !== null) return refuse(denial(mismatch));
+  const { exp, nbf, iat, jti } = answer;
+  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
+    return refuse(denial('claim_malformed'));
+  }
+  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
+  if (untimely !== null) return refuse(denial(untimely));
+  const subject = valueAt(answer, rules.claims.subject);
+  const permissions = permissionsOf(answer, rules.claims.permissions);
+  if (!isVisibleAscii(subject, maxSubjectLength) || permissions === null) return refuse(denial('claim_malformed'));
+  if (jti === undefined ? rules.requiresTokenId : !isTokenId(jti)) return refuse(denial('claim_malformed'));
+  return accept({
+    subject,
+    permissions,
+    tokenId: typeof jti === 'string' ? jti : null,
+    expiresAtS: exp,
+    issuedAtS: iat ?? null,
+  });
+}
+
+/** What kind of token it is, by whom and for whom. */
+function findMismatch(answer: JsonObject, rules: IntrospectionRules): Reason | null {
+  const { iss, aud, token_type: tokenType, cnf } = answer;
+  if (iss !== undefined && iss !== rules.expectedIssuer) return 'issuer_mismatch';
+  if (aud === undefined ? rules.requiresAudience : !namesAudience(aud, rules.audiences)) return 'audience_mismatch';
+  // A token that is bound to a key (RFC 8705 §3.2, RFC 9449 §6.2) is worth nothing to who cannot prove it.
+  if (cnf !== undefined) return 'token_type_mismatch';
+  const isBearer = typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer';
+  if (tokenType !== undefined && !isBearer) return 'token_type_mismatch';
+  const isHeld = rules.claims.require.every(({ path, values }) => {
+    const value = valueAt(answer, path);
+    return values.some((accepted) => accepted === value);
+  });
+  return isHeld ? null : 'claim_mismatch';
+}

@@ -1,0 +1,88 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import { isOpaque, verifyIntrospection } from '../../decision/token/introspection.js';
+import { subjectOf } from '../../decision/token/profile-claims.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { isRevoked, signedClaims } from '../../decision/revocation/match.js';
+import type { Revocations } from '../../decision/route/policy.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { IntrospectionAnswer, KeyAsker } from '../../ports/auth.js';
+import type { IntrospectionInForce, IssuerInForce } from './active-config.js';
+
+type Verdict = Result<Principal, Denial>;
+
+/** An issuer that is asked about its opaque tokens. */
+type AskedIssuer = IssuerInForce & { readonly introspection: IntrospectionInForce };
+
+/**
+ * Asks the one issuer whose opaque token it may be (RFC 7662); `null` where it has the form of a JWT, or may be
+ * nobody's. Answers at once where the issuer's word is remembered.
+ */
+export function verifyOpaqueToken(
+  token: string,
+  issuers: readonly IssuerInForce[],
+  nowMs: number,
+  asker: KeyAsker | null,
+  digest: string | null,
+): Verdict | Promise<Verdict> | null {
+  const issuer = askedIssuer(token, issuers);
+  if (issuer === null) return null;
+  const answer = issuer.introspection.source.ask(token, digest, asker);
+  if (!(answer instanceof Promise)) return judge(answer, issuer, nowMs);
+  return answer.then(
+    (found) => judge(found, issuer, asker?.now() ?? nowMs),
+    // It must not reject; if it does, answer 503.
+    () => refuse(denial('introspection_unavailable')),
+  );
+}
+
+/** By which issuer's rules an opaque token is judged; `null` where it is none, or nobody's. */
+export function askedIssuer(token: string, issuers: readonly IssuerInForce[]): AskedIssuer | null {
+  const found = issuers.find(
+    ({ introspection }) => introspection !== undefined && token.startsWith(introspection.rules.tokenPrefix),
+  );
+  if (found?.introspection === undefined || !isOpaque(token)) return null;
+  return { ...found, introspection: found.introspection };
+}
+
+/**
+ * The revocation that names what an issuer said last of an opaque token, whether it was accepted or not; nobody is
+ * asked.
+ */
+export function findRevokedClaims(
+  token: string,
+  issuers: readonly IssuerInForce[],
+  revocations: readonly Revocations[],
+): Denial | null {
+  const issuer = askedIssuer(token, issuers);
+  const claims = issuer?.introspection.source.lastClaims(token) ?? null;
+  if (issuer === null || claims === null) return null;
+  const { rules } = issuer;
+  const said = { ...signedClaims(noKey, claims), issuer: rules.issuer, subject: subjectOf(claims, rules) ?? '' };
+  return isRevoked(said, revocations, () => '');
+}
+
+/** No key vouches for such a token. */
+const noKey = '';
+
+function judge(answer: IntrospectionAnswer, issuer: AskedIssuer, nowMs: number): Verdict {
+  const { rules, introspection } = issuer;
+  switch (answer.kind) {
+    case 'inactive':
+      return refuse(denial('token_inactive'));
+    case 'unavailable':
+      return refuse(denial('introspection_unavailable'));
+    case 'limited':
+      return refuse(denial('introspection_limited'));
+    case 'active': {
+      const claims = verifyIntrospection(answer.claims, { ...rules, ...introspection.rules }, nowMs);
+      if (!claims.ok) return claims;
+      return accept({
+        kind: 'service',
+        issuerName: rules.name,
+        issuer: rules.issuer,
+        keyId: noKey,
+        ...claims.value,
+      });
+    }
+  }
+}
