@@ -417,6 +417,30 @@ t.test('the Core is held to its own rules', (t) => {
   t.end();
 });
 
+t.test('the example of RFC 9068 §2.2', (t) => {
+  const payload = payloadOf(
+    JSON.stringify({
+      iss: 'https://authorization-server.example.com/',
+      sub: '5ba552d67',
+      aud: 'https://rs.example.com/',
+      exp: 1639528912,
+      iat: 1618354090,
+      jti: 'dbe39bf3a3ba4238a513f51d6e1691c4',
+      client_id: 's6BhdRkqt3',
+      scope: 'openid profile reademail',
+    }),
+  );
+  const rules: IssuerRules = {
+    ...(rulesOf['oauth'] ?? issuerRules()),
+    expectedIssuer: 'https://authorization-server.example.com/',
+    audiences: new Set(['https://rs.example.com/']),
+    maxLifetimeS: 30_000_000,
+  };
+  const verdict = verifyTokenClaims(payload, rules, 1618354090_000, 'at+JWT');
+  t.match(verdict, { ok: true, value: { subject: '5ba552d67', permissions: ['openid', 'profile', 'reademail'] } });
+  t.end();
+});
+
 t.test('whom a token says that it is from', (t) => {
   const oauth = rulesOf['oauth'] ?? issuerRules();
   t.equal(isMeantFor(payloadOf(good['oauth'] ?? {}), oauth), true);

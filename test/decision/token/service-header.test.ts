@@ -1,5 +1,6 @@
 import t from 'tap';
 import { headerProblem, nearestProblem } from '../../../src/decision/token/service-header.js';
+import { parseTokenForm } from '../../../src/decision/token/service-token.js';
 import { algorithmNames } from '../../../src/decision/token/profiles.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
@@ -107,5 +108,14 @@ t.test('a header that is none for anybody is told of by the issuer that it comes
   t.equal(nearestProblem({ alg: 'RS256', kid: 5, typ: 'JWT' }, [oauth, issuerRules()]), 'key_id_refused');
   t.equal(nearestProblem({ alg: 'none', kid: 'a' }, [issuerRules(), oauth]), 'algorithm_refused');
   t.equal(nearestProblem(good, []), 'key_id_refused', 'no issuer at all');
+  t.equal(nearestProblem(good, [oauth]), 'key_id_refused', 'nothing is wrong with it');
+  t.end();
+});
+
+t.test('the form of a token, whoever issued it', (t) => {
+  const token = (header: object): string => `${Buffer.from(JSON.stringify(header)).toString('base64url')}.e30.AA`;
+  t.match(parseTokenForm(token({ ...good, alg: 'x' })), { ok: true, value: { keyId: 'a', header: { alg: 'x' } } });
+  t.match(parseTokenForm(token({ alg: 'x' })), { ok: true, value: { keyId: '' } }, 'no key is called so');
+  t.match(parseTokenForm('a.b'), { ok: false, error: { reason: 'token_malformed' } });
   t.end();
 });

@@ -49,6 +49,17 @@ t.test('ECDSA in DER is refused', (t) => {
   t.end();
 });
 
+t.test('a key of another curve verifies nothing, however long the signature is', (t) => {
+  const curves = ['ES256', 'ES384', 'ES512'] as const;
+  for (const algorithm of curves) {
+    const { length } = signatureBy(algorithm, keyFor(algorithm).privateKey, signingInput);
+    for (const other of curves.filter((name) => name !== algorithm)) {
+      t.notOk(holds(Buffer.alloc(length, 1), keyFor(other).publicKey, algorithm), `${other} as ${algorithm}`);
+    }
+  }
+  t.end();
+});
+
 t.test('PSS with another salt length is refused', (t) => {
   const { privateKey, publicKey } = keyFor('PS256');
   for (const saltLength of [0, 20, 31, 33, 64]) {

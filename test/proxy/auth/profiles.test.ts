@@ -116,8 +116,9 @@ t.test('claims that are doubled, too deep, or no claims', async (t) => {
     `"${'x'.repeat(5)}"`,
     'null',
   ];
-  for (const row of rows)
-    {t.equal(await outcome(tokenOfText(key, row, type), [issuer('idp', key)]), 'token_malformed', row);}
+  for (const row of rows) {
+    t.equal(await outcome(tokenOfText(key, row, type), [issuer('idp', key)]), 'token_malformed', row);
+  }
 });
 
 t.test('issuers that choose key ids as they like are told apart by what the token says', async (t) => {
