@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readCaBundle } from '../../src/lib/pem.js';
+import { readCaBundle, readCaFile } from '../../src/lib/pem.js';
 import { certificates } from '../support/certificates.js';
 
 t.test('reads authorities, refusing whatever would make Node trust others than are listed', (t) => {
@@ -38,5 +38,20 @@ t.test('reads authorities, refusing whatever would make Node trust others than a
       name,
     );
   }
+  t.end();
+});
+
+t.test('names the CA file that cannot be used', (t) => {
+  const { ca } = certificates(t);
+  const file = '/etc/ca.pem';
+  t.same(readCaFile(file, { ok: true, value: ca.cert }), { ok: true, value: [ca.cert.trim()] });
+  t.same(readCaFile(file, { ok: true, value: '' }), {
+    ok: false,
+    error: 'the CA file /etc/ca.pem holds no PEM certificate',
+  });
+  t.same(readCaFile(file, { ok: false, error: 'does not exist' }), {
+    ok: false,
+    error: 'the CA file /etc/ca.pem does not exist',
+  });
   t.end();
 });

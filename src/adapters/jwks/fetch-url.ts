@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
-import { readCaBundle } from '../../lib/pem.js';
+import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { keepingRules, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -11,9 +11,6 @@ const maxRedirects = 3;
 
 /** A key set has a dozen fields at most. */
 const maxHeaderBytes = 16 * 1024;
-
-/** A bundle of every public authority has some 250 KB. */
-const maxCaBytes = 1024 * 1024;
 
 /** What fetches are made with. */
 export interface FetchAccess {
@@ -54,7 +51,8 @@ export async function fetchText(
   limits: FetchLimits,
   signal: AbortSignal,
 ): Promise<Result<LoadedKeySet, FetchFailure>> {
-  const authorities = await readAuthorities(caFile, files);
+  const authorities =
+    caFile === null ? accept(null) : readCaFile(caFile, await files.read(caFile, { maxBytes: maxCaFileBytes }));
   if (!authorities.ok) return fail(authorities.error);
   const token = url.protocol === 'https:' ? await readToken(tokenFile, files) : accept(null);
   if (!token.ok) return fail(token.error);
@@ -77,15 +75,6 @@ async function readToken(tokenFile: string | null, files: Files): Promise<Result
   if (!text.ok) return refuse(`the token file ${tokenFile} ${text.error}`);
   const token = text.value.trim();
   return bearerToken.test(token) ? accept(token) : refuse(`the token file ${tokenFile} holds no bearer token`);
-}
-
-/** `null` stands for the system's authorities, which a CA file that cannot be used never falls back to. */
-async function readAuthorities(caFile: string | null, files: Files): Promise<Result<readonly string[] | null, string>> {
-  if (caFile === null) return accept(null);
-  const text = await files.read(caFile, { maxBytes: maxCaBytes });
-  if (!text.ok) return refuse(`the CA file ${caFile} ${text.error}`);
-  const certificates = readCaBundle(text.value);
-  return certificates.ok ? certificates : refuse(`the CA file ${caFile} ${certificates.error}`);
 }
 
 async function fetchWith(

@@ -1,6 +1,7 @@
 import type * as Sdk from 'supertokens-node';
 import type * as SessionRecipe from 'supertokens-node/recipe/session';
 import type { SessionSettings } from '../../config/types.js';
+import { codeOf } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** SuperTokens' SDK as it is imported. */
@@ -37,7 +38,7 @@ export async function loadSessionSdk(
   try {
     sdk = await importSdk();
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    const isMissing = codeOf(error) === 'ERR_MODULE_NOT_FOUND';
     return refuse(
       `sessions need the package supertokens-node, which ${isMissing ? 'is not installed' : 'cannot be loaded'}: ${install}`,
     );

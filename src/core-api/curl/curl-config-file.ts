@@ -4,7 +4,7 @@ import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl-config.js';
-import { readCaBundle } from '../../lib/pem.js';
+import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** A curl config file and what it points to. */
@@ -22,8 +22,6 @@ const excessBits = 0o7177;
 
 /** Some hundred headers. */
 const maxConfigBytes = 64 * 1024;
-/** A bundle of every public authority has some 250 KB. */
-const maxCaBytes = 1024 * 1024;
 
 /**
  * Reads a curl config file and the CA file that it names. The file holds a key, so it must be a regular file, no link,
@@ -38,16 +36,10 @@ export async function readCurlConfig(
   if (!text.ok) return refuse(`${path} ${text.error}`);
   const config = parseCurlConfig(text.value);
   if (!config.ok) return refuse(formatCurlProblem(path, config.error));
-  const ca = await readAuthorities(config.value.caFile, options.cwd);
+  const { caFile } = config.value;
+  if (caFile === null) return accept({ ...config.value, ca: null });
+  const ca = readCaFile(caFile, await readFile(resolve(options.cwd, caFile), anyFile, maxCaFileBytes, () => null));
   return ca.ok ? accept({ ...config.value, ca: ca.value }) : ca;
-}
-
-async function readAuthorities(caFile: string | null, cwd: string): Promise<Result<readonly string[] | null, string>> {
-  if (caFile === null) return accept(null);
-  const text = await readFile(resolve(cwd, caFile), anyFile, maxCaBytes, () => null);
-  if (!text.ok) return refuse(`the CA file ${caFile} ${text.error}`);
-  const certificates = readCaBundle(text.value);
-  return certificates.ok ? certificates : refuse(`the CA file ${caFile} ${certificates.error}`);
 }
 
 async function readFile(

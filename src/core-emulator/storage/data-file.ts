@@ -1,3 +1,4 @@
+import { codeOf } from '../../lib/errors.js';
 import { openToOthers } from '../../lib/secret-file-access.js';
 import { syncFolder } from '../../lib/files.js';
 import { createReadStream } from 'node:fs';
@@ -70,7 +71,7 @@ async function load(path: string, records: Records): Promise<void> {
 /** It holds password hashes and private keys. */
 async function exists(path: string): Promise<boolean> {
   const found = await lstat(path).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   });
   if (found === null) return false;

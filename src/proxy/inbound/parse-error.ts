@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { problemOf, type Problem } from '../../decision/http/problem-details.js';
+import { codeOf } from '../../lib/errors.js';
 import type { ClientConnection, PipelinedRequest } from './client-connection.js';
 import { newRequestId } from '../exchange/ids.js';
 import { unread } from '../auth/authorize-request.js';
@@ -22,7 +23,7 @@ const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
  * Why Node's parser gave up on a connection, or `null` where there is nobody to answer: a reset, or a failed handshake.
  */
 export function parseErrorDenial(error: Error): Denial | null {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error, '');
   const known = reasons.get(code);
   if (known !== undefined) return denial(known);
   return code.startsWith('HPE_') ? denial('framing') : null;

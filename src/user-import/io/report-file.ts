@@ -1,4 +1,5 @@
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { codeOf } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Joined before they are written: a system call for each line would take most of the time. */
@@ -26,8 +27,9 @@ export async function writeReport(
     return accept(null);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    return refuse(`cannot be written (${String(error.code)})`);
+    const code = codeOf(error, '');
+    if (code === '') throw error;
+    return refuse(`cannot be written (${code})`);
   }
 }
 

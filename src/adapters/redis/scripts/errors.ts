@@ -1,3 +1,4 @@
+import { codeOf } from '../../../lib/errors.js';
 import type { StoreFailure } from '../../../ports/idempotency.js';
 
 /** No answer came within the deadline: the command may still run. */
@@ -73,9 +74,9 @@ function isUnsent(error: unknown): boolean {
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return 'the connection was lost';
-  const code =
-    'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? `${error.code}: ` : '';
-  return `${code}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(
+  const code = codeOf(error, '');
+  const prefix = code === '' || error.message.includes(code) ? '' : `${code}: `;
+  return `${prefix}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(
     0,
     200,
   );

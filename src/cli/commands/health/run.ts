@@ -6,6 +6,7 @@ import {
   type ListenerPlace,
   type ListenerPlaces,
 } from '../../../config/load/listener-addresses.js';
+import { codeOf } from '../../../lib/errors.js';
 import { escapeControls } from '../../../lib/text.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { ConfigArguments } from '../../config/argument.js';
@@ -127,8 +128,8 @@ async function ask(place: ListenerPlace, signal: AbortSignal): Promise<Result<An
     return accept({ place, status: response.statusCode ?? 0, readiness });
   } catch (error) {
     if (signal.aborted) return refuse(`${name}: no answer within ${String(limitMs)} ms`);
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return refuse(`${name}: not reached${code}`);
+    const code = codeOf(error, '');
+    return refuse(`${name}: not reached${code === '' ? '' : ` (${code})`}`);
   }
 }
 
