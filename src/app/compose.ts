@@ -110,7 +110,7 @@ export function createParts(
   const reservations = openReservations(
     opened.store,
     storeAuthorities.ca,
-    () => assembly.inForce().config.issuers,
+    () => assembly.activeConfig().config.issuers,
     processMetrics.reservations,
     log,
   );
@@ -122,11 +122,11 @@ export function createParts(
   const assembly = assemble(opened, first.upstreamCa, {
     log,
     metrics: processMetrics,
-    sessions: sessions?.inForce ?? null,
+    sessions: sessions?.activeConfig ?? null,
     assertions,
     revocations,
   });
-  const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
+  const limits = openLimits(reservations?.rates ?? null, () => assembly.activeConfig().config.routes, log);
   const reloader = createReloader(first, assembly, {
     assertions,
     source: options.source,
@@ -143,7 +143,7 @@ export function createParts(
     },
   });
   const proxy = createProxyServer({
-    inForce: assembly.inForce,
+    activeConfig: assembly.activeConfig,
     clock: systemClock,
     timers: systemTimers,
     metrics,
@@ -181,7 +181,7 @@ export function createParts(
       ...progress,
       ...reloader.state(),
       configName: options.source.name,
-      config: assembly.inForce().config,
+      config: assembly.activeConfig().config,
       keys: keyStates(),
       introspections: assembly.introspectionStates(),
       store: storeState(),

@@ -9,12 +9,12 @@ import { accept, refuse, type Result } from '../lib/result.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { Log } from '../ports/system.js';
 import type { Metrics } from '../ports/observability.js';
-import type { SessionsInForce } from '../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../proxy/auth/verify-session.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** What verifies sessions while the proxy runs. */
 export interface Sessions {
-  readonly inForce: SessionsInForce;
+  readonly activeConfig: ActiveSessions;
   readonly keyState: () => KeySourceState;
   /** Answers requests that wait for a key that may be new. */
   readonly endWaits: () => void;
@@ -32,14 +32,17 @@ export async function loadSessions(settings: SessionSettings | null): Promise<Re
 export function openSessions(
   settings: SessionSettings,
   sdk: SessionSdk,
-  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'discoveryRefresh' | 'jwksWait'> },
+  {
+    log,
+    metrics,
+  }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'discoveryRefresh' | 'jwksWait'> },
 ): Sessions {
   const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };
   const keys = createKeySource(settings.keys, sessionIssuerName, sessionKeyIds, deps);
   void keys.start();
   return {
-    inForce: { settings, keys, verifier },
+    activeConfig: { settings, keys, verifier },
     keyState: keys.state,
     endWaits: keys.endWaits,
     close: async () => {

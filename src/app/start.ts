@@ -187,7 +187,7 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
     progress,
     reloader,
   } = parts;
-  const { delayMs, graceMs } = parts.assembly.inForce().config.shutdown;
+  const { delayMs, graceMs } = parts.assembly.activeConfig().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
   certificateWatch?.close();

@@ -12,7 +12,7 @@ import { ClientRequest } from './inbound/incoming-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange, type ExchangeDeps } from './exchange/exchange.js';
 import { createClientApp } from './client-app.js';
-import type { InForce } from './auth/active-config.js';
+import type { ActiveConfig } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
@@ -46,7 +46,7 @@ const checkingIntervalMs = 1_000;
 
 export interface ProxyServerDeps {
   /** What is in force now; asked once for each request, when it is decided. */
-  readonly inForce: () => InForce;
+  readonly activeConfig: () => ActiveConfig;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly metrics: Metrics;

@@ -4,7 +4,7 @@ import { readFields } from '../../src/decision/http/request-headers.js';
 import { readTarget } from '../../src/decision/http/request-target.js';
 import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
 import type { WriteClient } from '../../src/proxy/idempotency/reserved-write.js';
-import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import type { Admission } from '../../src/proxy/auth/authorize-request.js';
 
 export const routeNames = ['create', 'single', 'reports', 'deduplicates'] as const;
@@ -27,10 +27,10 @@ export type Answer =
 /** A request that was let through; tokens live longer than any schedule. */
 export function admissionOf(
   { id, route: name, subject, key, token }: Ask & { readonly id: string },
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   nowMs: number,
 ): Admission {
-  const route = inForce.config.routes.find((candidate) => candidate.name === name);
+  const route = activeConfig.config.routes.find((candidate) => candidate.name === name);
   const target = readTarget(`/${name}`, 1_000);
   const rawHeaders = [
     'Host',
@@ -42,7 +42,10 @@ export function admissionOf(
     'Transfer-Encoding',
     'chunked',
   ];
-  const fields = readFields({ method: 'POST', target: `/${name}`, httpVersion: '1.1', rawHeaders }, inForce.fieldRules);
+  const fields = readFields(
+    { method: 'POST', target: `/${name}`, httpVersion: '1.1', rawHeaders },
+    activeConfig.fieldRules,
+  );
   if (route === undefined || !target.ok || !fields.ok) throw new Error('a request of a schedule is refused');
   const principal: Principal = {
     kind: 'service',

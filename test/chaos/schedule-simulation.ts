@@ -4,7 +4,7 @@ import { createMemoryStore } from '../../src/adapters/memory/reservation-store.j
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import type { ReservationResult } from '../../src/ports/idempotency.js';
 import type { Timers } from '../../src/ports/system.js';
-import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import { planReservation } from '../../src/proxy/idempotency/plan-reservation.js';
 import { createReservedWrites, type ReservedWrites } from '../../src/proxy/idempotency/coordinator.js';
 import { manualTime, type ManualTime } from '../adapters/manual-time.js';
@@ -41,7 +41,7 @@ export interface Asked extends Ask {
 export interface Proxy {
   readonly reserving: ReservedWrites;
   readonly link: StoreLink;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
   /** Runs the timers that came due while it was frozen. */
   readonly thaw: () => void;
 }
@@ -132,7 +132,7 @@ export function createSimulation(witness: Witness): Simulation {
       },
     };
     const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
-    const inForce: InForce = {
+    const activeConfig: ActiveConfig = {
       config: { ...config, routes },
       fieldRules,
       upstream,
@@ -146,7 +146,7 @@ export function createSimulation(witness: Witness): Simulation {
     const proxy: Proxy = {
       reserving,
       link,
-      inForce,
+      activeConfig,
       thaw: () => {
         link.thaw();
         thaw();
@@ -171,8 +171,8 @@ export function createSimulation(witness: Witness): Simulation {
     const caller = callerOf(asked, (answer) => {
       witness.answered(asked, answer);
     });
-    const admission = admissionOf(asked, proxy.inForce, time.clock.now());
-    const prepared = planReservation(admission, proxy.inForce, null);
+    const admission = admissionOf(asked, proxy.activeConfig, time.clock.now());
+    const prepared = planReservation(admission, proxy.activeConfig, null);
     if (!prepared.ok || prepared.value === null) throw new Error('every request of a schedule reserves');
     const body = new PassThrough();
     body.end(`body ${input.body}`);
@@ -180,7 +180,7 @@ export function createSimulation(witness: Witness): Simulation {
       admission,
       preparation: prepared.value,
       method: 'POST',
-      inForce: proxy.inForce,
+      activeConfig: proxy.activeConfig,
       client: caller,
       body,
       onOver: () => undefined,

@@ -176,10 +176,10 @@ export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: n
   }
 
   let policy: SoakPolicy | null = { revoked: false, closed: false };
-  let inForce = policy;
+  let activeConfig = policy;
   let policies = 0;
   const start = async (): Promise<ProxyProcess> =>
-    startProxyProcess(t, { key: signing, jwks, receiver, config: configOf(inForce) });
+    startProxyProcess(t, { key: signing, jwks, receiver, config: configOf(activeConfig) });
   const proxies: readonly [ProxyProcess, ProxyProcess] = [await start(), await start()];
   let floorS = Math.ceil(Date.now() / 1000) + skewS;
 
@@ -242,7 +242,7 @@ export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: n
           60_000,
         );
       }
-      inForce = next;
+      activeConfig = next;
       policy = next;
       model.count('reload');
     },
@@ -261,7 +261,7 @@ export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: n
         );
       }
       await pause();
-      for (const proxy of proxies) proxy.rewrite(configOf(inForce));
+      for (const proxy of proxies) proxy.rewrite(configOf(activeConfig));
       model.count('broken config');
       await pause();
     },

@@ -44,7 +44,7 @@ t.test('the order of the checks is the one in which a request that is wrong in e
     table.map(({ step }) => step),
     stepNames,
   );
-  const inForce = decideOnly(
+  const activeConfig = decideOnly(
     compiled({
       store: { memory: {} },
       revoked: { token_ids: ['stolen'] },
@@ -99,9 +99,9 @@ t.test('the order of the checks is the one in which a request that is wrong in e
     const head = headOf({ method, path, headers, body: null });
     const explained = {
       head,
-      inForce,
+      activeConfig,
       nowMs: Date.now(),
-      ruling: await rule(head, 0, inForce, Date.now()),
+      ruling: await rule(head, 0, activeConfig, Date.now()),
       credentialNotes: [],
     };
     t.equal(

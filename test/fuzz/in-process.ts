@@ -6,9 +6,9 @@ import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { SessionVerifier } from '../../src/ports/auth.js';
-import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
-import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { compiled } from '../proxy/harness.js';
@@ -22,7 +22,7 @@ import { configOf, nowMs, policies } from './policies.js';
 /** One policy, as the model has it and as it is in force. */
 export interface Stage {
   readonly surroundings: Surroundings;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
 }
 
 /** What became of a case. */
@@ -55,7 +55,7 @@ export function openUpstream(t: Scope, config: CompiledConfig): Upstream {
 /** A policy with what was compiled from its YAML. */
 export function createStage(policy: Policy, config: CompiledConfig, upstream: Upstream): Stage {
   const identityNames = Object.values(policy.identity);
-  const inForce: InForce = {
+  const activeConfig: ActiveConfig = {
     config,
     assertion: null,
     fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
@@ -68,7 +68,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
         },
       },
     })),
-    sessions: sessionsInForce(config),
+    sessions: activeSessions(config),
     upstream,
     revocations: () => [config.revoked],
     knowsRevocations: () => true,
@@ -83,7 +83,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
       upstreamHost: new URL(upstreamUrl).host,
       callerAddress,
     },
-    inForce,
+    activeConfig,
   };
 }
 
@@ -91,7 +91,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
 export const sessionKeys = publicNumbers.get('core') ?? new Map<string, never>();
 
 /** Sessions as the config has them, with the SDK's part played here. */
-export function sessionsInForce({ sessions: settings }: CompiledConfig): SessionsInForce | null {
+export function activeSessions({ sessions: settings }: CompiledConfig): ActiveSessions | null {
   const find = keyrings['core'];
   if (settings === null || find === undefined) return null;
   return {
@@ -124,12 +124,12 @@ const verifier: SessionVerifier = {
  * Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver
  * gets.
  */
-export async function tryHead(head: Head, { surroundings, inForce }: Stage): Promise<Outcome> {
+export async function tryHead(head: Head, { surroundings, activeConfig }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
   const judged = await authorizeRequest(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
     { remoteAddress: callerAddress, encrypted: false, trusted: false },
-    inForce,
+    activeConfig,
     nowMs,
     (step, result) => {
       steps.push(step);

@@ -2,106 +2,118 @@
 import t from 'tap';
 import { createRouteTable } from '../../src/decision/route/route-table.js';
 import type { Route } from '../../src/decision/route/policy.js';
-import type { InForce } from '../../src/proxy/auth/active-config.js';
-import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
+import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
 import { runCampaign } from './campaign.js';
 import { createStages } from './in-process.js';
 
-type Break = (inForce: InForce) => InForce;
+type Break = (activeConfig: ActiveConfig) => ActiveConfig;
 
-const withRules = (inForce: InForce, change: Partial<InForce['issuers'][number]['rules']>): InForce => ({
-  ...inForce,
+const withRules = (
+  activeConfig: ActiveConfig,
+  change: Partial<ActiveConfig['issuers'][number]['rules']>,
+): ActiveConfig => ({
+  ...activeConfig,
   verified: null,
-  issuers: inForce.issuers.map(({ rules, keys }) => ({ keys, rules: { ...rules, ...change } })),
+  issuers: activeConfig.issuers.map(({ rules, keys }) => ({ keys, rules: { ...rules, ...change } })),
 });
 
-const withConfig = (inForce: InForce, change: Partial<InForce['config']>): InForce => ({
-  ...inForce,
-  config: { ...inForce.config, ...change },
+const withConfig = (activeConfig: ActiveConfig, change: Partial<ActiveConfig['config']>): ActiveConfig => ({
+  ...activeConfig,
+  config: { ...activeConfig.config, ...change },
 });
 
-const withRoutes = (inForce: InForce, change: (route: Route) => Partial<Route>): InForce =>
-  withConfig(inForce, {
-    table: createRouteTable(inForce.config.table.routes.map((route) => ({ ...route, ...change(route) }))),
+const withRoutes = (activeConfig: ActiveConfig, change: (route: Route) => Partial<Route>): ActiveConfig =>
+  withConfig(activeConfig, {
+    table: createRouteTable(activeConfig.config.table.routes.map((route) => ({ ...route, ...change(route) }))),
   });
 
-const withSessions = (inForce: InForce, change: (sessions: SessionsInForce) => Partial<SessionsInForce>): InForce =>
-  inForce.sessions === null ? inForce : { ...inForce, sessions: { ...inForce.sessions, ...change(inForce.sessions) } };
+const withSessions = (
+  activeConfig: ActiveConfig,
+  change: (sessions: ActiveSessions) => Partial<ActiveSessions>,
+): ActiveConfig =>
+  activeConfig.sessions === null
+    ? activeConfig
+    : { ...activeConfig, sessions: { ...activeConfig.sessions, ...change(activeConfig.sessions) } };
 
 const faults: readonly { readonly name: string; readonly break: Break }[] = [
   {
     name: 'look-alikes of our fields pass',
-    break: (inForce) => ({
-      ...inForce,
+    break: (activeConfig) => ({
+      ...activeConfig,
       fieldRules: {
-        ...inForce.fieldRules,
+        ...activeConfig.fieldRules,
         requestKind: (name) => {
-          const kind = inForce.fieldRules.requestKind(name);
+          const kind = activeConfig.fieldRules.requestKind(name);
           return kind === 'reserved' && !/^x-auth/i.test(name) ? 'passed' : kind;
         },
       },
     }),
   },
-  { name: 'a token holds a second longer', break: (inForce) => withRules(inForce, { clockSkewS: 6 }) },
+  { name: 'a token holds a second longer', break: (activeConfig) => withRules(activeConfig, { clockSkewS: 6 }) },
   {
     name: 'a token may hold for longer than allowed',
-    break: (inForce) => withRules(inForce, { maxLifetimeS: 100_000 }),
+    break: (activeConfig) => withRules(activeConfig, { maxLifetimeS: 100_000 }),
   },
   {
     name: 'key_ids rejects nothing',
-    break: (inForce) => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }),
+    break: (activeConfig) => withRules(activeConfig, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }),
   },
   {
     name: 'every route takes encoded slashes',
-    break: (inForce) => withRoutes(inForce, () => ({ encodedSlashes: true })),
+    break: (activeConfig) => withRoutes(activeConfig, () => ({ encodedSlashes: true })),
   },
   {
     name: 'nothing is revoked',
-    break: (inForce) => ({
-      ...inForce,
-      revocations: () => inForce.revocations().map((rules) => ({ ...rules, subjects: new Set(), tokenIds: new Set() })),
+    break: (activeConfig) => ({
+      ...activeConfig,
+      revocations: () =>
+        activeConfig.revocations().map((rules) => ({ ...rules, subjects: new Set(), tokenIds: new Set() })),
     }),
   },
   {
     name: 'the receiver is not told the kind',
-    break: (inForce) => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
+    break: (activeConfig) => withConfig(activeConfig, { identity: { ...activeConfig.config.identity, kind: null } }),
   },
   {
     name: 'no claim of a session is asked for',
-    break: (inForce) =>
-      withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
+    break: (activeConfig) =>
+      withRoutes(activeConfig, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
   },
   {
     name: 'docs/sessions.md: what belongs to a session goes on',
-    break: (inForce) =>
-      withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, forwardsTokens: true } })),
+    break: (activeConfig) =>
+      withRoutes(activeConfig, ({ session }) =>
+        session === null ? {} : { session: { ...session, forwardsTokens: true } },
+      ),
   },
   {
     name: 'docs/sessions.md: a session that only the Core knows to be gone counts',
-    break: (inForce) =>
-      withSessions(inForce, ({ verifier }) => ({
+    break: (activeConfig) =>
+      withSessions(activeConfig, ({ verifier }) => ({
         verifier: { verify: async (token) => verifier.verify(token, false) },
       })),
   },
   {
     name: 'docs/websockets.md: any page opens a connection',
-    break: (inForce) => withRoutes(inForce, () => ({ origins: null })),
+    break: (activeConfig) => withRoutes(activeConfig, () => ({ origins: null })),
   },
   {
     name: 'docs/websockets.md: every route takes WebSockets',
-    break: (inForce) => withRoutes(inForce, () => ({ allowsWebSocket: true })),
+    break: (activeConfig) => withRoutes(activeConfig, () => ({ allowsWebSocket: true })),
   },
   {
     name: 'a target may be longer',
-    break: (inForce) => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }),
+    break: (activeConfig) =>
+      withConfig(activeConfig, { listen: { ...activeConfig.config.listen, maxTargetBytes: 9000 } }),
   },
 ];
 
 for (const fault of faults) {
   t.test(`it is found that ${fault.name}`, async (t) => {
-    const stages = createStages(t).map(({ surroundings, inForce }) => ({
+    const stages = createStages(t).map(({ surroundings, activeConfig }) => ({
       surroundings,
-      inForce: fault.break(inForce),
+      activeConfig: fault.break(activeConfig),
     }));
     const report = await runCampaign(stages, { seed: 1, cases: 40_000, resignOdds: 200, maxFaults: 1 });
     t.equal(report.faults.length, 1, `after ${String(report.cases)} cases`);

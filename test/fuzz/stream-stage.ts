@@ -6,7 +6,7 @@ import { startProxy, type Harness } from '../proxy/harness.js';
 import { listen } from '../support/listening.js';
 import { connectRaw, type RawConnection } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
-import { differenceOf, sessionKeys, sessionsInForce } from './in-process.js';
+import { differenceOf, sessionKeys, activeSessions } from './in-process.js';
 import { keyrings, publicNumbers } from './keyring.js';
 import type { Policy } from './model-policy.js';
 import { judge, type Expected, type Head, type Surroundings } from './model.js';
@@ -63,7 +63,7 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
     upstreamUrl: `http://127.0.0.1:${String(port)}`,
     clock,
     find,
-    sessions: sessionsInForce,
+    sessions: activeSessions,
   });
   const all = new Map([...publicNumbers.values()].flatMap((keys) => [...keys]));
   const keys = new Map([...publicNumbers.keys()].map((name) => [name, all]));

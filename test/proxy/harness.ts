@@ -18,10 +18,10 @@ import type { Metrics, Outcome, RequestRecord } from '../../src/ports/observabil
 import type { ReservationParts } from '../../src/ports/idempotency.js';
 import type { SharedRateCounter } from '../../src/ports/limits.js';
 import { createCallerLimits } from '../../src/proxy/exchange/rate-limiter.js';
-import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import type { TlsMaterial } from '../../src/proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
-import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
 import { createUpstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
@@ -45,7 +45,7 @@ export interface HarnessOptions {
   readonly find?: (keyId: string) => KeyLookup | Promise<KeyLookup>;
   readonly clock?: Clock;
   /** What verifies sessions, for the config that there is. */
-  readonly sessions?: (config: CompiledConfig) => SessionsInForce | null;
+  readonly sessions?: (config: CompiledConfig) => ActiveSessions | null;
   /** The store that reserving routes use; none unless given. */
   readonly reservations?: ReservationParts;
   /** Counts what limits share; nothing does unless given. */
@@ -69,8 +69,8 @@ export interface Harness {
   readonly counted: Counted;
   readonly logged: { readonly level: string; readonly message: string; readonly fields: LogFields }[];
   /** Puts another config in force. */
-  readonly reload: (config: ConfigTree) => InForce;
-  readonly inForce: () => InForce;
+  readonly reload: (config: ConfigTree) => ActiveConfig;
+  readonly activeConfig: () => ActiveConfig;
 }
 
 export interface Counted {
@@ -100,7 +100,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   };
   // A busy machine may take long to connect: only tests of that have a short time for it.
   const usual = { upstream: { url: options.upstreamUrl ?? receiver.url, connect_timeout: '20s' } };
-  const compile = (overrides: ConfigTree): InForce => {
+  const compile = (overrides: ConfigTree): ActiveConfig => {
     const read = compiled(merge(usual, overrides));
     const config = options.adapt === undefined ? read : options.adapt(read);
     const { underscoreFields, http10 } = config.listen;
@@ -120,7 +120,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     };
   };
-  let inForce = compile(options.config ?? {});
+  let activeConfig = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
   const counted: Counted = {
@@ -139,13 +139,13 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     };
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const server = createProxyServer({
-    inForce: () => inForce,
+    activeConfig: () => activeConfig,
     clock: options.clock ?? systemClock,
     timers: systemTimers,
     metrics: countInto(counted),
     log,
     requestLog: (record) => records.push(record),
-    listen: inForce.config.listen,
+    listen: activeConfig.config.listen,
     tls: options.tls ?? null,
     limits: createCallerLimits({
       local: createRateCounter(options.clock ?? systemClock),
@@ -171,10 +171,10 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     counted,
     logged,
     reload: (config) => {
-      inForce = compile(config);
-      return inForce;
+      activeConfig = compile(config);
+      return activeConfig;
     },
-    inForce: () => inForce,
+    activeConfig: () => activeConfig,
   };
 }
 

@@ -60,20 +60,20 @@ export function createDiscoveryOrigin(
 
   async function load(limits: RefreshLimits, signal: AbortSignal): Promise<Result<LoadedKeySet, string>> {
     const mayAsk = clock.monotonic() >= askedAtMs + cooldownsPerAttempt * limits.cooldownMs;
-    const hasAsked = inForce(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
+    const hasAsked = activeConfig(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
     if (hasAsked) await ask(limits, signal);
-    const known = inForce(limits);
+    const known = activeConfig(limits);
     if (known === null) return refuse(`no metadata: ${lastError ?? 'none was fetched'}`);
     const loaded = await fetchKeys(known, limits, signal);
     if (loaded.ok || hasAsked || !mayAsk || signal.aborted) return loaded;
     // The keys may have moved.
     await ask(limits, signal);
-    const next = inForce(limits);
+    const next = activeConfig(limits);
     return next === null || next.keysUrl === known.keysUrl ? loaded : fetchKeys(next, limits, signal);
   }
 
   /** The document that counts now; `null` where there is none, or it is too old. */
-  function inForce(limits: RefreshLimits): HeldMetadata | null {
+  function activeConfig(limits: RefreshLimits): HeldMetadata | null {
     if (held === null) return null;
     const usableMs = lifetimeMs(held.freshnessMs, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
     return clock.monotonic() <= held.loadedAtMs + usableMs ? held : null;
@@ -121,7 +121,7 @@ export function createDiscoveryOrigin(
     failures += 1;
     lastError = error;
     metrics.discoveryRefresh(issuer, result);
-    const fields = { issuer, error, failures, known_metadata_serves: inForce(limits) !== null };
+    const fields = { issuer, error, failures, known_metadata_serves: activeConfig(limits) !== null };
     log.warn(result === 'refused' ? 'metadata was refused' : 'metadata could not be loaded', fields);
   }
 

@@ -8,7 +8,7 @@ import type { StartFailure } from '../start-failure.js';
 import type { CompiledConfig, IssuerSettings } from '../../config/types.js';
 import { accept, type Result } from '../../lib/result.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
-import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 
 const uncounted = {
   jwksRefresh: () => undefined,
@@ -24,7 +24,7 @@ interface OpenedKeys {
   /** What asks the issuer about its opaque tokens; `null` where it has none. */
   readonly introspectionOf: (issuer: IssuerSettings) => Introspection | null;
   /** `null` where no route accepts sessions. */
-  readonly sessions: SessionsInForce | null;
+  readonly sessions: ActiveSessions | null;
   readonly close: () => Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function openKeys({
   const started = [...sources.values(), ...introspections.values()];
   await Promise.all(started.map((part) => part.start()));
   return accept({
-    sessions: sessions?.inForce ?? null,
+    sessions: sessions?.activeConfig ?? null,
     introspectionOf: (issuer) => introspections.get(issuer) ?? null,
     of: (issuer) => sources.get(issuer) ?? sourceOf(issuer),
     close: async () => {

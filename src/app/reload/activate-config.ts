@@ -8,10 +8,10 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../con
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { IntrospectionState, KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
 import type { Log } from '../../ports/system.js';
-import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
+import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ProbedReceiver } from '../../admin/upstream-probe.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
-import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
 import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
 import type { Assertions } from '../keys/assertion-keys.js';
@@ -21,7 +21,7 @@ import type { OpenRevocations } from '../store/store.js';
 
 interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
-  readonly sessions: SessionsInForce | null;
+  readonly sessions: ActiveSessions | null;
   /** Signs assertions; it outlives every reload. */
   readonly assertions: Pick<Assertions, 'fields'>;
   /** What is revoked through the store; it outlives every reload. */
@@ -32,7 +32,7 @@ interface AssemblyDeps {
 
 /** What is in force, and the running parts that outlive a reload. */
 export interface Assembly {
-  readonly inForce: () => InForce;
+  readonly activeConfig: () => ActiveConfig;
   readonly keyStates: () => readonly KeySourceState[];
   /** Of the issuers that are asked about opaque tokens. */
   readonly introspectionStates: () => readonly IntrospectionState[];
@@ -66,7 +66,7 @@ interface RunningUpstream {
 }
 
 interface Running {
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
   readonly issuers: readonly RunningIssuer[];
   readonly upstream: RunningUpstream;
 }
@@ -118,7 +118,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     }
     for (const { settings, source } of before.issuers) memory.remember(settings.keys, source.held());
     const created = next.issuers.filter((settings) => !kept.has(settings)).map(newIssuer);
-    label(before.inForce.config, [...before.inForce.config.issuers, ...next.issuers]);
+    label(before.activeConfig.config, [...before.activeConfig.config.issuers, ...next.issuers]);
     const asked = new Map<IssuerSettings, RunningIntrospection | null>();
     for (const [settings, { settings: earlier, source, introspection }] of kept) {
       asked.set(settings, asksTheSame(earlier, settings) ? introspection : newIntrospection(settings, source));
@@ -202,11 +202,11 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   }
 
   return {
-    inForce: () => running.inForce,
+    activeConfig: () => running.activeConfig,
     keyStates: () => running.issuers.map(({ source }) => source.state()),
     introspectionStates: () => running.issuers.flatMap(({ introspection }) => introspection?.state() ?? []),
     tokenCache: () => {
-      const { verified } = running.inForce;
+      const { verified } = running.activeConfig;
       return verified === null ? null : { ...lookups, bytes: verified.bytes() };
     },
     receiver: () => running.upstream,
@@ -237,7 +237,7 @@ function run(
   return {
     issuers,
     upstream,
-    inForce: putInForce(config, {
+    activeConfig: createActiveConfig(config, {
       issuers: issuers.map(({ settings: { rules, introspection: asked }, source, introspection }) => ({
         rules,
         keys: source,

@@ -23,7 +23,7 @@ interface ReloaderDeps {
   /** Milliseconds between two looks at files that the config names. */
   readonly watchIntervalMs: number | undefined;
   /** Called when another config is in force. */
-  readonly onReplaced: (inForce: Pick<CompleteConfig, 'upstreamCa'>) => void;
+  readonly onReplaced: (activeConfig: Pick<CompleteConfig, 'upstreamCa'>) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
 }
 
@@ -63,7 +63,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   const take = coalesce(async () => {
     const read: ConfigSource['read'] = () => Promise.resolve(text);
-    const endMarkerFor = assembly.inForce().config.reload.endMarker ? 'the config in force' : null;
+    const endMarkerFor = assembly.activeConfig().config.reload.endMarker ? 'the config in force' : null;
     const loaded = await loadComplete({ ...source, read }, { env, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
@@ -84,8 +84,8 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     }
     // In this order no request under a config with assertions goes out without one.
     if (assertion !== null) deps.assertions.use(assertion);
-    const dropped = droppedOperations(assembly.inForce().config, config);
-    const moved = movedScopes(assembly.inForce().config, config);
+    const dropped = droppedOperations(assembly.activeConfig().config, config);
+    const moved = movedScopes(assembly.activeConfig().config, config);
     try {
       await assembly.replace(withOpened(config, opened), upstreamCa);
     } catch (error) {
@@ -159,7 +159,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
           {
             digest,
             maxBytes: maxPemBytes,
-            leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs,
+            leastAgeMs: () => assembly.activeConfig().config.reload.leastAgeMs,
             intervalMs: deps.watchIntervalMs,
           },
         ),
@@ -169,7 +169,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   async function reload(): Promise<void> {
     const settled = await watch.settled(() => {
-      const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
+      const leastAgeMs = assembly.activeConfig().config.reload.leastAgeMs;
       if (leastAgeMs === 0) return;
       log.info('the config has changed and counts when it has stayed as it is for a while', {
         config: source.name,
@@ -189,7 +189,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
           text = seen;
           void take();
         },
-        () => assembly.inForce().config.reload.leastAgeMs,
+        () => assembly.activeConfig().config.reload.leastAgeMs,
       );
     },
     reload,

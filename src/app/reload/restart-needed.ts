@@ -72,12 +72,12 @@ export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
   return [...moved.map(({ rules: { name } }) => `callers of issuers.${name}`), ...(users ? ['users'] : [])];
 }
 
-type RouteInForce = CompiledConfig['routes'][number];
+type ActiveRoute = CompiledConfig['routes'][number];
 
-function keepsKeys({ routes }: Routes, counts: (route: RouteInForce) => boolean): boolean {
+function keepsKeys({ routes }: Routes, counts: (route: ActiveRoute) => boolean): boolean {
   return routes.some((route) => route.reservation !== null && route.reservation.key !== null && counts(route));
 }
 
-function countsAt({ acceptsService, issuers }: RouteInForce, issuerName: string): boolean {
+function countsAt({ acceptsService, issuers }: ActiveRoute, issuerName: string): boolean {
   return acceptsService && (issuers === null || issuers.has(issuerName));
 }

@@ -149,17 +149,17 @@ interface OpenLimits {
   readonly state: () => LimitsState | null;
 }
 
-/** @param routesInForce asked again and again: a reload may bring limits. */
+/** @param activeRoutes asked again and again: a reload may bring limits. */
 export function openLimits(
   rates: SharedRateCounter | null,
-  routesInForce: () => CompiledConfig['routes'],
+  activeRoutes: () => CompiledConfig['routes'],
   log: Log,
 ): OpenLimits {
   const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, clock: systemClock, log });
   return {
     callers,
     state: () => {
-      const limits = routesInForce().flatMap((route) => route.limits ?? []);
+      const limits = activeRoutes().flatMap((route) => route.limits ?? []);
       if (limits.length === 0) return null;
       const shared = limits.some(({ rate }) => rate?.shared === true);
       return shared ? { shared, ...callers.state() } : { shared, isShared: false, problem: null };
@@ -186,12 +186,12 @@ export interface Reservations {
 /**
  * Opens the store that a config names; `null` where it names none.
  *
- * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
+ * @param activeIssuers asked again and again: a reload may bring tokens that live longer.
  */
 export function openReservations(
   settings: CompiledConfig['store'],
   storeCa: () => string | null,
-  issuersInForce: () => CompiledConfig['issuers'],
+  activeIssuers: () => CompiledConfig['issuers'],
   series: ReservationSeries,
   log: Log,
 ): Reservations | null {
@@ -200,7 +200,7 @@ export function openReservations(
     return null;
   }
   const maxTokenLifetimeMs = (): number =>
-    Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+    Math.max(0, ...activeIssuers().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
   const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, {
     log,
     maxTokenLifetimeMs,

@@ -19,7 +19,7 @@ const mostAheadMs = 60_000;
 const maxReplaced = 12;
 
 /** The key that signs: the newest whose time has come. Keys are given the newest first. */
-export function inForce<K extends ScheduledKey>(keys: readonly K[], nowMs: number): K | undefined {
+export function activeConfig<K extends ScheduledKey>(keys: readonly K[], nowMs: number): K | undefined {
   return keys.find((key) => key.signsFromMs <= nowMs);
 }
 

@@ -2,7 +2,14 @@ import { createPrivateKey, createPublicKey, generateKeyPair, randomUUID, type Ke
 import { promisify } from 'node:util';
 import { CompactSign } from 'jose';
 import type { Fields } from '../http/body.js';
-import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type KeySchedule, type ScheduledKey } from './schedule.js';
+import {
+  activeConfig,
+  nextKeyDueMs,
+  nextSignsFromMs,
+  unexpired,
+  type KeySchedule,
+  type ScheduledKey,
+} from './schedule.js';
 import type { KeyRecord, Records } from '../storage/records.js';
 
 /** A public key as the key set shows it: `kty kid n e alg use` and nothing else. */
@@ -82,7 +89,7 @@ export async function createSigningKeys(
 
   const dynamic = async (): Promise<SigningKey> => {
     if (isDue()) await inTurn(async () => (isDue() ? add((nowMs) => nextSignsFromMs(keys, schedule, nowMs)) : null));
-    const signing = inForce(keys, now());
+    const signing = activeConfig(keys, now());
     if (signing === undefined) throw new Error('No dynamic key is in force');
     return signing;
   };
@@ -107,7 +114,7 @@ export async function createSigningKeys(
   await dynamic();
 
   const all = (): readonly SigningKey[] => {
-    const signing = inForce(keys, now());
+    const signing = activeConfig(keys, now());
     const others = unexpired(keys, schedule, now()).filter((key) => key !== signing);
     return [...(signing === undefined ? [] : [signing]), fixed, ...others];
   };

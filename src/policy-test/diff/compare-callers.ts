@@ -2,7 +2,7 @@
 import { sampleSubjects } from '../../decision/route/approval.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
   assumeSession,
   claimsOf,
@@ -32,8 +32,8 @@ type CallerTrial = (operation: Operation) => Promise<TrialResult>;
 
 /** The two policies, and what their callers are made of. */
 export interface TrialDeps {
-  readonly from: InForce;
-  readonly to: InForce;
+  readonly from: ActiveConfig;
+  readonly to: ActiveConfig;
   readonly keys: AssumedKeys;
   readonly nowMs: number;
 }
@@ -45,7 +45,7 @@ interface Caller {
   readonly who: string;
   readonly permissions: readonly string[];
   /** What it shows to a proxy with this policy; nothing where the policy knows no such credential. */
-  readonly show: (inForce: InForce, request: PolicyRequest) => ShownCredential;
+  readonly show: (activeConfig: ActiveConfig, request: PolicyRequest) => ShownCredential;
 }
 
 const anybody: Caller = { text: 'anybody, without a credential', who: '', permissions: [], show: () => noCredential };
@@ -97,8 +97,8 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
     return { gains: leastOf(gains), loses: leastOf(loses) };
   }
 
-  async function passes({ show }: Caller, request: PolicyRequest, inForce: InForce): Promise<boolean> {
-    const { decision } = await rule(headOf(request, show(inForce, request).fields), 0, inForce, deps.nowMs);
+  async function passes({ show }: Caller, request: PolicyRequest, activeConfig: ActiveConfig): Promise<boolean> {
+    const { decision } = await rule(headOf(request, show(activeConfig, request).fields), 0, activeConfig, deps.nowMs);
     return decision !== 'denied';
   }
 }
@@ -136,15 +136,15 @@ function callersOf(
           text,
           who,
           permissions,
-          show: remembered(text, signed, (inForce) => showToken(inForce, issuer, subject, permissions, deps)),
+          show: remembered(text, signed, (activeConfig) => showToken(activeConfig, issuer, subject, permissions, deps)),
         });
       }
     }
   }
   for (const session of routes.map((route) => route.session).filter((policy) => policy !== null)) {
     const text = sessionText(session);
-    const show = remembered(text, signed, (inForce) =>
-      assumeSession(claimsHolding(session), inForce, deps.keys, deps.nowMs),
+    const show = remembered(text, signed, (activeConfig) =>
+      assumeSession(claimsHolding(session), activeConfig, deps.keys, deps.nowMs),
     );
     found.set(text, { text, who: text, permissions: [], show });
   }
@@ -152,27 +152,27 @@ function callersOf(
 }
 
 function showToken(
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   issuer: string,
   subject: string,
   permissions: readonly string[],
   { keys, nowMs }: TrialDeps,
 ): ShownCredential {
-  const rules = inForce.config.issuers.find((known) => known.rules.name === issuer)?.rules;
+  const rules = activeConfig.config.issuers.find((known) => known.rules.name === issuer)?.rules;
   if (rules === undefined) return noCredential;
   const claims = { iss: rules.issuer, aud: rules.audience, ...claimsOf(rules, subject, permissions), jti: tokenId };
-  return assumeToken(claims, { method: 'GET', path: '/', headers: [], body: null }, inForce, keys, nowMs);
+  return assumeToken(claims, { method: 'GET', path: '/', headers: [], body: null }, activeConfig, keys, nowMs);
 }
 
 /** Signing takes a millisecond, and the same few callers ask for everything. */
 function remembered(
   text: string,
   signed: Map<string, ShownCredential>,
-  make: (inForce: InForce) => ShownCredential,
+  make: (activeConfig: ActiveConfig) => ShownCredential,
 ): Caller['show'] {
-  return (inForce) => {
-    const name = `${inForce.config.sha256} ${text}`;
-    const known = signed.get(name) ?? make(inForce);
+  return (activeConfig) => {
+    const name = `${activeConfig.config.sha256} ${text}`;
+    const known = signed.get(name) ?? make(activeConfig);
     signed.set(name, known);
     return known;
   };

@@ -3,7 +3,7 @@ import type { CompiledConfig } from '../../config/types.js';
 import type { Route } from '../../decision/route/policy.js';
 import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
 import { placeOf } from '../../decision/route/route-table.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import { createCallerTrial, type TrialDeps } from './compare-callers.js';
 import { routeChanges, settingsChanges, type SettingChange } from './setting-changes.js';
 import { methodsOf, spellingsOf } from './sample-requests.js';
@@ -90,7 +90,7 @@ function isChange({ from, to, gains, loses, changes }: OperationChange): boolean
   return from !== to || gains.length + loses.length + changes.length > 0;
 }
 
-function routeOf({ config }: InForce, method: string, segments: readonly string[]): Route | null {
+function routeOf({ config }: ActiveConfig, method: string, segments: readonly string[]): Route | null {
   return placeOf(config.table, method, segments)?.route ?? null;
 }
 

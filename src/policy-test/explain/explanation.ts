@@ -9,7 +9,7 @@ import { explainPolicy, explainReservation } from './policy.js';
 import { explainFields, fieldsSeen } from './headers.js';
 import { refusingStep, stepNames, type ExplainedStepName } from './steps.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import type { Ruling } from '../simulate/decide.js';
 
 /** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
@@ -75,7 +75,7 @@ function isReached(
 function detailsOf(step: ExplainedStepName, explained: Explained): readonly string[] {
   const {
     head,
-    inForce,
+    activeConfig,
     ruling: { route },
   } = explained;
   switch (step) {
@@ -84,9 +84,9 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'target':
       return targetWords(explained);
     case 'fields':
-      return explainFields(head, inForce.fieldRules);
+      return explainFields(head, activeConfig.fieldRules);
     case 'route':
-      return explainRoute(head, inForce.config, route);
+      return explainRoute(head, activeConfig.config, route);
     case 'credential':
       return explained.credentialNotes;
     case 'token':
@@ -104,7 +104,7 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
   }
 }
 
-function targetWords({ head, inForce: { config } }: Explained): readonly string[] {
+function targetWords({ head, activeConfig: { config } }: Explained): readonly string[] {
   const target = readTarget(head.target, config.listen.maxTargetBytes);
   if (!target.ok) return [];
   const { path, segments, query } = target.value;
@@ -130,7 +130,7 @@ function whyRefused({ reason, missing }: Denial): string {
 /** What was decided on. */
 export interface Explained {
   readonly head: RequestHead;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
   readonly nowMs: number;
   readonly ruling: Ruling;
   /** What is known of the credential beside the request; sentences. */

@@ -52,11 +52,11 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
 /** What the receiving service would see, as names and values, without what is secret or new each time. */
 export function fieldsSeen({
   head,
-  inForce,
+  activeConfig,
   ruling: { forwarded, preparation, principal, decision },
 }: Explained): readonly (readonly [string, string])[] | null {
   if (forwarded === null) return null;
-  const read = readFields(head, inForce.fieldRules);
+  const read = readFields(head, activeConfig.fieldRules);
   const isNew = (name: string): boolean =>
     read.ok &&
     ((name === 'X-Request-Id' && read.value.requestId === null) ||
@@ -69,7 +69,7 @@ export function fieldsSeen({
       isNew(name) ? '(a new one)' : secretFields.has(name.toLowerCase()) ? '(as it came)' : (forwarded[at + 1] ?? ''),
     ]);
   }
-  const { assertion } = inForce.config;
+  const { assertion } = activeConfig.config;
   if (assertion !== null && principal !== null && decision !== 'shadow') {
     seen.push([assertion.header, '(signed when it goes out)']);
   }

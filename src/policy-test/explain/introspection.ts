@@ -4,8 +4,8 @@ import type { Explained } from './explanation.js';
 
 type IntrospectionReason = Extract<Reason, 'token_inactive' | 'introspection_unavailable' | 'introspection_limited'>;
 
-export function explainIntrospection(reason: IntrospectionReason, { inForce }: Explained): readonly string[] {
-  const asked = inForce.issuers.filter(({ introspection }) => introspection !== undefined);
+export function explainIntrospection(reason: IntrospectionReason, { activeConfig }: Explained): readonly string[] {
+  const asked = activeConfig.issuers.filter(({ introspection }) => introspection !== undefined);
   const names = asked.map(({ rules }) => rules.name).join(', ');
   switch (reason) {
     case 'token_inactive':

@@ -13,7 +13,7 @@ import { absentType } from '../../decision/token/profiles.js';
 import { hasAcceptedType, isRefusedMember, knownHeaderMembers } from '../../decision/token/service-header.js';
 import { claimForms } from '../../decision/token/service-token.js';
 import type { JsonObject } from '../../lib/strict-json.js';
-import type { IssuerInForce } from '../../proxy/auth/active-config.js';
+import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
 
 /** What of a header is not as this issuer's tokens have it, but for `alg` and `kid`. */
 export function headerWords(header: JsonObject, rules: IssuerRules): readonly string[] {
@@ -38,7 +38,7 @@ function typesOf({ profile, headerTypes }: IssuerRules): string {
 }
 
 /** Which algorithms count, and which of them the key verifies, where that is known. */
-export function algorithmWords(header: JsonObject, issuers: readonly IssuerInForce[]): readonly string[] {
+export function algorithmWords(header: JsonObject, issuers: readonly ActiveIssuer[]): readonly string[] {
   const { alg, kid } = header;
   const allowed = new Set<unknown>(issuers.flatMap(({ rules }) => [...rules.algorithms]));
   if (!allowed.has(alg)) {

@@ -25,7 +25,7 @@ import { explainRefusedToken } from './token.js';
 export function explainReason({ reason, missing }: Denial, explained: Explained): readonly string[] {
   const {
     head,
-    inForce: { config },
+    activeConfig: { config },
     ruling: { route, principal },
   } = explained;
   switch (reason) {

@@ -17,7 +17,7 @@ const soundHead = ['Host', 'sallyport.invalid'];
 /** Longest target and segments of it, to try them one by one. */
 const anyLength = Number.MAX_SAFE_INTEGER;
 
-export function targetWords({ head: { target }, inForce: { config } }: Explained): readonly string[] {
+export function targetWords({ head: { target }, activeConfig: { config } }: Explained): readonly string[] {
   return [`it has ${target.length} bytes; listen.max_target is ${config.listen.maxTargetBytes}`];
 }
 
@@ -25,7 +25,7 @@ export function targetWords({ head: { target }, inForce: { config } }: Explained
 export function malformedTargetWords({
   head: { target },
   ruling: { route },
-  inForce: { config },
+  activeConfig: { config },
 }: Explained): readonly string[] {
   const whole = `${JSON.stringify(target)}: nothing is normalised; what has two readings is refused`;
   const read = readTarget(target, anyLength);
@@ -61,7 +61,7 @@ export function methodWords({ head: { method } }: Explained, allowed: string): r
   return [`the method is ${JSON.stringify(method)}; ${allowed}`];
 }
 
-export function headerSizeWords({ head, inForce: { config } }: Explained): readonly string[] {
+export function headerSizeWords({ head, activeConfig: { config } }: Explained): readonly string[] {
   return [
     `it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} fields; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and ` +
       `${maxFields} fields are read at most`,
@@ -72,7 +72,7 @@ export function headerSizeWords({ head, inForce: { config } }: Explained): reado
 export function fieldWords(
   reason: Reason,
   allowed: string,
-  { head, inForce: { fieldRules } }: Explained,
+  { head, activeConfig: { fieldRules } }: Explained,
 ): readonly string[] {
   const fields = pairsOf(head.rawHeaders).filter(([name, value]) => {
     const others = name.toLowerCase() === 'host' ? [] : soundHead;
@@ -138,7 +138,7 @@ export function originWords({ head, ruling: { route, principal } }: Explained): 
 }
 
 /** How a credential was sent, without a piece of it. */
-export function credentialWords({ head, ruling: { route }, inForce: { sessions } }: Explained): readonly string[] {
+export function credentialWords({ head, ruling: { route }, activeConfig: { sessions } }: Explained): readonly string[] {
   const value = pairsOf(head.rawHeaders).find(([name]) => name.toLowerCase() === 'authorization')?.[1];
   const takesSession = sessions !== null && (route === null || route.session !== null);
   const accepted = `Authorization: Bearer TOKEN${takesSession ? ', or the cookie of a session' : ''}`;

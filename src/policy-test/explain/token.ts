@@ -15,8 +15,8 @@ import { readSessionFields } from '../../decision/session/headers.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeySourceState } from '../../ports/auth.js';
-import type { IssuerInForce } from '../../proxy/auth/active-config.js';
-import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
+import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import type { Explained } from './explanation.js';
 import {
   algorithmWords,
@@ -67,9 +67,9 @@ interface Judged {
   readonly header: JsonObject;
   readonly claims: JsonObject;
   /** Where it was taken for a session's access token. */
-  readonly sessions: SessionsInForce | null;
+  readonly sessions: ActiveSessions | null;
   /** Those that accept its key id, or all where none does. */
-  readonly issuers: readonly IssuerInForce[];
+  readonly issuers: readonly ActiveIssuer[];
   readonly explained: Explained;
 }
 
@@ -95,8 +95,9 @@ export function explainPrincipal(principal: Principal, nowMs: number): readonly 
 /** Says which of a token's permissions grant nothing, whoever asks for them. */
 export function explainLeftOut(explained: Explained): readonly string[] {
   const token = explained.ruling.principal?.kind === 'service' ? tokenOf(explained) : null;
-  const named = explained.inForce.issuers.find(({ rules }) => rules.name === explained.ruling.principal?.issuerName)
-    ?.rules.claims.permissions;
+  const named = explained.activeConfig.issuers.find(
+    ({ rules }) => rules.name === explained.ruling.principal?.issuerName,
+  )?.rules.claims.permissions;
   const claims = token === null ? null : readToken(token).claims.object;
   const value = claims === null || named === null ? undefined : valueAt(claims, named ?? ['permissions']);
   const permissions = typeof value === 'string' ? value.split(' ').filter((part) => part !== '') : value;
@@ -116,19 +117,21 @@ export function explainRefusedToken(reason: TokenReason, explained: Explained): 
   const reading = readToken(token);
   const [header, claims] = [reading.header.object ?? {}, reading.claims.object ?? {}];
   const {
-    inForce,
+    activeConfig,
     ruling: { route },
   } = explained;
   const mayBeSession =
-    inForce.sessions !== null && (route === null || route.session !== null) && isSessionHeader(reading.header.object);
+    activeConfig.sessions !== null &&
+    (route === null || route.session !== null) &&
+    isSessionHeader(reading.header.object);
   const keyId = header['kid'];
-  const accepting = inForce.issuers.filter(({ rules }) => isKeyId(keyId) && acceptsKeyId(rules.keyIds, keyId));
+  const accepting = activeConfig.issuers.filter(({ rules }) => isKeyId(keyId) && acceptsKeyId(rules.keyIds, keyId));
   const judged: Judged = {
     reading,
     header,
     claims,
-    sessions: mayBeSession ? inForce.sessions : null,
-    issuers: accepting.length === 0 ? inForce.issuers : accepting,
+    sessions: mayBeSession ? activeConfig.sessions : null,
+    issuers: accepting.length === 0 ? activeConfig.issuers : accepting,
     explained,
   };
   return judged.sessions === null ? serviceWords(reason, judged) : sessionWords(reason, judged, judged.sessions);
@@ -145,7 +148,7 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     },
   } = judged;
   const keyId = shown(header['kid']).replaceAll('"', '');
-  const each = (words: (issuer: IssuerInForce) => string): readonly string[] => issuers.map(words);
+  const each = (words: (issuer: ActiveIssuer) => string): readonly string[] => issuers.map(words);
   const compare = (name: string, expected: (rules: IssuerRules) => readonly string[]): readonly string[] =>
     each(
       ({ rules }) =>
@@ -213,7 +216,7 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
   }
 }
 
-function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: SessionsInForce): readonly string[] {
+function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: ActiveSessions): readonly string[] {
   const { header, claims, explained } = judged;
   switch (reason) {
     case 'token_malformed':
@@ -311,8 +314,8 @@ function malformedClaims(claims: JsonObject): readonly string[] {
   });
 }
 
-function antiCsrfWords({ head, inForce }: Explained): readonly string[] {
-  const fields = readFields(head, inForce.fieldRules);
+function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
+  const fields = readFields(head, activeConfig.fieldRules);
   const sent = fields.ok ? readSessionFields(fields.value.passed) : null;
   return [
     `${head.method} with a session cookie has ${sent?.antiCsrf === null ? 'no anti-csrf' : 'an anti-csrf'} and ${sent?.hasRid === true ? 'a rid' : 'no rid'}`,
@@ -321,10 +324,10 @@ function antiCsrfWords({ head, inForce }: Explained): readonly string[] {
 }
 
 /** What was presented; `null` where nothing can be read as a token. */
-function tokenOf({ head, inForce }: Explained): string | null {
-  const fields = readFields(head, inForce.fieldRules);
+function tokenOf({ head, activeConfig }: Explained): string | null {
+  const fields = readFields(head, activeConfig.fieldRules);
   if (!fields.ok) return null;
-  const [cookie] = inForce.sessions === null ? [] : readSessionFields(fields.value.passed).accessTokens;
+  const [cookie] = activeConfig.sessions === null ? [] : readSessionFields(fields.value.passed).accessTokens;
   if (fields.value.bearer.ok) return fields.value.bearer.value;
   return cookie ?? null;
 }
@@ -348,7 +351,7 @@ function shownForm(value: JsonValue | undefined): string {
   return value === undefined ? 'missing' : typeof value === 'string' ? 'a text' : shown(value);
 }
 
-function keyIdsOf(keys: IssuerInForce['keys']): string {
+function keyIdsOf(keys: ActiveIssuer['keys']): string {
   return (
     keys
       .state()

@@ -5,7 +5,7 @@ import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
   authorizeRequest,
   type Admission,
@@ -39,7 +39,12 @@ export interface Ruling {
 const anyAddress = '192.0.2.1';
 
 /** Decides on a request. The store is not asked: what it would say of a key or a token depends on what came before. */
-export async function rule(head: RequestHead, bodyBytes: number, inForce: InForce, nowMs: number): Promise<Ruling> {
+export async function rule(
+  head: RequestHead,
+  bodyBytes: number,
+  activeConfig: ActiveConfig,
+  nowMs: number,
+): Promise<Ruling> {
   const steps: Step[] = [];
   const observe: Observe = (step, result) => {
     steps.push(step);
@@ -47,12 +52,12 @@ export async function rule(head: RequestHead, bodyBytes: number, inForce: InForc
   };
   const unparsed = parserRefusal(head);
   if (unparsed !== null) return refused(unparsed, null, steps);
-  const judgement = await authorizeRequest(head, peerOf(inForce), inForce, nowMs, observe);
+  const judgement = await authorizeRequest(head, peerOf(activeConfig), activeConfig, nowMs, observe);
   if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
-  return conclude(judgement.value, bodyBytes, inForce, steps);
+  return conclude(judgement.value, bodyBytes, activeConfig, steps);
 }
 
-function peerOf({ config: { listen } }: InForce): Peer {
+function peerOf({ config: { listen } }: ActiveConfig): Peer {
   return {
     remoteAddress: anyAddress,
     encrypted: listen.tls !== null || listen.tlsTerminatedBy !== null,
@@ -68,8 +73,8 @@ function parserRefusal({ method }: RequestHead): Denial | null {
 /** The store is not asked here: nothing is known of a fail-over that may have lost what was used. */
 const unaskedStore: PlannedStore = { floorS: () => null };
 
-function conclude(admission: Admission, bodyBytes: number, inForce: InForce, steps: readonly Step[]): Ruling {
-  const plan = planRequest(admission, inForce, unaskedStore, admission.fields.contentLength ?? bodyBytes);
+function conclude(admission: Admission, bodyBytes: number, activeConfig: ActiveConfig, steps: readonly Step[]): Ruling {
+  const plan = planRequest(admission, activeConfig, unaskedStore, admission.fields.contentLength ?? bodyBytes);
   switch (plan.kind) {
     case 'refuse':
       return refused(plan.denial, admission, steps);

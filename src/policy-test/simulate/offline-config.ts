@@ -1,7 +1,7 @@
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
-import { type InForce, putInForce } from '../../proxy/auth/active-config.js';
-import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
+import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
 import { upstreamHost } from '../../proxy/upstream/connector.js';
 
@@ -9,10 +9,10 @@ import { upstreamHost } from '../../proxy/upstream/connector.js';
 export function decideOnly(
   config: CompiledConfig,
   keysOf: (issuer: IssuerSettings) => KeySource,
-  sessions: SessionsInForce | null,
+  sessions: ActiveSessions | null,
   introspectionOf: (issuer: IssuerSettings) => Introspection | null = () => null,
-): InForce {
-  return putInForce(config, {
+): ActiveConfig {
+  return createActiveConfig(config, {
     issuers: config.issuers.map((issuer) => {
       const source = introspectionOf(issuer);
       return {

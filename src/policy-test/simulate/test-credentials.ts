@@ -2,7 +2,7 @@ import type { Route, IssuerRules } from '../../decision/route/policy.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { matchRoute } from '../../decision/route/route-table.js';
 import { type JsonObject, isJsonObject, type JsonValue } from '../../lib/strict-json.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import { acceptedKeyId, type AssumedKeys } from './test-keys.js';
 import { headOf, type PolicyRequest } from './decide.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
@@ -23,12 +23,12 @@ export const noCredential: ShownCredential = { fields: [], notes: [] };
 export function assumeToken(
   given: JsonObject,
   request: PolicyRequest,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,
 ): ShownCredential {
-  const { config } = inForce;
-  const rules = issuerMeant(config, given, routeOf(request, inForce));
+  const { config } = activeConfig;
+  const rules = issuerMeant(config, given, routeOf(request, activeConfig));
   if (rules === null) {
     return {
       fields: bearer(keys.token('d-assumed', given)),
@@ -51,7 +51,7 @@ export function assumeToken(
 /** A session with these claims, as if the Core had made it and stood by it. */
 export function assumeSession(
   given: JsonObject,
-  { sessions }: InForce,
+  { sessions }: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,
 ): ShownCredential {
@@ -67,16 +67,16 @@ export function assumeSession(
 }
 
 /** A token whose form is right and whose signature is not. */
-export function forgeToken(inForce: InForce, keys: AssumedKeys): ShownCredential {
-  const [issuer] = inForce.issuers;
-  const keyId = issuer === undefined ? 'd-assumed' : acceptedKeyId(issuer.rules.keyIds, inForce.config.revoked);
+export function forgeToken(activeConfig: ActiveConfig, keys: AssumedKeys): ShownCredential {
+  const [issuer] = activeConfig.issuers;
+  const keyId = issuer === undefined ? 'd-assumed' : acceptedKeyId(issuer.rules.keyIds, activeConfig.config.revoked);
   return {
     fields: bearer(keys.forgedToken(keyId, issuer?.rules)),
     notes: ['a token with a signature that does not hold'],
   };
 }
 
-function routeOf(request: PolicyRequest, { config }: InForce): Route | null {
+function routeOf(request: PolicyRequest, { config }: ActiveConfig): Route | null {
   const { method, target: raw } = headOf(request);
   const target = readTarget(raw, config.listen.maxTargetBytes);
   return target.ok ? matchRoute(config.table, method, target.value) : null;

@@ -12,7 +12,7 @@ import type { CompiledConfig } from '../../config/types.js';
 import { readPayload } from '../../decision/token/compact-jws.js';
 import { accept, refuse } from '../../lib/result.js';
 import { parseSessionToken } from '../../decision/session/token.js';
-import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 
 /** What stands in for every issuer's keys. */
 export interface AssumedKeys {
@@ -162,7 +162,7 @@ function encode(value: JsonObject): string {
 }
 
 /** Stands in for the Core and its SDK: vouches for every session that the assumed key signed. */
-export function assumedSessions({ sessions: settings }: CompiledConfig, keys: AssumedKeys): SessionsInForce | null {
+export function assumedSessions({ sessions: settings }: CompiledConfig, keys: AssumedKeys): ActiveSessions | null {
   if (settings === null) return null;
   return {
     settings,

@@ -5,7 +5,7 @@ import type { Approval, Route } from '../../decision/route/policy.js';
 import { placeOf } from '../../decision/route/route-table.js';
 import type { IssuerSettings } from '../../config/types.js';
 import type { JsonObject } from '../../lib/strict-json.js';
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
@@ -33,15 +33,15 @@ interface Draft {
  */
 export async function draftSuite(
   configPath: string,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,
 ): Promise<Drafts> {
-  const { config } = inForce;
+  const { config } = activeConfig;
   const { all } = spellingsOf([config.table]);
   const unreached: string[] = [];
   const drafts: Draft[] = [];
-  const places = placesOf(inForce, all);
+  const places = placesOf(activeConfig, all);
   for (const route of config.routes) {
     const place = places.get(route);
     if (place === undefined) unreached.push(route.name);
@@ -61,13 +61,13 @@ export async function draftSuite(
     });
   }
   const cases: object[] = [];
-  for (const draft of drafts) cases.push(await written(draft, inForce, keys, nowMs));
+  for (const draft of drafts) cases.push(await written(draft, activeConfig, keys, nowMs));
   return { text: stringify({ config: configPath, cases }, { lineWidth: 0, aliasDuplicateObjects: false }), unreached };
 }
 
 /** A request for each route that takes any. */
 function placesOf(
-  { config: { table } }: InForce,
+  { config: { table } }: ActiveConfig,
   spellings: readonly Spelling[],
 ): ReadonlyMap<Route, Pick<Draft, 'method' | 'path'>> {
   const { named, other } = methodsOf([table]);
@@ -165,7 +165,7 @@ function strangerTo(approvals: readonly Approval[]): string {
   return name;
 }
 
-async function written(draft: Draft, inForce: InForce, keys: AssumedKeys, nowMs: number): Promise<object> {
+async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKeys, nowMs: number): Promise<object> {
   const { name, method, path, headers, credential } = draft;
   const policyCase: PolicyCase = {
     name,
@@ -180,7 +180,7 @@ async function written(draft: Draft, inForce: InForce, keys: AssumedKeys, nowMs:
     explained: {
       ruling: { status, reason, route, preparation },
     },
-  } = await runCase(policyCase, inForce, keys, nowMs);
+  } = await runCase(policyCase, activeConfig, keys, nowMs);
   return {
     name,
     request: { method, path, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) },

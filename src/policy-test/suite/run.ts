@@ -1,4 +1,4 @@
-import type { InForce } from '../../proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
   assumeSession,
   assumeToken,
@@ -23,22 +23,22 @@ export interface CaseResult {
 /** Decides one case by the pipeline that serves. */
 export async function runCase(
   policyCase: PolicyCase,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   keys: AssumedKeys,
   wallMs: number,
 ): Promise<CaseResult> {
   const nowMs = policyCase.atMs ?? wallMs;
-  const credential = credentialOf(policyCase, inForce, keys, nowMs);
+  const credential = credentialOf(policyCase, activeConfig, keys, nowMs);
   const { request } = policyCase;
   const head = headOf(request, credential.fields);
-  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), inForce, nowMs);
-  const explained: Explained = { head, inForce, nowMs, ruling, credentialNotes: credential.notes };
+  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs);
+  const explained: Explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
   return { policyCase, explained, mismatches: compare(policyCase, explained) };
 }
 
 function credentialOf(
   { credential, request }: PolicyCase,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,
 ): ShownCredential {
@@ -46,11 +46,11 @@ function credentialOf(
     case 'none':
       return noCredential;
     case 'invalid':
-      return forgeToken(inForce, keys);
+      return forgeToken(activeConfig, keys);
     case 'session':
-      return assumeSession(credential.claims, inForce, keys, nowMs);
+      return assumeSession(credential.claims, activeConfig, keys, nowMs);
     case 'claims':
-      return assumeToken(credential.claims, request, inForce, keys, nowMs);
+      return assumeToken(credential.claims, request, activeConfig, keys, nowMs);
   }
 }
 

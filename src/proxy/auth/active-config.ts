@@ -3,12 +3,12 @@ import type { AssertedRequest } from '../../decision/token/assertion.js';
 import { type FieldRules, createFieldRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
-import type { SessionsInForce } from './verify-session.js';
+import type { ActiveSessions } from './verify-session.js';
 import type { Upstream } from '../upstream/pool/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
 
 /** An issuer of the config with the source of its keys. */
-export interface IssuerInForce {
+export interface ActiveIssuer {
   readonly rules: IssuerRules;
   readonly keys: KeySource;
   /** Left out where it has no opaque tokens. */
@@ -26,12 +26,12 @@ export interface IntrospectionInForce {
  * that no request is judged by two policies. What it refers to goes on changing: revocations, keys, remembered tokens
  * and connections.
  */
-export interface InForce {
+export interface ActiveConfig {
   readonly config: CompiledConfig;
   readonly fieldRules: FieldRules;
-  readonly issuers: readonly IssuerInForce[];
+  readonly issuers: readonly ActiveIssuer[];
   /** `null` where no route may accept sessions. */
-  readonly sessions: SessionsInForce | null;
+  readonly sessions: ActiveSessions | null;
   /** Signs who asks for what; `null` where the receiver gets no assertion. */
   readonly assertion: ((request: AssertedRequest) => readonly string[]) | null;
   readonly upstream: Upstream;
@@ -50,13 +50,13 @@ export interface InForce {
 }
 
 /** What runs beside a config. */
-interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
+interface RunningParts extends Omit<ActiveConfig, 'config' | 'fieldRules' | 'revocations'> {
   /** What is revoked through the store. */
   readonly listed: () => readonly Revocations[];
 }
 
 /** A config with the parts that run beside it: what requests are decided by. */
-export function putInForce(config: CompiledConfig, { listed, ...parts }: RunningParts): InForce {
+export function createActiveConfig(config: CompiledConfig, { listed, ...parts }: RunningParts): ActiveConfig {
   const { underscoreFields, http10 } = config.listen;
   const { stripFields, passFields } = config.upstream;
   const names: readonly (string | null)[] = [

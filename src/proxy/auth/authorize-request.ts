@@ -30,7 +30,7 @@ import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshak
 import type { KeyAsker } from '../../ports/auth.js';
 import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
-import type { InForce } from './active-config.js';
+import type { ActiveConfig } from './active-config.js';
 import { asSessionRefusal, verifySession } from './verify-session.js';
 import { findRevokedToken } from './find-revoked-token.js';
 
@@ -107,7 +107,7 @@ type Verdict = Result<Principal, Denial>;
 interface ParsedRequest {
   readonly head: RequestHead;
   readonly peer: Peer;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
   readonly observe: Observe;
   readonly asker: KeyAsker | null;
   readonly target: RequestTarget;
@@ -131,12 +131,12 @@ interface ParsedRequest {
 export function authorizeRequest(
   head: RequestHead,
   peer: Peer,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
   nowMs: number,
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
 ): Judgement | Promise<Judgement> {
-  const { listen, table } = inForce.config;
+  const { listen, table } = activeConfig.config;
   const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
   if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
@@ -145,14 +145,14 @@ export function authorizeRequest(
   const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
   if (!target.ok) return refused(target.error);
   const route = matchRoute(table, head.method, target.value);
-  const fields = observe('fields', readFields(head, inForce.fieldRules, rememberedTokens(route, inForce)));
+  const fields = observe('fields', readFields(head, activeConfig.fieldRules, rememberedTokens(route, activeConfig)));
   if (!fields.ok) return refused(fields.error);
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
   const request: ParsedRequest = {
     head,
     peer,
-    inForce,
+    activeConfig,
     observe,
     asker,
     target: target.value,
@@ -177,8 +177,8 @@ export function authorizeRequest(
 /**
  * What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody.
  */
-function refusedOnAnyRoute({ fields, target, head, route, inForce }: ParsedRequest): Denial | null {
-  const { table } = inForce.config;
+function refusedOnAnyRoute({ fields, target, head, route, activeConfig }: ParsedRequest): Denial | null {
+  const { table } = activeConfig.config;
   const upgrade = fields.upgrade === null ? null : refusedUpgrade(head, fields, table.anyAllowsWebSocket);
   if (upgrade !== null) return upgrade;
   if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
@@ -189,21 +189,24 @@ function refusedOnAnyRoute({ fields, target, head, route, inForce }: ParsedReque
 }
 
 /** What counts on the route. Where there is none, whatever some route takes may be shown to learn that. */
-function acceptedKinds({ route, inForce: { sessions } }: Pick<ParsedRequest, 'route' | 'inForce'>): AcceptedKinds {
+function acceptedKinds({
+  route,
+  activeConfig: { sessions },
+}: Pick<ParsedRequest, 'route' | 'activeConfig'>): AcceptedKinds {
   if (route === null) return { service: true, session: sessions !== null };
   return { service: route.acceptsService, session: route.session !== null };
 }
 
 /** Where the token is looked for before it is read: where it can be nothing but a service's. */
-function rememberedTokens(route: Route | null, inForce: InForce): RememberedTokens | null {
-  const { service, session } = acceptedKinds({ route, inForce });
-  return service && !session && route?.access !== 'public' ? inForce.verified : null;
+function rememberedTokens(route: Route | null, activeConfig: ActiveConfig): RememberedTokens | null {
+  const { service, session } = acceptedKinds({ route, activeConfig });
+  return service && !session && route?.access !== 'public' ? activeConfig.verified : null;
 }
 
 function verify(credential: Credential, request: ParsedRequest, nowMs: number): Verdict | Promise<Verdict> {
   if (credential.kind === 'service') return verifyService(credential.token, request, nowMs);
   const {
-    inForce: { sessions },
+    activeConfig: { sessions },
     head,
     asker,
   } = request;
@@ -219,19 +222,22 @@ function verify(credential: Credential, request: ParsedRequest, nowMs: number): 
  */
 function verifyService(token: string, request: ParsedRequest, nowMs: number): Verdict | Promise<Verdict> {
   const {
-    inForce,
+    activeConfig,
     route,
     asker,
     fields: { bearerDigest },
   } = request;
-  return thenSync(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker, bearerDigest), (verdict) => {
-    if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
-    const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
-    const refused = revokedNow(request, verdict.value) ?? denial('issuer_not_accepted');
-    return thenSync(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), (second) =>
-      second.ok ? second : refuse(refused),
-    );
-  });
+  return thenSync(
+    verifyCredential(token, activeConfig.issuers, nowMs, activeConfig.verified, asker, bearerDigest),
+    (verdict) => {
+      if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
+      const accepted = activeConfig.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
+      const refused = revokedNow(request, verdict.value) ?? denial('issuer_not_accepted');
+      return thenSync(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), (second) =>
+        second.ok ? second : refuse(refused),
+      );
+    },
+  );
 }
 
 function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement | Promise<Judgement> {
@@ -247,9 +253,9 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
 }
 
-function revokedNow({ inForce, token }: ParsedRequest, principal: Principal): Denial | null {
-  const revoked = isRevoked(principal, inForce.revocations(), () => tokenDigest(token ?? ''));
-  if (revoked === null) return inForce.knowsRevocations() ? null : denial('revocations_unknown');
+function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal): Denial | null {
+  const revoked = isRevoked(principal, activeConfig.revocations(), () => tokenDigest(token ?? ''));
+  if (revoked === null) return activeConfig.knowsRevocations() ? null : denial('revocations_unknown');
   return principal.kind === 'session' ? asSessionRefusal(revoked) : revoked;
 }
 
@@ -279,7 +285,8 @@ function admission(
   shadowAdmission: Admission['shadowAdmission'] = keepRefusal,
 ): Admission {
   const { fields, target, requestId, stripped } = request;
-  const traceparent = fields.traceparent ?? (request.inForce.config.upstream.beginsTrace ? newTraceparent() : null);
+  const traceparent =
+    fields.traceparent ?? (request.activeConfig.config.upstream.beginsTrace ? newTraceparent() : null);
   const caller = principal ?? shadow?.principal ?? null;
   return {
     route,
@@ -300,7 +307,7 @@ function admission(
 function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
-  return thenSync(findRevokedToken(request.fields, request.inForce), (found) =>
+  return thenSync(findRevokedToken(request.fields, request.activeConfig), (found) =>
     found === null ? judgement : deny(request, null, request.observe('revocation', found)),
   );
 }
@@ -316,7 +323,7 @@ function denyOrShadow(request: ParsedRequest, principal: Principal | null, reaso
     route: matched,
     target,
     head: { method },
-    inForce: {
+    activeConfig: {
       config: { unmatched },
     },
   } = request;
@@ -338,7 +345,7 @@ function refusedBody({ head, fields }: ParsedRequest, route: Route): Reason | nu
 }
 
 function forwardedFields(
-  { fields, head, peer, inForce, requestId }: ParsedRequest,
+  { fields, head, peer, activeConfig, requestId }: ParsedRequest,
   route: Route,
   principal: Principal | null,
   traceparent: string | null,
@@ -350,11 +357,11 @@ function forwardedFields(
     remoteAddress: peer.remoteAddress,
     trusted: peer.trusted,
     encrypted: peer.encrypted,
-    host: inForce.config.upstream.host === 'preserve' ? null : inForce.upstream.host,
+    host: activeConfig.config.upstream.host === 'preserve' ? null : activeConfig.upstream.host,
     requestId,
     traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
-    identity: principal === null ? [] : identityHeaders(inForce.config.identity, principal),
+    identity: principal === null ? [] : identityHeaders(activeConfig.config.identity, principal),
   });
 }
 

@@ -14,7 +14,7 @@ import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { readSessionFields } from '../../decision/session/headers.js';
 import type { KeySource } from '../../ports/auth.js';
-import type { InForce, IssuerInForce } from './active-config.js';
+import type { ActiveConfig, ActiveIssuer } from './active-config.js';
 import { askedIssuer, findRevokedClaims } from './verify-opaque-token.js';
 import { sessionKeyIds } from '../../decision/session/token.js';
 
@@ -37,14 +37,14 @@ type Found = Denial | null;
  */
 export function findRevokedToken(
   { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>,
-  inForce: InForce,
+  activeConfig: ActiveConfig,
 ): Found | Promise<Found> {
-  const { sessions } = inForce;
-  const revoked = inForce.revocations();
+  const { sessions } = activeConfig;
+  const revoked = activeConfig.revocations();
   const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
   const tokens = [...new Set(credentials.flatMap(tokensIn))];
   if (tokens.some((token) => namesRevokedKey(token, revoked))) return denial('key_revoked');
-  const opaque = opaqueTokensIn(authorization ?? '', inForce.issuers);
+  const opaque = opaqueTokensIn(authorization ?? '', activeConfig.issuers);
   if (
     [...tokens, ...opaque].some((token) =>
       revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))),
@@ -53,21 +53,21 @@ export function findRevokedToken(
     return denial('token_revoked');
   }
   // Whatever is wrong with a token besides: it may be one of those that every other proxy refuses.
-  if (tokens.length + opaque.length > 0 && !inForce.knowsRevocations()) return denial('revocations_unknown');
+  if (tokens.length + opaque.length > 0 && !activeConfig.knowsRevocations()) return denial('revocations_unknown');
   if (!revoked.some(revokesClaims)) return null;
   for (const token of opaque) {
-    const found = findRevokedClaims(token, inForce.issuers, revoked);
+    const found = findRevokedClaims(token, activeConfig.issuers, revoked);
     if (found !== null) return found;
   }
   const sources: readonly Keys[] = [
-    ...inForce.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
+    ...activeConfig.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
     ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds, rules: null }]),
   ];
-  return findAmong(tokens, sources, inForce);
+  return findAmong(tokens, sources, activeConfig);
 }
 
 /** Everything in a credential that an issuer may be asked about. */
-function opaqueTokensIn(credential: string, issuers: readonly IssuerInForce[]): readonly string[] {
+function opaqueTokensIn(credential: string, issuers: readonly ActiveIssuer[]): readonly string[] {
   return credential.split(/[\s,]+/).filter((part) => part !== '' && askedIssuer(part, issuers) !== null);
 }
 
@@ -93,7 +93,7 @@ function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolea
 async function findAmong(
   tokens: readonly string[],
   sources: readonly Keys[],
-  { revocations }: Pick<InForce, 'revocations'>,
+  { revocations }: Pick<ActiveConfig, 'revocations'>,
 ): Promise<Found> {
   for (const token of tokens) {
     const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));

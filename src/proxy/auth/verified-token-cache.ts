@@ -3,7 +3,7 @@ import { usualScheme, type RememberedTokens } from '../../decision/token/credent
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { TokenLookups } from '../../ports/auth.js';
-import type { IssuerInForce } from './active-config.js';
+import type { ActiveIssuer } from './active-config.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens extends RememberedTokens {
@@ -23,7 +23,7 @@ export interface VerifiedTokens extends RememberedTokens {
 export interface VerifiedToken {
   readonly principal: Principal;
   /** The only issuer that may accept the token, by its header and by whom it says that it is from. */
-  readonly issuer: IssuerInForce;
+  readonly issuer: ActiveIssuer;
   /** The key that verified it. */
   readonly key: KeyObject;
   /** When the claims were judged, milliseconds since the epoch. */

@@ -6,12 +6,12 @@ import { isRevoked, signedClaims } from '../../decision/revocation/match.js';
 import type { Revocations } from '../../decision/route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { IntrospectionAnswer, KeyAsker } from '../../ports/auth.js';
-import type { IntrospectionInForce, IssuerInForce } from './active-config.js';
+import type { IntrospectionInForce, ActiveIssuer } from './active-config.js';
 
 type Verdict = Result<Principal, Denial>;
 
 /** An issuer that is asked about its opaque tokens. */
-type AskedIssuer = IssuerInForce & { readonly introspection: IntrospectionInForce };
+type AskedIssuer = ActiveIssuer & { readonly introspection: IntrospectionInForce };
 
 /**
  * Asks the one issuer whose opaque token it may be (RFC 7662); `null` where it has the form of a JWT, or may be
@@ -19,7 +19,7 @@ type AskedIssuer = IssuerInForce & { readonly introspection: IntrospectionInForc
  */
 export function verifyOpaqueToken(
   token: string,
-  issuers: readonly IssuerInForce[],
+  issuers: readonly ActiveIssuer[],
   nowMs: number,
   asker: KeyAsker | null,
   digest: string | null,
@@ -36,7 +36,7 @@ export function verifyOpaqueToken(
 }
 
 /** By which issuer's rules an opaque token is judged; `null` where it is none, or nobody's. */
-export function askedIssuer(token: string, issuers: readonly IssuerInForce[]): AskedIssuer | null {
+export function askedIssuer(token: string, issuers: readonly ActiveIssuer[]): AskedIssuer | null {
   const found = issuers.find(
     ({ introspection }) => introspection !== undefined && token.startsWith(introspection.rules.tokenPrefix),
   );
@@ -50,7 +50,7 @@ export function askedIssuer(token: string, issuers: readonly IssuerInForce[]): A
  */
 export function findRevokedClaims(
   token: string,
-  issuers: readonly IssuerInForce[],
+  issuers: readonly ActiveIssuer[],
   revocations: readonly Revocations[],
 ): Denial | null {
   const issuer = askedIssuer(token, issuers);

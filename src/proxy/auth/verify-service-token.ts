@@ -6,7 +6,7 @@ import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
-import type { IssuerInForce } from './active-config.js';
+import type { ActiveIssuer } from './active-config.js';
 import { verifyOpaqueToken } from './verify-opaque-token.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 
@@ -27,7 +27,7 @@ type Verdict = Result<Principal, Denial>;
  */
 export function verifyCredential(
   encoded: string,
-  issuers: readonly IssuerInForce[],
+  issuers: readonly ActiveIssuer[],
   nowMs: number,
   verified: VerifiedTokens | null = null,
   asker: KeyAsker | null = null,
@@ -73,7 +73,7 @@ export function verifyCredential(
  * the token for its claims, whatever key verified it: what it says of itself, unverified, only spares asking them.
  * Where it names none of them, and where all are Cores, whose key ids the operator tells apart, each one is asked.
  */
-function meantAmong(accepting: readonly IssuerInForce[], token: SignedToken): readonly IssuerInForce[] {
+function meantAmong(accepting: readonly ActiveIssuer[], token: SignedToken): readonly ActiveIssuer[] {
   if (accepting.length === 1 || accepting.every(({ rules }) => rules.profile === 'core')) return accepting;
   const payload = readPayload(token);
   const meant = payload.ok ? accepting.filter(({ rules }) => isMeantFor(payload.value, rules)) : [];
@@ -82,12 +82,12 @@ function meantAmong(accepting: readonly IssuerInForce[], token: SignedToken): re
 
 function verifyByAny(
   token: SignedToken,
-  candidates: readonly IssuerInForce[],
+  candidates: readonly ActiveIssuer[],
   nowMs: number,
   asker: KeyAsker | null,
 ): Verdict | Promise<Verdict> {
   const refused: Denial[] = [];
-  const ignorant: IssuerInForce[] = [];
+  const ignorant: ActiveIssuer[] = [];
   for (const issuer of candidates) {
     const lookup = issuer.keys.find(token.keyId, 'now');
     if (lookup instanceof Promise || lookup.kind !== 'found') {
@@ -140,7 +140,7 @@ type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
 /** What one issuer's key and rules say of the token. */
 function judge(
   token: SignedToken,
-  issuer: IssuerInForce,
+  issuer: ActiveIssuer,
   lookup: KeyLookup,
   nowMs: number,
   remember: Remember | null,

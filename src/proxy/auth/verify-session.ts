@@ -18,7 +18,7 @@ import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../port
 import { missingKey } from './verify-service-token.js';
 
 /** What verifies sessions. */
-export interface SessionsInForce {
+export interface ActiveSessions {
   readonly settings: SessionSettings;
   /** The Core's keys. */
   readonly keys: KeySource;
@@ -37,7 +37,7 @@ type Verdict = Result<Principal, Denial>;
 export async function verifySession(
   credential: SessionCredential,
   method: string,
-  sessions: SessionsInForce,
+  sessions: ActiveSessions,
   nowMs: number,
   asker: KeyAsker | null = null,
 ): Promise<Verdict> {
@@ -69,7 +69,7 @@ async function find(keys: KeySource, keyId: string, asker: KeyAsker | null): Pro
   }
 }
 
-function readClaims(token: SignedToken, { settings }: SessionsInForce, nowMs: number): Result<SessionClaims, Denial> {
+function readClaims(token: SignedToken, { settings }: ActiveSessions, nowMs: number): Result<SessionClaims, Denial> {
   const payload = readPayload(token);
   if (!payload.ok) return payload;
   const claims = verifySessionClaims(payload.value, settings.issuer, nowMs);
@@ -96,7 +96,7 @@ async function vouch(
   credential: SessionCredential,
   { keyId }: SignedToken,
   claims: SessionClaims,
-  sessions: SessionsInForce,
+  sessions: ActiveSessions,
 ): Promise<Verdict> {
   const { settings, verifier } = sessions;
   const vouched = await verifier.verify(credential.token, settings.checkDatabase || claims.isUnconfirmed);

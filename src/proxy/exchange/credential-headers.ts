@@ -1,7 +1,7 @@
 import type { Principal } from '../../decision/token/principal.js';
 import { withRenewedSession } from '../../decision/session/headers.js';
 import type { Clock } from '../../ports/system.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 
 /**
@@ -11,7 +11,7 @@ import type { Admission } from '../auth/authorize-request.js';
 export function assertionHeaders(
   { principal, target }: Pick<Admission, 'principal' | 'target'>,
   method: string,
-  { assertion }: InForce,
+  { assertion }: ActiveConfig,
 ): readonly string[] {
   return principal === null || assertion === null ? [] : assertion({ principal, method, target: target.raw });
 }
@@ -23,7 +23,7 @@ export function assertionHeaders(
 export function withRenewedToken(
   fields: string[],
   principal: Principal | null,
-  { sessions }: InForce,
+  { sessions }: ActiveConfig,
   clock: Clock,
 ): string[] {
   const renewed = principal?.session?.renewed ?? null;

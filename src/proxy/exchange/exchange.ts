@@ -7,7 +7,7 @@ import type { Result } from '../../lib/result.js';
 import type { Log } from '../../ports/system.js';
 import type { WebSockets } from '../websocket/connections.js';
 import type { KeyAsker } from '../../ports/auth.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
@@ -27,7 +27,7 @@ import { newRequestId } from './ids.js';
 /** What every exchange of a server works with. */
 export interface ExchangeDeps extends Recorder {
   /** What is in force now; asked once for each request, when it is decided. */
-  readonly inForce: () => InForce;
+  readonly activeConfig: () => ActiveConfig;
   readonly log: Log;
   readonly acquire: AcquireLease;
   /** `null` where there is no store. */
@@ -67,7 +67,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private readonly summary: ExchangeSummary;
   private phase: Phase = 'waiting';
   /** Taken once, by `decide`: nothing before that needs it. */
-  private inForce!: InForce;
+  private activeConfig!: ActiveConfig;
   private findings: Findings = nothingFound;
   private admission: Admission | null = null;
   private brokenBy: Denial | null = null;
@@ -112,9 +112,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (this.phase !== 'deciding') return;
     try {
       // Asked now and not before: it may have waited long behind others, and what was granted then may be revoked.
-      this.inForce = this.deps.inForce();
+      this.activeConfig = this.deps.activeConfig();
       const { peer } = this.received.connection;
-      const decision = authorizeRequest(this.head, peer, this.inForce, this.deps.clock.now(), undefined, this);
+      const decision = authorizeRequest(this.head, peer, this.activeConfig, this.deps.clock.now(), undefined, this);
       // At once where it is known already: a promise would cost a turn of the event loop.
       if (!(decision instanceof Promise)) this.acquire(decision);
       else decision.then((settled) => this.attempt(() => this.acquire(settled)), this.fail);
@@ -160,7 +160,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** Plans what becomes of it, and sends it on its way. */
   private plan(admission: Admission): void {
     const { reserving } = this.deps;
-    const plan = planRequest(admission, this.inForce, reserving, admission.fields.contentLength ?? 0);
+    const plan = planRequest(admission, this.activeConfig, reserving, admission.fields.contentLength ?? 0);
     if (plan.kind === 'forward') {
       if (plan.admission !== admission) this.passInShadow(plan.admission);
       this.forward(plan.admission, null);
@@ -187,7 +187,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.send(admission, body);
       return;
     }
-    this.earlyPlace = body.isReceived() ? null : this.inForce.upstream.takeEarlyPlace();
+    this.earlyPlace = body.isReceived() ? null : this.activeConfig.upstream.takeEarlyPlace();
     if (this.earlyPlace !== null) {
       this.send(admission, body);
       return;
@@ -203,12 +203,12 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (this.phase !== 'forwarding') return;
     const { method } = this.head;
     const { forwarded, fields, route, target } = admission;
-    const assertion = assertionHeaders(admission, method, this.inForce);
+    const assertion = assertionHeaders(admission, method, this.activeConfig);
     const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
     const needsLength = fields.chunked && fields.contentLength === null && Buffer.isBuffer(body);
     this.summary.upstreamAsked();
-    this.operation = this.inForce.upstream.send(
+    this.operation = this.activeConfig.upstream.send(
       {
         holder: holderOf(admission),
         method,
@@ -235,19 +235,19 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       preparation,
       body,
       method: this.head.method,
-      inForce: this.inForce,
+      activeConfig: this.activeConfig,
       client: this,
       onOver: () => lease?.release(),
     });
   }
 
   private openWebSocket(admission: Admission): void {
-    const { writer, received, summary, deps, head, inForce, lease } = this;
+    const { writer, received, summary, deps, head, activeConfig, lease } = this;
     const opened = deps.webSockets.take({
       admission,
       head,
       peer: received.connection.peer,
-      inForce,
+      activeConfig,
       upgrade: received.upgrade,
       answer: writer,
       client: this,
@@ -268,7 +268,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     this.upload = openBody(this.received, fields, {
       maxBytes,
       pace: this.deps.bodyPace,
-      upstreamTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      upstreamTimeoutMs: this.activeConfig.config.upstream.idleTimeoutMs,
       onBroken: (reason) => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;
@@ -285,9 +285,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   onHead(status: number, rawHeaders: readonly string[]): void {
     if (this.phase !== 'forwarding') return;
     try {
-      const { inForce, findings, deps } = this;
-      const fields = clientHeaders(status, rawHeaders, inForce.fieldRules, findings.requestId);
-      const isWhole = this.writer.begin(status, withRenewedToken(fields, findings.principal, inForce, deps.clock));
+      const { activeConfig, findings, deps } = this;
+      const fields = clientHeaders(status, rawHeaders, activeConfig.fieldRules, findings.requestId);
+      const isWhole = this.writer.begin(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock));
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);
@@ -327,8 +327,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
-      const { inForce, findings, deps } = this;
-      this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, inForce, deps.clock), body);
+      const { activeConfig, findings, deps } = this;
+      this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock), body);
       this.writer.end();
     } catch (error) {
       this.fail(error);
@@ -465,7 +465,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   writeTimeoutMs(): number {
-    return this.inForce.config.upstream.idleTimeoutMs;
+    return this.activeConfig.config.upstream.idleTimeoutMs;
   }
 
   onWriteTimeout(): void {

@@ -6,7 +6,7 @@ import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../..
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreShare } from '../../ports/idempotency.js';
 import { newAttempt } from '../exchange/ids.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import { valuesOf } from '../../decision/http/header-values.js';
 import { isBefore, type Preparation } from './plan-reservation.js';
@@ -30,7 +30,7 @@ export interface AttemptedWrite {
   readonly preparation: Preparation;
   readonly method: string;
   readonly body: Buffer;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
 }
 
 /** Names of what the receiver learns of a reservation. */
@@ -65,7 +65,7 @@ export class Attempt {
       admission: {
         route: { responseTimeoutMs: responseMs },
       },
-      inForce: { config },
+      activeConfig: { config },
     } = write;
     // Waiting for a free connection and connecting may take that long each.
     const connectMs = 2 * config.upstream.connectTimeoutMs;

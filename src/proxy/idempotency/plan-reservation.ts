@@ -4,7 +4,7 @@ import type { IssuerRules, ReservationRules } from '../../decision/route/policy.
 import type { Principal } from '../../decision/token/principal.js';
 import { recordIdOf, reservationIdOf, scopeOf, type ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 
 /** What of a credential's issuer counts for a reservation. */
@@ -33,7 +33,7 @@ export interface Preparation {
  */
 export function planReservation(
   admission: Admission,
-  inForce: Pick<InForce, 'issuers'>,
+  activeConfig: Pick<ActiveConfig, 'issuers'>,
   floorS: number | null,
 ): Result<Preparation | null, Denial> {
   const {
@@ -42,7 +42,7 @@ export function planReservation(
     fields,
   } = admission;
   if (rules === null) return accept(null);
-  const issuer = issuerOf(principal, inForce);
+  const issuer = issuerOf(principal, activeConfig);
   // Without a caller there is no scope, and without a scope one caller's key would answer another.
   if (principal === null || issuer === undefined) return refuse(denial('internal'));
   if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
@@ -91,12 +91,12 @@ export interface PlannedStore {
  */
 export function planRequest(
   admission: Admission,
-  inForce: Pick<InForce, 'issuers'>,
+  activeConfig: Pick<ActiveConfig, 'issuers'>,
   store: PlannedStore | null,
   bodyBytes: number,
 ): Plan {
   if (admission.route.reservation === null) return planForward(admission, bodyBytes);
-  const planned = planReservation(admission, inForce, store?.floorS() ?? null);
+  const planned = planReservation(admission, activeConfig, store?.floorS() ?? null);
   if (!planned.ok) {
     const passed = admission.shadowAdmission(planned.error);
     return passed === null
@@ -127,7 +127,7 @@ export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparatio
  * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name:
  * receivers that share a store keep their users' keys apart by it.
  */
-function issuerOf(principal: Principal | null, { issuers }: Pick<InForce, 'issuers'>): ScopedIssuer | undefined {
+function issuerOf(principal: Principal | null, { issuers }: Pick<ActiveConfig, 'issuers'>): ScopedIssuer | undefined {
   if (principal?.kind === 'session') return { audience: issuers[0]?.rules.audience ?? '', clockSkewS: 0 };
   return issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
 }

@@ -123,13 +123,13 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
    */
   private awaitTurn(body: Buffer): void {
     if (this.phase !== 'reading') return;
-    const { admission, preparation, method, inForce } = this.request;
+    const { admission, preparation, method, activeConfig } = this.request;
     const { clock } = this.deps;
     this.phase = 'waiting';
     this.body = body;
-    this.attempt = new Attempt(this.deps, { admission, preparation, method, inForce, body });
+    this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, body });
     const sinceMs = clock.monotonic();
-    this.leaveQueue = inForce.upstream.awaitTurn({
+    this.leaveQueue = activeConfig.upstream.awaitTurn({
       holder: holderOf(admission),
       onTurn: (place) => {
         this.place = place;
@@ -231,7 +231,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const {
       admission: { target, fields, forwarded, route },
       method,
-      inForce: { upstream },
+      activeConfig: { upstream },
     } = this.request;
     this.phase = 'buffering';
     this.cancelTimer = this.deps.timers.after(this.attempt.upstreamMs, () => {
@@ -252,7 +252,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
           ...forwarded,
           ...length,
           ...this.attempt.fields(),
-          ...assertionHeaders(this.request.admission, method, this.request.inForce),
+          ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
         ],
         body: body.length > 0 ? body : null,
         responseTimeoutMs: route.responseTimeoutMs,
@@ -395,7 +395,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   private fieldsOf({ status, rawHeaders }: BufferedResponse): string[] {
-    return clientHeaders(status, rawHeaders, this.request.inForce.fieldRules, this.request.admission.requestId);
+    return clientHeaders(status, rawHeaders, this.request.activeConfig.fieldRules, this.request.admission.requestId);
   }
 
   /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */

@@ -10,7 +10,7 @@ import type { Clock, Timers } from '../../ports/system.js';
 import { assertionHeaders, withRenewedToken } from '../exchange/credential-headers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
@@ -26,7 +26,7 @@ export interface Handshake {
   readonly admission: Admission;
   readonly head: RequestHead;
   readonly peer: Peer;
-  readonly inForce: InForce;
+  readonly activeConfig: ActiveConfig;
   /** `null` where Node, which reads Connection for itself, has left the connection to its parser. */
   readonly upgrade: UpgradeRequest | null;
   readonly client: HandshakeClient;
@@ -40,7 +40,7 @@ export interface Handshake {
 /** What all WebSocket connections share. */
 export interface WebSocketHost {
   /** What is in force now. */
-  readonly inForce: () => InForce;
+  readonly activeConfig: () => ActiveConfig;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly idleTimeoutMs: number;
@@ -76,15 +76,15 @@ export class WebSocket implements UpstreamOperation {
   }
 
   send(method: string): void {
-    const { admission, client, inForce } = this.handshake;
+    const { admission, client, activeConfig } = this.handshake;
     const {
       target,
       forwarded,
       route: { responseTimeoutMs },
     } = admission;
-    const fields = [...forwarded, ...assertionHeaders(admission, method, inForce)];
+    const fields = [...forwarded, ...assertionHeaders(admission, method, activeConfig)];
     client.upstreamAsked();
-    this.call = inForce.upstream.send(
+    this.call = activeConfig.upstream.send(
       {
         holder: holderOf(admission),
         method,
@@ -111,7 +111,7 @@ export class WebSocket implements UpstreamOperation {
 
   /** The upstream has switched: so does the client's side, and from then on frames are relayed. */
   private onUpgrade(rawHeaders: readonly string[], upstream: Duplex): void {
-    const { answer, client, inForce, admission } = this.handshake;
+    const { answer, client, activeConfig, admission } = this.handshake;
     const agreement = readAgreement(admission.fields.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
       upstream.on('error', () => undefined).destroy();
@@ -123,9 +123,11 @@ export class WebSocket implements UpstreamOperation {
       webSocketProtocol,
       'Connection',
       'Upgrade',
-      ...clientHeaders(101, rawHeaders, inForce.fieldRules, admission.requestId),
+      ...clientHeaders(101, rawHeaders, activeConfig.fieldRules, admission.requestId),
     ];
-    const switched = answer.switchProtocols(withRenewedToken(fields, admission.principal, inForce, this.host.clock));
+    const switched = answer.switchProtocols(
+      withRenewedToken(fields, admission.principal, activeConfig, this.host.clock),
+    );
     if (switched === null) {
       upstream.on('error', () => undefined).destroy();
       return;
@@ -141,7 +143,7 @@ export class WebSocket implements UpstreamOperation {
     this.host.onOpened(this);
     this.relay.start();
     // A reload or a revocation in the meantime has asked those that were open, and this one was not.
-    if (this.host.inForce() === inForce && admission.revoked() === null) this.scheduleReauthorization();
+    if (this.host.activeConfig() === activeConfig && admission.revoked() === null) this.scheduleReauthorization();
     else this.reauthorize();
   }
 
@@ -158,7 +160,7 @@ export class WebSocket implements UpstreamOperation {
       return;
     }
     const { head, peer } = this.handshake;
-    const judgement = authorizeRequest(head, peer, this.host.inForce(), this.host.clock.now());
+    const judgement = authorizeRequest(head, peer, this.host.activeConfig(), this.host.clock.now());
     if (judgement instanceof Promise) {
       void judgement.then((settled) => this.onJudgement(settled), this.handshake.client.fail);
     } else this.onJudgement(judgement);
@@ -190,7 +192,7 @@ export class WebSocket implements UpstreamOperation {
   private expiresInMs(): number {
     const { principal } = this;
     if (principal === null) return Infinity;
-    const issuer = this.host.inForce().issuers.find(({ rules }) => rules.name === principal.issuerName);
+    const issuer = this.host.activeConfig().issuers.find(({ rules }) => rules.name === principal.issuerName);
     return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 - this.host.clock.now();
   }
 

@@ -4,13 +4,13 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { endings } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
-import type { InForce } from '../auth/active-config.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import { createSlots, holderOf, type Slot } from '../exchange/concurrency.js';
 import { WebSocket, type Handshake, type WebSocketHost } from './connection.js';
 
 interface WebSocketsDeps {
   /** What is in force now. */
-  readonly inForce: () => InForce;
+  readonly activeConfig: () => ActiveConfig;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly metrics: Pick<Metrics, 'webSocketClosed'>;

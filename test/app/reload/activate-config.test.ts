@@ -59,7 +59,7 @@ async function start(t: Scope, overrides: ConfigTree): Promise<Assembly> {
 
 /** What the sources say of `d-1`, by issuer. */
 async function lookUps(assembly: Assembly): Promise<readonly string[]> {
-  const sources = assembly.inForce().issuers;
+  const sources = assembly.activeConfig().issuers;
   return Promise.all(sources.map(async ({ rules, keys }) => `${rules.name} ${(await keys.find('d-1')).kind}`));
 }
 
@@ -135,13 +135,13 @@ t.test('another way to use connections is in force at once', async (t) => {
     { receiver: { reads_bodies: true } },
     {},
   ]) {
-    const before = assembly.inForce().upstream;
+    const before = assembly.activeConfig().upstream;
     await assembly.replace(compiled(merge(base, change)), null);
-    t.not(assembly.inForce().upstream, before, JSON.stringify(change));
+    t.not(assembly.activeConfig().upstream, before, JSON.stringify(change));
   }
-  const last = assembly.inForce().upstream;
+  const last = assembly.activeConfig().upstream;
   await assembly.replace(compiled(base), null);
-  t.equal(assembly.inForce().upstream, last, 'and nothing else gives connections up');
+  t.equal(assembly.activeConfig().upstream, last, 'and nothing else gives connections up');
 });
 
 t.test('receivers that were replaced are forgotten', async (t) => {
@@ -151,11 +151,11 @@ t.test('receivers that were replaced are forgotten', async (t) => {
   const at = (url: string): ConfigTree =>
     merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
   const assembly = await start(t, at(first.url));
-  const replaced = new WeakRef(assembly.inForce().upstream);
+  const replaced = new WeakRef(assembly.activeConfig().upstream);
   await assembly.replace(compiled(at(second.url)), null);
   await until('nothing holds it', () => {
     collect();
     return replaced.deref() === undefined;
   });
-  t.equal(assembly.inForce().upstream.host, new URL(second.url).host);
+  t.equal(assembly.activeConfig().upstream.host, new URL(second.url).host);
 });

@@ -179,10 +179,10 @@ for (const { name, opened = {}, wanted, keys } of rows) {
     const before = compile(opened);
     const after = compile(wanted);
     t.same(restartNeeded(before, after), keys);
-    const inForce = withOpened(after, before);
-    t.same(restartNeeded(before, inForce), [], 'what comes into force has what is open');
+    const activeConfig = withOpened(after, before);
+    t.same(restartNeeded(before, activeConfig), [], 'what comes into force has what is open');
     const open = { listen: null, admin: null, probes: null, store: null, table: null };
-    t.same({ ...inForce, ...open }, { ...after, ...open }, 'and else what is new');
+    t.same({ ...activeConfig, ...open }, { ...after, ...open }, 'and else what is new');
     t.end();
   });
 }

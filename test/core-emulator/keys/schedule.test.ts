@@ -1,6 +1,6 @@
 import t from 'tap';
 import {
-  inForce,
+  activeConfig,
   nextKeyDueMs,
   nextSignsFromMs,
   unexpired,
@@ -16,11 +16,11 @@ function key(signsFromMs: number, createdMs = signsFromMs): ScheduledKey {
 
 t.test('the newest key whose time has come signs', (t) => {
   const [next, current, before] = [key(2000), key(1000), key(0)];
-  t.equal(inForce([next, current, before], 999), before);
-  t.equal(inForce([next, current, before], 1000), current);
-  t.equal(inForce([next, current, before], 1999), current);
-  t.equal(inForce([next, current, before], 2000), next);
-  t.notOk(inForce<ScheduledKey>([], 0));
+  t.equal(activeConfig([next, current, before], 999), before);
+  t.equal(activeConfig([next, current, before], 1000), current);
+  t.equal(activeConfig([next, current, before], 1999), current);
+  t.equal(activeConfig([next, current, before], 2000), next);
+  t.notOk(activeConfig<ScheduledKey>([], 0));
   t.end();
 });
 

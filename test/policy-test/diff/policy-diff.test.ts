@@ -5,14 +5,14 @@ import { assumeToken } from '../../../src/policy-test/simulate/test-credentials.
 import { createAssumedKeys, assumedSessions } from '../../../src/policy-test/simulate/test-keys.js';
 import { comparePolicies, isWider, type PolicyDiff } from '../../../src/policy-test/diff/policy-diff.js';
 import { headOf, rule } from '../../../src/policy-test/simulate/decide.js';
-import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
 import { compiled } from '../../proxy/harness.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 
 const keys = createAssumedKeys();
 const nowMs = Date.now();
 
-function policy(overrides: ConfigTree): InForce {
+function policy(overrides: ConfigTree): ActiveConfig {
   const receiver = {
     case_sensitive: true,
     strict_slash: true,
@@ -448,12 +448,12 @@ t.test('nobody gains or loses anything that it does not tell of: random policies
         const diff = await comparePolicies({ from, to, keys, nowMs });
         for (const { method, path, sub, permissions: held } of requests) {
           const request = { method, path, headers: [], body: null };
-          const decide = async (inForce: InForce): Promise<boolean> =>
+          const decide = async (activeConfig: ActiveConfig): Promise<boolean> =>
             (
               await rule(
-                headOf(request, assumeToken({ sub, permissions: held }, request, inForce, keys, nowMs).fields),
+                headOf(request, assumeToken({ sub, permissions: held }, request, activeConfig, keys, nowMs).fields),
                 0,
-                inForce,
+                activeConfig,
                 nowMs,
               )
             ).decision !== 'denied';

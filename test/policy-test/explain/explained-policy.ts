@@ -4,7 +4,7 @@ import { decideOnly } from '../../../src/policy-test/simulate/offline-config.js'
 import type { Reason } from '../../../src/decision/denial.js';
 import { accept, refuse } from '../../../src/lib/result.js';
 import type { KeyLookup, KeySource, SessionRefusal } from '../../../src/ports/auth.js';
-import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
 import { compiled } from '../../proxy/harness.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, signToken, type Claims } from '../../support/tokens.js';
@@ -120,10 +120,10 @@ const source: KeySource = {
 };
 
 /** The policy, and a Core whose answer to every session is this. */
-export function policy(sdk: SessionRefusal | null, overrides: ConfigTree = {}): InForce {
+export function policy(sdk: SessionRefusal | null, overrides: ConfigTree = {}): ActiveConfig {
   const settings = compiled({ ...config, ...overrides });
   const { sessions } = settings;
-  const inForce =
+  const activeConfig =
     sessions === null
       ? null
       : {
@@ -136,7 +136,7 @@ export function policy(sdk: SessionRefusal | null, overrides: ConfigTree = {}): 
               ),
           },
         };
-  return decideOnly(settings, () => source, inForce);
+  return decideOnly(settings, () => source, activeConfig);
 }
 
 /** A request, the reason that it is refused for, and what is said of it. */

@@ -45,12 +45,12 @@ async function explained({
   token = service(),
   sdk,
 }: Partial<Row>): Promise<Explained> {
-  const inForce = policy(sdk ?? null);
+  const activeConfig = policy(sdk ?? null);
   const head = headOf(
     { method, path, headers, body: null },
     token === null ? [] : ['Authorization', `Bearer ${token}`],
   );
-  return { head, inForce, nowMs, ruling: await rule(head, 0, inForce, nowMs), credentialNotes: [] };
+  return { head, activeConfig, nowMs, ruling: await rule(head, 0, activeConfig, nowMs), credentialNotes: [] };
 }
 
 t.test('each reason is explained by what was found and what is accepted', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { RequestHead } from '../../../src/decision/http/request-head.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
-import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
 import { createUpstream } from '../../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
@@ -15,10 +15,10 @@ const key = rsaKey();
 const peer: Peer = { remoteAddress: '192.0.2.7', encrypted: false, trusted: false };
 const found = (keyId: string): KeyLookup => ({ kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } });
 
-function inForce(
+function activeConfig(
   overrides: ConfigTree = {},
   find: (keyId: string, issuer: string) => KeyLookup | Promise<KeyLookup> = found,
-): InForce {
+): ActiveConfig {
   const config = compiled(overrides);
   const { underscoreFields, http10 } = config.listen;
   const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
@@ -54,7 +54,7 @@ function outcome(judgement: Judgement): string {
 }
 
 t.test('the steps come in order, each with what it said, and end with the first refusal', async (t) => {
-  const proxy = inForce();
+  const proxy = activeConfig();
   const read: readonly Step[] = ['head', 'method', 'target', 'fields'];
   const verified: readonly Step[] = [...read, 'route', 'credential', 'verification'];
   const cases: readonly { readonly head: RequestHead; readonly steps: readonly Step[]; readonly outcome: string }[] = [
@@ -90,11 +90,11 @@ t.test('the steps come in order, each with what it said, and end with the first 
 
 t.test('a decision is made at once where the key is known, and later where it is not', async (t) => {
   const asked = head('GET', '/orders', [], {});
-  t.notOk(authorizeRequest(asked, peer, inForce(), Date.now()) instanceof Promise);
+  t.notOk(authorizeRequest(asked, peer, activeConfig(), Date.now()) instanceof Promise);
   const later = authorizeRequest(
     asked,
     peer,
-    inForce({}, async (keyId) => Promise.resolve(found(keyId))),
+    activeConfig({}, async (keyId) => Promise.resolve(found(keyId))),
     Date.now(),
   );
   t.ok(later instanceof Promise);
@@ -109,7 +109,7 @@ t.test('a decision is made at once where the key is known, and later where it is
         await authorizeRequest(
           asked,
           peer,
-          inForce({}, () => lookup),
+          activeConfig({}, () => lookup),
           Date.now(),
         ),
       ),
@@ -120,7 +120,7 @@ t.test('a decision is made at once where the key is known, and later where it is
         await authorizeRequest(
           asked,
           peer,
-          inForce({}, async () => Promise.resolve(lookup)),
+          activeConfig({}, async () => Promise.resolve(lookup)),
           Date.now(),
         ),
       ),
@@ -130,7 +130,7 @@ t.test('a decision is made at once where the key is known, and later where it is
 });
 
 t.test('revocation comes before policy, and also where there is no route', async (t) => {
-  const proxy = inForce({ revoked: { subjects: ['checkout'] } });
+  const proxy = activeConfig({ revoked: { subjects: ['checkout'] } });
   for (const target of ['/orders', '/no']) {
     t.equal(outcome(await authorizeRequest(head('GET', target, [], {}), peer, proxy, Date.now())), 'subject_revoked');
   }
@@ -145,7 +145,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
     key_ids: { accept: ['d-*'] },
   };
   const route = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
-  const proxy = inForce({
+  const proxy = activeConfig({
     issuers: {
       core: { ...issuer, source: 'microservice' },
       same: { ...issuer, source: ['microservice', 'batch'] },
@@ -174,7 +174,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
 
 t.test('what the receiver gets names the caller, the request and us', async (t) => {
   const sent = ['Accept', '*/*', 'X-Request-Id', 'mine', 'X_Auth_Subject', 'evil'];
-  const judgement = await authorizeRequest(head('GET', '/orders?q=1', sent, {}), peer, inForce(), Date.now());
+  const judgement = await authorizeRequest(head('GET', '/orders?q=1', sent, {}), peer, activeConfig(), Date.now());
   t.ok(judgement.ok);
   if (!judgement.ok) return;
   const { forwarded, stripped, requestId, target } = judgement.value;
@@ -203,7 +203,7 @@ t.test('what the receiver gets names the caller, the request and us', async (t) 
 });
 
 t.test('each request without an id or a trace gets ones of its own', async (t) => {
-  const proxy = inForce();
+  const proxy = activeConfig();
   const ids = new Set<string>();
   const traces = new Set<string>();
   for (let i = 0; i < 600; i++) {
@@ -226,7 +226,7 @@ t.test('earlier hops are believed from trusted addresses only, and what is dropp
     const judgement = await authorizeRequest(
       head('GET', '/healthz', fields),
       { ...peer, trusted },
-      inForce(),
+      activeConfig(),
       Date.now(),
     );
     t.ok(judgement.ok);
@@ -250,7 +250,7 @@ t.test("a token is looked for once, and where it is nobody's concern not at all"
       return tokens.has(digest);
     },
   };
-  const proxy = { ...inForce(), verified };
+  const proxy = { ...activeConfig(), verified };
   const asked = head('GET', '/orders', [], {});
   for (const known of [0, 1, 2]) {
     t.equal(outcome(await authorizeRequest(asked, peer, proxy, Date.now())), 'admitted list-orders');

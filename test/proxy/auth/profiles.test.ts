@@ -3,7 +3,7 @@ import t from 'tap';
 import { algorithmNames } from '../../../src/decision/token/profiles.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
 import { issuerRules, nowMs, nowS } from '../../decision/samples.js';
@@ -11,7 +11,7 @@ import { keyFor, tokenBy, tokenOfText, type AnyKey } from '../../support/profile
 import { base64url, type Claims } from '../../support/tokens.js';
 import { outcomeOf, source } from './stub-issuers.js';
 
-function issuer(name: string, key: AnyKey, changes: Partial<IssuerRules> = {}): IssuerInForce {
+function issuer(name: string, key: AnyKey, changes: Partial<IssuerRules> = {}): ActiveIssuer {
   const iss = `https://${name}.example.com`;
   const found: KeyLookup = { kind: 'found', key: { keyId: key.keyId, algorithm: key.algorithm, key: key.publicKey } };
   const rules = issuerRules({
@@ -40,7 +40,7 @@ const claims = {
 };
 const type = { typ: 'at+jwt' };
 
-async function outcome(token: string, issuers: readonly IssuerInForce[]): Promise<string> {
+async function outcome(token: string, issuers: readonly ActiveIssuer[]): Promise<string> {
   return outcomeOf(await verifyCredential(token, issuers, nowMs));
 }
 
@@ -140,7 +140,7 @@ t.test('issuers that choose key ids as they like are told apart by what the toke
   t.equal(await outcome(tokenBy(key, { ...claims, iss: 'https://x.example.com' }, type), issuers), 'issuer_mismatch');
   t.equal(await outcome(tokenOfText(key, '[]', type), issuers), 'token_malformed');
 
-  const asked = (one: IssuerInForce): number => (one.keys as ReturnType<typeof source>).asked.length;
+  const asked = (one: ActiveIssuer): number => (one.keys as ReturnType<typeof source>).asked.length;
   const [before, beforeOther] = [asked(idp), asked(partner)];
   t.equal(await outcome(tokenBy(key, claims, type), issuers), 'accepted by idp');
   t.equal(asked(idp), before + 1);
@@ -160,7 +160,7 @@ t.test('the token of one of several providers is remembered', async (t) => {
 
 t.test('two entries for one provider: the audience says which is meant', async (t) => {
   const key = keyFor('RS256');
-  const named = (name: string, audience: string): IssuerInForce =>
+  const named = (name: string, audience: string): ActiveIssuer =>
     issuer('idp', key, { name, audience, audiences: new Set([audience]) });
   const issuers = [named('orders', 'orders'), named('billing', 'billing')];
   t.equal(await outcome(tokenBy(key, { ...claims, aud: ['billing'] }, type), issuers), 'accepted by billing');
@@ -171,7 +171,7 @@ t.test('two entries for one provider: the audience says which is meant', async (
 t.test('beside a Core', async (t) => {
   const core = keyFor('RS256', 'd-1');
   const key = keyFor('ES256', 'd-1');
-  const cores: IssuerInForce = {
+  const cores: ActiveIssuer = {
     rules: issuerRules(),
     keys: source(() => ({ kind: 'found', key: { keyId: 'd-1', algorithm: 'RS256', key: core.publicKey } })),
   };

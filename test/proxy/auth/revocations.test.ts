@@ -169,7 +169,7 @@ t.test('sessions of users, by subject, by digest and by their issuer', async (t)
   const session = mintSession({ key });
   const ask = async () => request(proxy.port, { path: '/user', headers: { Authorization: `Bearer ${session}` } });
   t.equal((await ask()).status, 404, 'the receiver has no such page');
-  const iss = proxy.inForce().config.sessions?.issuer ?? '';
+  const iss = proxy.activeConfig().config.sessions?.issuer ?? '';
   for (const rules of [
     { subjects: new Set(['user-1']) },
     { tokenDigests: new Set([tokenDigest(session)]) },

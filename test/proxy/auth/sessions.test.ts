@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../../src/ports/auth.js';
-import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../../src/proxy/auth/verify-session.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
@@ -62,8 +62,8 @@ async function start(
   const sessions = ({
     sessions: settings,
   }: {
-    readonly sessions: SessionsInForce['settings'] | null;
-  }): SessionsInForce | null => (settings === null ? null : { settings, keys, verifier });
+    readonly sessions: ActiveSessions['settings'] | null;
+  }): ActiveSessions | null => (settings === null ? null : { settings, keys, verifier });
   return { proxy: await startProxy(t, { config: { ...config, ...over }, sessions }), asked };
 }
 

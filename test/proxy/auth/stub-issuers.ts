@@ -6,7 +6,7 @@ import type { Principal } from '../../../src/decision/token/principal.js';
 import type { Result } from '../../../src/lib/result.js';
 import type { KeyLookup, KeySource } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { issuerRules, nowMs } from '../../decision/samples.js';
 import { rsaKey } from '../../support/keys.js';
 import { keyState } from '../../support/key-state.js';
@@ -42,7 +42,7 @@ export function source(answer: (keyId: string) => KeyLookup | Promise<KeyLookup>
 export function issuer(
   answer: KeyLookup | Promise<KeyLookup>,
   rules: Partial<IssuerRules> = {},
-): IssuerInForce & { readonly keys: StubSource } {
+): ActiveIssuer & { readonly keys: StubSource } {
   return { rules: issuerRules(rules), keys: source(() => answer) };
 }
 
@@ -60,7 +60,7 @@ export function outcomeOf(verdict: Verdict): string {
 }
 
 /** Fails where the answer is a promise: the fast path has to stay one. */
-export function atOnce(token: string, issuers: readonly IssuerInForce[]): string {
+export function atOnce(token: string, issuers: readonly ActiveIssuer[]): string {
   const verdict = verifyCredential(token, issuers, nowMs);
   return verdict instanceof Promise ? 'a promise' : outcomeOf(verdict);
 }

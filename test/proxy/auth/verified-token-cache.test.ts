@@ -8,7 +8,7 @@ import type { Principal } from '../../../src/decision/token/principal.js';
 import { readFields } from '../../../src/decision/http/request-headers.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
@@ -24,7 +24,7 @@ const rules = issuerRules();
 function issuerOf(
   first: KeyObject | null,
   change: Partial<IssuerRules> = {},
-): IssuerInForce & { use: (key: KeyObject | null) => void; asked: () => number } {
+): ActiveIssuer & { use: (key: KeyObject | null) => void; asked: () => number } {
   let current = first;
   let asked = 0;
   const find = (keyId: string): KeyLookup => {
@@ -64,7 +64,7 @@ function token(claims: Claims = {}, signer = key): string {
 
 function verify(
   encoded: string,
-  issuers: readonly IssuerInForce[],
+  issuers: readonly ActiveIssuer[],
   atMs: number,
   verified: VerifiedTokens | null,
 ): unknown {

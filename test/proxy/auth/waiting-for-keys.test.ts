@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { KeyAsker, KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import type { IssuerInForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { issuerRules, nowMs } from '../../decision/samples.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken } from '../../support/tokens.js';
@@ -90,7 +90,7 @@ t.test('a token that ends while its key is waited for is refused', async (t) => 
     isGone: () => false,
     now: () => endMs,
   });
-  const slow: IssuerInForce = {
+  const slow: ActiveIssuer = {
     rules: issuerRules(),
     keys: {
       find: async (_keyId, patience) => {
@@ -111,7 +111,7 @@ t.test('a token that ends while its key is waited for is refused', async (t) => 
 t.test("where one issuer's key is known and accepts, no other issuer is asked to fetch", async (t) => {
   const token = mintToken({ key, nowMs });
   const asked: unknown[] = [];
-  const ignorant: IssuerInForce = {
+  const ignorant: ActiveIssuer = {
     rules: issuerRules(other),
     keys: {
       find: (_keyId, patience) => {
@@ -131,7 +131,7 @@ t.test("whoever waits for one issuer's key is gone when another issuer has accep
   const token = mintToken({ key, nowMs });
   const waiting: KeyAsker[] = [];
   const asker: KeyAsker = { address: () => '192.0.2.1', isKnown: () => true, isGone: () => false, now: () => nowMs };
-  const slow: IssuerInForce = {
+  const slow: ActiveIssuer = {
     rules: issuerRules(other),
     keys: {
       find: (_keyId, patience) => {
@@ -141,7 +141,7 @@ t.test("whoever waits for one issuer's key is gone when another issuer has accep
       state: () => keyState(),
     },
   };
-  const soon: IssuerInForce = {
+  const soon: ActiveIssuer = {
     rules: issuerRules(),
     keys: {
       find: (_keyId, patience) => (patience === 'now' ? unknown : later(found(key.publicKey))),

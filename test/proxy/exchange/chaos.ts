@@ -118,7 +118,7 @@ export async function startChaos(t: Scope, seed: number): Promise<Chaos> {
     await until('no connection is left', () => proxy.server.counts().connections === 0);
     await until('nothing is under way', () => proxy.server.counts().inFlight === 0);
     await until('the receiver is left alone', () => {
-      const { active, waiting } = proxy.inForce().upstream.counts();
+      const { active, waiting } = proxy.activeConfig().upstream.counts();
       return active === 0 && waiting === 0;
     });
   };

@@ -52,7 +52,7 @@ t.test('128 uploads of which hardly anything comes keep nobody from being served
   for (const count of [128, 384]) {
     const proxy = await startProxy(t, { config: { routes, upstream: { connect_timeout: '20s' } } });
     const uploads = await begin(t, proxy, count, upload('/upload', proxy.bearer(), 'x', 1_000));
-    t.ok(proxy.inForce().upstream.counts().active <= 32, 'connections of uploads that are not there');
+    t.ok(proxy.activeConfig().upstream.counts().active <= 32, 'connections of uploads that are not there');
     await othersAreServed(t, proxy, `${String(count)} uploads`);
     t.equal((await request(proxy.port, { path: '/open' })).status, 200, 'without a credential');
     if (count === 128) {
@@ -63,7 +63,7 @@ t.test('128 uploads of which hardly anything comes keep nobody from being served
     for (const { readResponse } of uploads) {
       t.equal((await readResponse())?.status, 200, 'and each goes on when the rest comes');
     }
-    t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+    t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
   }
 });
 
@@ -89,12 +89,12 @@ t.test(
     ];
     for (const { name, path, bytes, most } of cases) {
       const held = await begin(t, proxy, 128, bytes);
-      await until('all that may have a connection do', () => proxy.inForce().upstream.counts().active === most);
+      await until('all that may have a connection do', () => proxy.activeConfig().upstream.counts().active === most);
       await othersAreServed(t, proxy, name);
       for (const { end } of held) end();
       await until(
         `nothing of ${path} is left`,
-        () => proxy.server.counts().inFlight === 0 && proxy.inForce().upstream.counts().active === 0,
+        () => proxy.server.counts().inFlight === 0 && proxy.activeConfig().upstream.counts().active === 0,
       );
     }
   },

@@ -28,7 +28,7 @@ t.test('a request keeps the config that it started with, and later ones have the
     caller.write(`GET /${String(index)} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
     await until('it has its place', () => proxy.server.counts().inFlight === index + 1);
   }
-  const old = proxy.inForce();
+  const old = proxy.activeConfig();
   t.same(old.upstream.counts(), { active: 1, waiting: 2 });
 
   proxy.reload({ ...config('reporting', { url: second.url, ...line }) });
@@ -105,7 +105,7 @@ t.test('a request that was being judged at the reload still reaches the receiver
   });
   const caller = await connectRaw(proxy.port);
   t.teardown(caller.end);
-  const old = proxy.inForce();
+  const old = proxy.activeConfig();
   caller.write(`GET /late HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
   const answer = await until('its key is looked up', () => findKey);
   proxy.reload({ ...config('reporting', { url: second.url }) });
@@ -124,7 +124,7 @@ t.test('reloads under load lose no request', async (t) => {
     while (!isOver) statuses.push((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status);
   });
   for (let i = 0; i < 30; i++) {
-    const old = proxy.inForce();
+    const old = proxy.activeConfig();
     proxy.reload({ ...config('checkout', { max_connections: 1 + (i % 3) }) });
     old.upstream.retire();
     await new Promise((resolve) => setImmediate(resolve));

@@ -98,7 +98,7 @@ function bench(options: BenchOptions = {}): Bench {
     },
     method: 'POST',
     body: Buffer.from('body'),
-    inForce: { config: { upstream: { connectTimeoutMs: 1_000 } } },
+    activeConfig: { config: { upstream: { connectTimeoutMs: 1_000 } } },
   };
   const self: Bench = {
     attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as AttemptedWrite),

@@ -88,7 +88,7 @@ function ordered(
     },
     method: 'POST',
     body,
-    inForce: {
+    activeConfig: {
       config: { upstream: { connectTimeoutMs: 100 } },
       assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import { recordIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
-import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
 import type { Admission } from '../../../src/proxy/auth/authorize-request.js';
 import {
   isBefore,
@@ -158,7 +158,7 @@ t.test('what a request reserves, and why it may not', (t) => {
     };
     const prepared = planReservation(
       admission as unknown as Admission,
-      { issuers } as unknown as Pick<InForce, 'issuers'>,
+      { issuers } as unknown as Pick<ActiveConfig, 'issuers'>,
       floorS,
     );
     if (expected === null) {
@@ -269,7 +269,7 @@ t.test('what becomes of an admitted request: the reservation, then the store, th
   for (const [name, admission, opened, bodyBytes, expected] of cases) {
     const plan = planRequest(
       admission as Admission,
-      { issuers: [first, second] } as unknown as InForce,
+      { issuers: [first, second] } as unknown as ActiveConfig,
       opened,
       bodyBytes,
     );

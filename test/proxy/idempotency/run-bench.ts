@@ -154,7 +154,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     },
     method: options.method ?? 'POST',
     body,
-    inForce: {
+    activeConfig: {
       config: { upstream: { connectTimeoutMs: connectMs } },
       assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
@@ -192,7 +192,9 @@ export function runBench(options: RunOptions = {}): RunBench {
     respond: ({ status, fields, body: given, isReplayed }) =>
       void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     onHead: (status, rawHeaders) =>
-      void events.push(`begin ${status} ${clientHeaders(status, rawHeaders, write.inForce.fieldRules, 'r').join(' ')}`),
+      void events.push(
+        `begin ${status} ${clientHeaders(status, rawHeaders, write.activeConfig.fieldRules, 'r').join(' ')}`,
+      ),
     onData: (chunk) => {
       events.push(`write ${chunk.toString()}`);
       return self.flows;

@@ -56,8 +56,8 @@ async function holdAll(t: Scope, options: ReservingProxyOptions = {}): Promise<H
   return { ...proxy, held, reserved };
 }
 
-function waiting({ inForce }: ReservingProxy): number {
-  return inForce().upstream.counts().waiting;
+function waiting({ activeConfig }: ReservingProxy): number {
+  return activeConfig().upstream.counts().waiting;
 }
 
 async function answerAll({ held, isIdle }: Held): Promise<void> {
@@ -85,7 +85,7 @@ t.test('of a burst only those that have a connection, or the next one, are reser
   );
   t.equal(proxy.executions().length, 110);
   t.equal(proxy.reserved.most, mostReserved);
-  t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
 });
 
 t.test('a retry is answered without a connection, also where another caller waits for its turn', async (t) => {

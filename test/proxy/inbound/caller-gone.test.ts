@@ -139,7 +139,7 @@ t.test('a thousand callers that leave leave nothing behind', async (t) => {
     await until('none is', () => proxy.server.counts().inFlight === 0);
   }
   await isQuiet(proxy);
-  t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
   t.equal(proxy.records.length, 1000);
   proxy.receiver.behave(null);
   const connection = await connectRaw(proxy.port);

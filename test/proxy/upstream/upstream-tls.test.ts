@@ -144,7 +144,7 @@ t.test(
       const response = await caller.readResponse();
       t.same([response?.status, response?.complete], [200, way.startsWith('said')], name);
       t.match(await proxy.recordOf('cut'), { reason: way.startsWith('said') ? null : 'upstream_failed' }, name);
-      t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+      t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
     }
   },
 );

@@ -30,9 +30,14 @@ export async function diff(
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;
   const keys = createAssumedKeys();
-  const inForce = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
+  const activeConfig = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
     decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
-  const found = await comparePolicies({ from: inForce(from.value), to: inForce(to.value), keys, nowMs: Date.now() });
+  const found = await comparePolicies({
+    from: activeConfig(from.value),
+    to: activeConfig(to.value),
+    keys,
+    nowMs: Date.now(),
+  });
   const widens = isWider(found);
   if (json === true) io.stdout(`${JSON.stringify({ widens, ...found })}\n`);
   else io.stdout(`${diffLines(found).join('\n')}\n`);

@@ -62,9 +62,10 @@ async function explainWith(
     const given = await givenClaims(config, options, io);
     if (!given.ok) return given;
     const keys = createAssumedKeys();
-    const inForce = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
-    const credential = given.value === null ? noCredential : assumeToken(given.value, request, inForce, keys, nowMs);
-    await print({ request, inForce, nowMs, credential }, options, io);
+    const activeConfig = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
+    const credential =
+      given.value === null ? noCredential : assumeToken(given.value, request, activeConfig, keys, nowMs);
+    await print({ request, activeConfig, nowMs, credential }, options, io);
     return accept(null);
   }
   const token = await readToken(io);
@@ -77,8 +78,8 @@ async function explainWith(
   try {
     const notes = [opaqueOrSigned(token.value)];
     const credential = { fields: ['Authorization', `Bearer ${token.value}`], notes };
-    const inForce = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
-    await print({ request, inForce, nowMs, credential }, options, io);
+    const activeConfig = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
+    await print({ request, activeConfig, nowMs, credential }, options, io);
   } finally {
     await keys.close();
   }
@@ -132,7 +133,7 @@ async function givenClaims(
 
 interface Question {
   readonly request: PolicyRequest;
-  readonly inForce: ReturnType<typeof decideOnly>;
+  readonly activeConfig: ReturnType<typeof decideOnly>;
   readonly nowMs: number;
   readonly credential: ShownCredential;
 }
@@ -145,13 +146,13 @@ const outOfReach: ReadonlySet<Reason> = new Set<Reason>([
 ]);
 
 async function print(
-  { request, inForce, nowMs, credential }: Question,
+  { request, activeConfig, nowMs, credential }: Question,
   { json }: ExplainOptions,
   io: Io,
 ): Promise<void> {
   const head = headOf(request, credential.fields);
-  const ruling = await rule(head, 0, inForce, nowMs);
-  const explained = { head, inForce, nowMs, ruling, credentialNotes: credential.notes };
+  const ruling = await rule(head, 0, activeConfig, nowMs);
+  const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);
   else io.stdout(`${explanationLines(explained).join('\n')}\n`);
   io.exit(ruling.decision !== 'denied' ? 0 : ruling.reason !== null && outOfReach.has(ruling.reason) ? 3 : 1);

@@ -83,7 +83,7 @@ export function revocationInWords(
 
 /** What the store holds, for programs. */
 export function listAsData(stored: StoredRevocations): RevocationListData {
-  const { revocations, undone } = inForce(stored);
+  const { revocations, undone } = activeConfig(stored);
   return {
     revocations: revocations.map(revocationAsData),
     undone: undone.map(({ id, reason, author, undoneAtMs, endsAtMs }) => ({
@@ -100,7 +100,7 @@ export function listAsData(stored: StoredRevocations): RevocationListData {
 
 /** What the store holds, for people: a line each. */
 export function listInWords(stored: StoredRevocations): string {
-  const { revocations, undone } = inForce(stored);
+  const { revocations, undone } = activeConfig(stored);
   const lines = [
     ...revocations.map((revocation) => {
       const { id, endsAtMs, author, reason } = revocation;
@@ -117,7 +117,11 @@ export function listInWords(stored: StoredRevocations): string {
     : lines.map((line) => `${escapeControls(line)}\n`).join('');
 }
 
-function inForce({ nowMs, revocations, undone }: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {
+function activeConfig({
+  nowMs,
+  revocations,
+  undone,
+}: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {
   const counts = ({ endsAtMs }: { readonly endsAtMs: number }): boolean => endsAtMs > nowMs;
   // The store keeps no order.
   return {

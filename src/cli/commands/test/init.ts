@@ -19,8 +19,8 @@ export async function initSuite(named: ConfigArguments, io: Io): Promise<void> {
     return;
   }
   const keys = createAssumedKeys();
-  const inForce = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
-  const { text, unreached } = await draftSuite(name, inForce, keys, Date.now());
+  const activeConfig = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
+  const { text, unreached } = await draftSuite(name, activeConfig, keys, Date.now());
   io.stdout(
     `# Written by sallyport test --init: what the policy decides as it stands. Read it, and change what should not be so.\n${text}`,
   );

@@ -25,7 +25,7 @@ export interface ReadSuites {
 interface Policy {
   /** Path of the config, as messages name it. */
   readonly config: string;
-  readonly inForce: ReturnType<typeof decideOnly>;
+  readonly activeConfig: ReturnType<typeof decideOnly>;
   readonly suites: readonly Suite[];
 }
 
@@ -71,7 +71,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     if (loaded.ok) {
       policies.push({
         config,
-        inForce: decideOnly(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
+        activeConfig: decideOnly(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
         suites: own,
       });
     } else {
@@ -88,13 +88,13 @@ export async function runSuites({ policies, ...read }: ReadSuites): Promise<Suit
   const wallMs = Date.now();
   const results: CaseResult[] = [];
   const coverage: PolicyCoverage[] = [];
-  for (const { config, inForce, suites } of policies) {
+  for (const { config, activeConfig, suites } of policies) {
     const own: CaseResult[] = [];
     for (const policyCase of suites.flatMap(({ cases }) => cases)) {
-      own.push(await runCase(policyCase, inForce, keys, wallMs));
+      own.push(await runCase(policyCase, activeConfig, keys, wallMs));
     }
     results.push(...own);
-    coverage.push({ config, points: coverageOf(inForce.config.routes, own) });
+    coverage.push({ config, points: coverageOf(activeConfig.config.routes, own) });
   }
   return { ...read, results, coverage };
 }

@@ -24,7 +24,7 @@ t.test('no more connections to the receiver than max_connections, and the rest w
     await until('it has its place', () => proxy.server.counts().inFlight === i + 1);
     callers.push(caller);
   }
-  t.same(proxy.inForce().upstream.counts(), { active: 2, waiting: 4 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 2, waiting: 4 });
   for (let i = 0; i < 6; i++) {
     await until('it is with the receiver', () => held.length > i);
     held[i]?.end(String(i));
@@ -35,7 +35,7 @@ t.test('no more connections to the receiver than max_connections, and the rest w
     ['/0', '/1', '/2', '/3', '/4', '/5'],
   );
   t.equal(most, 2);
-  t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
 });
 
 t.test('who waits longer than connecting may take is told that there is too much to do', async (t) => {
@@ -58,7 +58,7 @@ t.test('who waits longer than connecting may take is told that there is too much
     t.match(await proxy.recordOf(method), { decision: 'failed', reason: 'overloaded', upstream_ms: null });
   }
   t.equal(proxy.receiver.requests.length, 1, 'who was told so was not sent on');
-  t.same(proxy.inForce().upstream.counts(), { active: 1, waiting: 0 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 1, waiting: 0 });
 });
 
 t.test('a caller that leaves while it waits is taken out of the line', async (t) => {
@@ -75,7 +75,7 @@ t.test('a caller that leaves while it waits is taken out of the line', async (t)
     await until('it has its place', () => proxy.server.counts().inFlight === index + 1);
   }
   second.end();
-  await until('it is out of the line', () => proxy.inForce().upstream.counts().waiting === 1);
+  await until('it is out of the line', () => proxy.activeConfig().upstream.counts().waiting === 1);
   await until('the first is with the receiver', () => held.length === 1);
   held[0]?.end('one');
   t.equal((await first.readResponse())?.text, 'one');
@@ -100,7 +100,7 @@ t.test('a connection that failed makes room for the next in line', async (t) => 
     responses.map(({ status }) => status),
     Array(20).fill(502),
   );
-  t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+  t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
 });
 
 t.test(
@@ -146,7 +146,7 @@ t.test(
         }
         const name = `${String(connections)} connections, ${path}`;
         await until(name, () => held.length === share);
-        t.same(proxy.inForce().upstream.counts(), { active: share, waiting: 10 - share }, name);
+        t.same(proxy.activeConfig().upstream.counts(), { active: share, waiting: 10 - share }, name);
         if (share < connections) {
           t.equal(
             (await request(proxy.port, { path: '/a', headers: proxy.authorization({ sub: 'other' }) })).status,
@@ -156,7 +156,7 @@ t.test(
         }
         for (let i = 0; i < 10; i++) (await until('it is with the receiver', () => held[i])).end('ok');
         for (const caller of callers) t.equal((await caller.readResponse())?.status, 200);
-        t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+        t.same(proxy.activeConfig().upstream.counts(), { active: 0, waiting: 0 });
         const inOrder = proxy.receiver.requests.map(({ target }) => target).filter((target) => target !== '/a');
         t.same(
           inOrder.slice(share),
