@@ -3,7 +3,7 @@ import { denial } from '../../../decision/denial.js';
 import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
 import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
 import { createConnector, upstreamHost } from '../connector.js';
-import { ClosingConnections } from './farewells.js';
+import { ClosingConnections } from './closing-connections.js';
 import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
