@@ -134,27 +134,26 @@ function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): A
     ...(rules.profile === 'core' ? { permissions: [] } : {}),
     iat: nowS,
     exp: issuedAtS + Math.min(lifetimeS, Math.floor(rules.maxLifetimeS)),
-    ...usualOf(given, rules),
+    ...(isAccessTokenType(rules) ? { sub: 'assumed', client_id: 'assumed', jti: 'assumed' } : {}),
   };
-  return fillIn(given, usual);
+  const { claims, filledIn } = fillIn(withRequired(given, rules), usual);
+  const added = Object.keys(claims).filter((name) => given[name] === undefined && !filledIn.includes(name));
+  return { claims, filledIn: [...filledIn, ...added] };
 }
 
-/** What the tokens of a profile say besides, and what the config has them say. */
-function usualOf(given: JsonObject, { profile, headerTypes, claims }: IssuerRules): JsonObject {
+function isAccessTokenType({ profile, headerTypes }: IssuerRules): boolean {
+  return profile === 'oauth' && !headerTypes.has(absentType) && [...headerTypes][0] === 'at+jwt';
+}
+
+/** What is given, and what the profile and the config have such a token say besides. */
+function withRequired(given: JsonObject, { profile, claims }: IssuerRules): JsonObject {
   const { sub } = given;
-  const required = claims.require.reduce<JsonObject>(
-    (held, { path, values: [value] }) => {
-      const isThere = value === undefined || valueAt(held, path) !== undefined;
-      return isThere ? held : withClaim(held, path, value);
-    },
-    profile === 'kubernetes' && typeof sub === 'string' ? { ...boundTo(sub), ...given } : given,
+  const bound = profile === 'kubernetes' && typeof sub === 'string' ? { ...boundTo(sub), ...given } : given;
+  return claims.require.reduce<JsonObject>(
+    (held, { path, values: [value] }) =>
+      value === undefined || valueAt(held, path) !== undefined ? held : withClaim(held, path, value),
+    bound,
   );
-  const changed = Object.entries(required).filter(([name, value]) => given[name] !== value);
-  const isAccessToken = profile === 'oauth' && !headerTypes.has(absentType) && [...headerTypes][0] === 'at+jwt';
-  return {
-    ...(isAccessToken ? { sub: 'assumed', client_id: 'assumed', jti: 'assumed' } : {}),
-    ...Object.fromEntries(changed),
-  };
 }
 
 /** What Kubernetes says of the service account that its `sub` names. */

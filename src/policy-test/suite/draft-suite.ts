@@ -1,7 +1,7 @@
 /** Cases for a policy that has none: what it lets through and what it refuses, as it stands. */
 import { stringify } from 'yaml';
 import { approvesSubject, sampleSubjects } from '../../decision/route/approval.js';
-import type { Approval, Route } from '../../decision/route/policy.js';
+import type { Route } from '../../decision/route/policy.js';
 import { placeOf } from '../../decision/route/route-table.js';
 import type { IssuerSettings } from '../../config/types.js';
 import type { JsonObject } from '../../lib/strict-json.js';
@@ -125,7 +125,7 @@ function draftsOf(route: Route, method: string, path: string, issuers: readonly 
           draft(
             'somebody else',
             claims(
-              strangerTo(approvals),
+              strangerTo(route, issuers),
               approvals.flatMap(({ permissions }) => permissions),
             ),
           ),
@@ -149,7 +149,7 @@ function claimsOfCaller(
   route: Route,
   issuers: readonly IssuerSettings[],
 ): JsonObject {
-  const accepted = issuers.filter(({ rules }) => route.issuers === null || route.issuers.has(rules.name));
+  const accepted = issuersOf(route, issuers);
   const { rules } = accepted.find((issuer) => mayNameSubject(issuer.rules, subject)) ?? accepted[0] ?? {};
   if (rules === undefined || rules.profile === 'core') return { sub: subject, permissions };
   return {
@@ -159,8 +159,17 @@ function claimsOfCaller(
   };
 }
 
-function strangerTo(approvals: readonly Approval[]): string {
-  let name = 'somebody-else';
+function issuersOf(route: Route, issuers: readonly IssuerSettings[]): readonly IssuerSettings[] {
+  return issuers.filter(({ rules }) => route.issuers === null || route.issuers.has(rules.name));
+}
+
+/** A subject that nobody approved, of a form that tokens of this route can have. */
+function strangerTo(route: Route, issuers: readonly IssuerSettings[]): string {
+  const { approvals } = route;
+  const accepted = issuersOf(route, issuers).map(({ rules }) => rules);
+  const domain = accepted.find(({ trustDomain }) => trustDomain !== null)?.trustDomain ?? '';
+  const names = ['somebody-else', 'somebody/else', `spiffe://${domain}/somebody-else`];
+  let name = names.find((each) => accepted.some((rules) => mayNameSubject(rules, each))) ?? 'somebody-else';
   while (approvals.some((approval) => approvesSubject(approval, name))) name += '-else';
   return name;
 }

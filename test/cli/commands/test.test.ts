@@ -265,6 +265,75 @@ t.test('--init: the cases pass as they are and cover the whole policy', async (t
   t.match(io.out(), /\(100 %\)\n$/);
 });
 
+t.test('--init has each profile’s tokens say what that profile reads', async (t) => {
+  const only = (name: string, subjects: readonly unknown[], permissions: readonly string[] = []): object => ({
+    name,
+    methods: ['GET'],
+    path: `/${name}`,
+    subjects,
+    permissions,
+    issuers: [name],
+  });
+  const cwd = folder(t, {
+    config: {
+      issuers: {
+        rfc: { issuer: 'https://a.example.com', profile: 'oauth', audience: 'orders' },
+        idp: {
+          issuer: 'https://idp.example.com',
+          profile: 'oauth',
+          audience: ['orders', 'api'],
+          algorithms: ['EdDSA'],
+          token_typ: ['JWT'],
+          claims: { subject: 'azp', permissions: 'realm.roles', require: { tenant: 'acme', 'realm.id': [1, 2] } },
+        },
+        pss: { issuer: 'https://b.example.com', profile: 'oauth', audience: 'orders', algorithms: ['PS384'] },
+        cluster: {
+          issuer: 'https://k8s.example.com',
+          profile: 'kubernetes',
+          audience: 'orders',
+          algorithms: ['ES512'],
+          claims: { require: { 'kubernetes\\.io.node.name': 'n-1' } },
+        },
+        spire: { profile: 'spiffe', trust_domain: 'shop.example', audience: 'orders', bundle_file: '/b.json' },
+      },
+      routes: [
+        only('rfc', ['checkout'], ['read', 'write']),
+        only('idp', ['checkout'], ['read']),
+        only('pss', ['checkout']),
+        only('cluster', ['shop/api', { prefix: 'jobs/' }]),
+        only('spire', [{ prefix: 'spiffe://shop.example/ns/' }]),
+      ],
+    },
+  });
+  const init = await test(cwd, '--init', 'sallyport.yaml');
+  t.equal(init.code(), 0, init.err());
+  const { cases } = parse(init.out()) as { cases: { name: string; expect: { status: number } }[] };
+  t.same(
+    cases
+      .filter(({ name }) => !/nobody|invalid|no route/.test(name))
+      .map(({ name, expect }) => `${name} ${String(expect.status)}`),
+    [
+      'rfc: checkout 200',
+      'rfc: checkout without read 403',
+      'rfc: checkout without write 403',
+      'rfc: somebody else 403',
+      'idp: checkout 200',
+      'idp: checkout without read 403',
+      'idp: somebody else 403',
+      'pss: checkout 200',
+      'pss: somebody else 403',
+      'cluster: shop/api 200',
+      'cluster: jobs/example 200',
+      'cluster: somebody else 403',
+      'spire: spiffe://shop.example/ns/example 200',
+      'spire: somebody else 403',
+    ],
+  );
+  writeFileSync(join(cwd, 'written.yaml'), init.out());
+  const io = await test(cwd, 'written.yaml', '--min-coverage', '100');
+  t.equal(io.code(), 0, io.out());
+});
+
 t.test('--init names routes that no request reaches, and writes what a revoked caller gets', async (t) => {
   const cwd = folder(t, {
     config: {
