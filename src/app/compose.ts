@@ -14,7 +14,7 @@ import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
-import { assemble, type Assembly } from './reload/activate-config.js';
+import { createConfigActivator, type ConfigActivator } from './reload/activate-config.js';
 import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { ConfigSource } from './config/config-source.js';
 import type { Environment } from './config/read-config.js';
@@ -31,7 +31,7 @@ import { createReloader, type Reloader } from './reload/reload.js';
 import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
 import { openSessions, type Sessions } from './sessions.js';
 
-export interface PartsOptions {
+export interface ComposeOptions {
   readonly source: ConfigSource;
   readonly env: Environment;
   /** Takes log lines in the place of standard output. */
@@ -47,9 +47,9 @@ interface Progress {
 }
 
 /** Everything that runs, built from a first config and put together; nothing listens yet. */
-export interface Parts {
+export interface ComposedApp {
   readonly logger: Logger;
-  readonly assembly: Assembly;
+  readonly activator: ConfigActivator;
   readonly reloader: Reloader;
   readonly proxy: ProxyServer;
   readonly admin: PageServer;
@@ -77,11 +77,11 @@ interface StartFiles {
 }
 
 /** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
-export function createParts(
+export function composeApp(
   first: CompleteConfig,
   { tls, storeCa, sessionSdk }: StartFiles,
-  options: PartsOptions,
-): Parts {
+  options: ComposeOptions,
+): ComposedApp {
   const opened = first.config;
   const logger = createLogger({
     ...opened.log,
@@ -97,7 +97,7 @@ export function createParts(
       : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
   const keyStates = (): readonly KeySourceState[] => [
-    ...assembly.keyStates(),
+    ...activator.keyStates(),
     ...(sessions === null ? [] : [sessions.keyState()]),
   ];
   const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
@@ -110,7 +110,7 @@ export function createParts(
   const reservations = openReservations(
     opened.store,
     storeAuthorities.ca,
-    () => assembly.activeConfig().config.issuers,
+    () => activator.activeConfig().config.issuers,
     processMetrics.reservations,
     log,
   );
@@ -119,15 +119,15 @@ export function createParts(
     areRequired: reservations?.requiresRevocations ?? false,
     onRevoked: () => void proxy.reauthorizeWebSockets(),
   });
-  const assembly = assemble(opened, first.upstreamCa, {
+  const activator = createConfigActivator(opened, first.upstreamCa, {
     log,
     metrics: processMetrics,
     sessions: sessions?.activeConfig ?? null,
     assertions,
     revocations,
   });
-  const limits = openLimits(reservations?.rates ?? null, () => assembly.activeConfig().config.routes, log);
-  const reloader = createReloader(first, assembly, {
+  const limits = openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log);
+  const reloader = createReloader(first, activator, {
     assertions,
     source: options.source,
     env: options.env,
@@ -143,7 +143,7 @@ export function createParts(
     },
   });
   const proxy = createProxyServer({
-    activeConfig: assembly.activeConfig,
+    activeConfig: activator.activeConfig,
     clock: systemClock,
     timers: systemTimers,
     metrics,
@@ -156,13 +156,13 @@ export function createParts(
   });
   processMetrics.setReadings({
     keys: keyStates,
-    introspections: assembly.introspectionStates,
+    introspections: activator.introspectionStates,
     inFlight: () => proxy.counts().inFlight,
     connections: () => proxy.counts().connections,
     webSockets: () => proxy.openWebSockets(),
     limits: limits.state,
     revocations: revocations.state,
-    tokenCache: assembly.tokenCache,
+    tokenCache: activator.tokenCache,
     certificates: certificates.states,
     build: () => ({ version, revision, node }),
   });
@@ -181,9 +181,9 @@ export function createParts(
       ...progress,
       ...reloader.state(),
       configName: options.source.name,
-      config: assembly.activeConfig().config,
+      config: activator.activeConfig().config,
       keys: keyStates(),
-      introspections: assembly.introspectionStates(),
+      introspections: activator.introspectionStates(),
       store: storeState(),
       revocations: revocations.state(),
       limits: limits.state(),
@@ -196,11 +196,11 @@ export function createParts(
     status,
     metrics: processMetrics.expose,
     metricsType: processMetrics.contentType,
-    receiver: assembly.receiver,
+    receiver: activator.receiver,
   };
   return {
     logger,
-    assembly,
+    activator,
     reloader,
     proxy,
     ...createAdminServers(opened, pages, log),

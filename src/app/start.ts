@@ -10,7 +10,7 @@ import {
   type ListenerCertificates,
 } from './certificates/certificates.js';
 import { loadComplete, type CompleteConfig } from './config/load-config.js';
-import { createParts, type Parts, type PartsOptions } from './compose.js';
+import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
 import { loadSessions } from './sessions.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
@@ -23,7 +23,7 @@ import type { Status } from '../admin/status.js';
 import { node, revision, version } from '../version.js';
 import type { AddressInfo } from 'node:net';
 
-interface AppOptions extends PartsOptions {
+interface AppOptions extends ComposeOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
   /** Called once, when all is built and nobody is listened to yet. */
@@ -63,7 +63,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   const { first, certificates, storeCa, sessionSdk } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
-  const parts = createParts(
+  const parts = composeApp(
     first,
     { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk },
     options,
@@ -138,7 +138,7 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
 }
 
 async function open(
-  parts: Parts,
+  parts: ComposedApp,
   { listen, admin, probes }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
@@ -151,7 +151,7 @@ async function open(
   const openOne = async (
     name: ListenerName,
     place: HostPort,
-    server: Pick<Parts['proxy'], 'listen'>,
+    server: Pick<ComposedApp['proxy'], 'listen'>,
   ): Promise<Result<HostPort, StartFailure>> => {
     const opened = await openListener(name, place, server.listen, log);
     if (opened.ok) progress.listeners[name] = opened.value;
@@ -166,7 +166,11 @@ async function open(
   return accept({ proxy: proxyPlace.value, admin: adminPlace.value, probes: probesPlace?.value ?? null });
 }
 
-function running(parts: Parts, listeners: App['listeners'], certificateWatch: Pick<FileWatch, 'close'> | null): App {
+function running(
+  parts: ComposedApp,
+  listeners: App['listeners'],
+  certificateWatch: Pick<FileWatch, 'close'> | null,
+): App {
   let stopping: Promise<void> | null = null;
   return {
     listeners,
@@ -180,14 +184,14 @@ function running(parts: Parts, listeners: App['listeners'], certificateWatch: Pi
   };
 }
 
-async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
+async function stop(parts: ComposedApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
   const {
     logger: { log, flush },
     proxy,
     progress,
     reloader,
   } = parts;
-  const { delayMs, graceMs } = parts.assembly.activeConfig().config.shutdown;
+  const { delayMs, graceMs } = parts.activator.activeConfig().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
   certificateWatch?.close();
@@ -196,7 +200,7 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   proxy.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
-  parts.assembly.endWaits();
+  parts.activator.endWaits();
   parts.sessions?.endWaits();
   await proxy.drain(graceMs);
   await close(parts);
@@ -205,7 +209,7 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
 }
 
 async function close({
-  assembly,
+  activator,
   admin,
   probes,
   reservations,
@@ -214,12 +218,12 @@ async function close({
   assertions,
   certificates,
   storeAuthorities,
-}: Parts): Promise<void> {
+}: ComposedApp): Promise<void> {
   assertions.close();
   certificates.close();
   storeAuthorities.close();
   revocations.close();
-  await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
+  await Promise.all([activator.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
 }
 
 type ListenerName = 'proxy' | 'admin' | 'probes';

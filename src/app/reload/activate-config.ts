@@ -19,7 +19,7 @@ import { warnOfExposure } from '../config/named-files.js';
 import { createKeyMemory } from '../keys/key-carry-over.js';
 import type { OpenRevocations } from '../store/store.js';
 
-interface AssemblyDeps {
+interface ConfigActivatorDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
   readonly sessions: ActiveSessions | null;
   /** Signs assertions; it outlives every reload. */
@@ -31,7 +31,7 @@ interface AssemblyDeps {
 }
 
 /** What is in force, and the running parts that outlive a reload. */
-export interface Assembly {
+export interface ConfigActivator {
   readonly activeConfig: () => ActiveConfig;
   readonly keyStates: () => readonly KeySourceState[];
   /** Of the issuers that are asked about opaque tokens. */
@@ -75,10 +75,14 @@ interface Running {
 const idleCheckMs = 1_000;
 
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */
-export function assemble(config: CompiledConfig, upstreamCa: string | null, deps: AssemblyDeps): Assembly {
+export function createConfigActivator(
+  config: CompiledConfig,
+  upstreamCa: string | null,
+  deps: ConfigActivatorDeps,
+): ConfigActivator {
   const { metrics } = deps;
   /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
-  const aside = new Set<{ readonly close: () => Promise<void> }>();
+  const retired = new Set<{ readonly close: () => Promise<void> }>();
   const memory = createKeyMemory(systemClock);
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
@@ -128,10 +132,10 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
         introspection !== null && !before.issuers.some((issuer) => issuer.introspection === introspection),
     );
     for (const { source, introspection } of created) {
-      aside.add(source);
-      if (introspection !== null) aside.add(introspection);
+      retired.add(source);
+      if (introspection !== null) retired.add(introspection);
     }
-    for (const introspection of begun) if (introspection !== null) aside.add(introspection);
+    for (const introspection of begun) if (introspection !== null) retired.add(introspection);
     await Promise.all([...created.map(startIssuer), ...begun.map((introspection) => introspection?.start())]);
     if (closed) return;
 
@@ -148,8 +152,8 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
       : newUpstream(next.upstream, nextCa);
     running = run(next, issuers, upstream, lookups, deps);
     for (const { source, introspection } of issuers) {
-      aside.delete(source);
-      if (introspection !== null) aside.delete(introspection);
+      retired.delete(source);
+      if (introspection !== null) retired.delete(introspection);
     }
     label(next, next.issuers);
     retire(before, running);
@@ -158,7 +162,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   function retire(before: Running, after: Running): void {
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
-      aside.add(before.upstream.upstream);
+      retired.add(before.upstream.upstream);
       forgetWhenIdle(
         before.upstream.upstream,
         Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
@@ -173,9 +177,9 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 
   /** A request that began before may be waiting for this part's answer. */
   function closeLater(part: { readonly close: () => Promise<void> }, delayMs: number): void {
-    aside.add(part);
+    retired.add(part);
     systemTimers.after(delayMs, () => {
-      aside.delete(part);
+      retired.delete(part);
       void part.close();
     });
   }
@@ -188,7 +192,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
         forgetWhenIdle(upstream, idleCheckMs);
         return;
       }
-      aside.delete(upstream);
+      retired.delete(upstream);
       void upstream.close();
     });
   }
@@ -219,7 +223,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
       const parts = [
         ...running.issuers.flatMap(({ source, introspection }) => [source, ...(introspection ? [introspection] : [])]),
         running.upstream.upstream,
-        ...aside,
+        ...retired,
       ];
       await Promise.all(parts.map((part) => part.close()));
     },
@@ -231,7 +235,7 @@ function run(
   issuers: readonly RunningIssuer[],
   upstream: RunningUpstream,
   lookups: TokenLookups,
-  { sessions, assertions, revocations }: AssemblyDeps,
+  { sessions, assertions, revocations }: ConfigActivatorDeps,
 ): Running {
   const { assertion } = config;
   return {

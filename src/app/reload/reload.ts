@@ -3,7 +3,7 @@ import { changedSettings } from '../../config/load/setting-names.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
-import type { Assembly } from './activate-config.js';
+import type { ConfigActivator } from './activate-config.js';
 import type { Assertions } from '../keys/assertion-keys.js';
 import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-config.js';
@@ -47,7 +47,7 @@ interface ReloadState {
 }
 
 /** Replaces the config in force when its source changes: whole or not at all. */
-export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
+export function createReloader(first: CompleteConfig, activator: ConfigActivator, deps: ReloaderDeps): Reloader {
   const { source, env, files, clock, log, metrics } = deps;
   const opened = first.config;
   /** The last one that was taken, as it was asked for. */
@@ -63,7 +63,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   const take = coalesce(async () => {
     const read: ConfigSource['read'] = () => Promise.resolve(text);
-    const endMarkerFor = assembly.activeConfig().config.reload.endMarker ? 'the config in force' : null;
+    const endMarkerFor = activator.activeConfig().config.reload.endMarker ? 'the config in force' : null;
     const loaded = await loadComplete({ ...source, read }, { env, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
@@ -84,10 +84,10 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     }
     // In this order no request under a config with assertions goes out without one.
     if (assertion !== null) deps.assertions.use(assertion);
-    const dropped = droppedOperations(assembly.activeConfig().config, config);
-    const moved = movedScopes(assembly.activeConfig().config, config);
+    const dropped = droppedOperations(activator.activeConfig().config, config);
+    const moved = movedScopes(activator.activeConfig().config, config);
     try {
-      await assembly.replace(withOpened(config, opened), upstreamCa);
+      await activator.replace(withOpened(config, opened), upstreamCa);
     } catch (error) {
       // A bug, but no reason to end a proxy that can go on with the config it has.
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
@@ -159,7 +159,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
           {
             digest,
             maxBytes: maxPemBytes,
-            leastAgeMs: () => assembly.activeConfig().config.reload.leastAgeMs,
+            leastAgeMs: () => activator.activeConfig().config.reload.leastAgeMs,
             intervalMs: deps.watchIntervalMs,
           },
         ),
@@ -169,7 +169,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   async function reload(): Promise<void> {
     const settled = await watch.settled(() => {
-      const leastAgeMs = assembly.activeConfig().config.reload.leastAgeMs;
+      const leastAgeMs = activator.activeConfig().config.reload.leastAgeMs;
       if (leastAgeMs === 0) return;
       log.info('the config has changed and counts when it has stayed as it is for a while', {
         config: source.name,
@@ -189,7 +189,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
           text = seen;
           void take();
         },
-        () => assembly.activeConfig().config.reload.leastAgeMs,
+        () => activator.activeConfig().config.reload.leastAgeMs,
       );
     },
     reload,

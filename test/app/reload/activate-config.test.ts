@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.js';
-import { assemble, type Assembly } from '../../../src/app/reload/activate-config.js';
+import { createConfigActivator, type ConfigActivator } from '../../../src/app/reload/activate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
 import { formatProblem } from '../../../src/config/load/report.js';
@@ -44,22 +44,22 @@ function compiled(overrides: ConfigTree): CompiledConfig {
 }
 
 /** Puts a config in force and waits for its keys. */
-async function start(t: Scope, overrides: ConfigTree): Promise<Assembly> {
-  const assembly = assemble(compiled(overrides), null, {
+async function start(t: Scope, overrides: ConfigTree): Promise<ConfigActivator> {
+  const activator = createConfigActivator(compiled(overrides), null, {
     log: silent,
     metrics: createMetrics(),
     sessions: null,
     assertions: { fields: () => [] },
     revocations: { listed: () => [], areKnown: () => true },
   });
-  t.teardown(assembly.close);
-  await until('the keys', () => assembly.keyStates().every(({ usable }) => usable));
-  return assembly;
+  t.teardown(activator.close);
+  await until('the keys', () => activator.keyStates().every(({ usable }) => usable));
+  return activator;
 }
 
 /** What the sources say of `d-1`, by issuer. */
-async function lookUps(assembly: Assembly): Promise<readonly string[]> {
-  const sources = assembly.activeConfig().issuers;
+async function lookUps(activator: ConfigActivator): Promise<readonly string[]> {
+  const sources = activator.activeConfig().issuers;
   return Promise.all(sources.map(async ({ rules, keys }) => `${rules.name} ${(await keys.find('d-1')).kind}`));
 }
 
@@ -68,7 +68,7 @@ t.test(
   async (t) => {
     const server = await startJwksServer(t);
     const other = await startJwksServer(t);
-    const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
+    const activator = await start(t, issuers({ core: { jwks_url: server.url } }));
     await server.close();
     await other.close();
     const rows: readonly { name: string; config: ConfigTree; expected: readonly string[] }[] = [
@@ -88,23 +88,23 @@ t.test(
       { name: 'undone as well', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
     ];
     for (const { name, config, expected } of rows) {
-      await assembly.replace(compiled(config), null);
-      t.same(await lookUps(assembly), expected, name);
+      await activator.replace(compiled(config), null);
+      t.same(await lookUps(activator), expected, name);
     }
-    await assembly.replace(
+    await activator.replace(
       compiled(issuers({ late: { jwks_url: server.url, jwks: { max_age: '100ms', max_stale: '0ms' } } })),
       null,
     );
-    await until('they end with max_stale', async () => (await lookUps(assembly)).join() === 'late unavailable');
+    await until('they end with max_stale', async () => (await lookUps(activator)).join() === 'late unavailable');
   },
 );
 
 t.test('a key that left the set stops working for a renamed issuer too', async (t) => {
   const server = await startJwksServer(t);
-  const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
+  const activator = await start(t, issuers({ core: { jwks_url: server.url } }));
   server.setKeys([rsaKey('d-2')]);
-  await assembly.replace(compiled(issuers({ renamed: { jwks_url: server.url } })), null);
-  t.same(await lookUps(assembly), ['renamed unknown']);
+  await activator.replace(compiled(issuers({ renamed: { jwks_url: server.url } })), null);
+  t.same(await lookUps(activator), ['renamed unknown']);
 });
 
 t.test('known keys serve through an outage when the file of the authorities moves', async (t) => {
@@ -116,32 +116,32 @@ t.test('known keys serve through an outage when the file of the authorities move
   const server = createServer({ cert, key }, (_req, res) => res.end(keySet([rsaKey()])));
   const { port, close } = await listen(t, server);
   const url = `https://127.0.0.1:${String(port)}/jwks.json`;
-  const assembly = await start(t, issuers({ core: { jwks_url: url, ca_file: ca.certFile } }));
+  const activator = await start(t, issuers({ core: { jwks_url: url, ca_file: ca.certFile } }));
   await close();
   const moved = join(dir, 'moved.crt');
   copyFileSync(ca.certFile, moved);
-  await assembly.replace(compiled(issuers({ core: { jwks_url: url, ca_file: moved } })), null);
-  t.same(await lookUps(assembly), ['core found']);
+  await activator.replace(compiled(issuers({ core: { jwks_url: url, ca_file: moved } })), null);
+  t.same(await lookUps(activator), ['core found']);
 });
 
 t.test('another way to use connections is in force at once', async (t) => {
   const [receiver, jwks] = [await startReceiver(t), await startJwksServer(t)];
   const keys = issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } });
   const base = merge(keys, { upstream: { url: receiver.url } });
-  const assembly = await start(t, base);
+  const activator = await start(t, base);
   for (const change of [
     { upstream: { reuse: 'never' } },
     { upstream: { reuse: 'always' } },
     { receiver: { reads_bodies: true } },
     {},
   ]) {
-    const before = assembly.activeConfig().upstream;
-    await assembly.replace(compiled(merge(base, change)), null);
-    t.not(assembly.activeConfig().upstream, before, JSON.stringify(change));
+    const before = activator.activeConfig().upstream;
+    await activator.replace(compiled(merge(base, change)), null);
+    t.not(activator.activeConfig().upstream, before, JSON.stringify(change));
   }
-  const last = assembly.activeConfig().upstream;
-  await assembly.replace(compiled(base), null);
-  t.equal(assembly.activeConfig().upstream, last, 'and nothing else gives connections up');
+  const last = activator.activeConfig().upstream;
+  await activator.replace(compiled(base), null);
+  t.equal(activator.activeConfig().upstream, last, 'and nothing else gives connections up');
 });
 
 t.test('receivers that were replaced are forgotten', async (t) => {
@@ -150,12 +150,12 @@ t.test('receivers that were replaced are forgotten', async (t) => {
   const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];
   const at = (url: string): ConfigTree =>
     merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
-  const assembly = await start(t, at(first.url));
-  const replaced = new WeakRef(assembly.activeConfig().upstream);
-  await assembly.replace(compiled(at(second.url)), null);
+  const activator = await start(t, at(first.url));
+  const replaced = new WeakRef(activator.activeConfig().upstream);
+  await activator.replace(compiled(at(second.url)), null);
   await until('nothing holds it', () => {
     collect();
     return replaced.deref() === undefined;
   });
-  t.equal(assembly.activeConfig().upstream.host, new URL(second.url).host);
+  t.equal(activator.activeConfig().upstream.host, new URL(second.url).host);
 });
