@@ -1,4 +1,4 @@
-import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { accept, refuse } from '../../src/lib/result.js';
@@ -33,8 +33,8 @@ export function withRoutes(routes: readonly string[], changes: Sections = {}): s
   return `${configText({ ...changes, routes: null })}routes:\n${routes.map((route) => `- { ${route} }\n`).join('')}`;
 }
 
-export function inspect(text: string, { env = {}, files = {} }: Surroundings = {}): Inspection {
-  return inspectConfig(text, {
+export function inspect(text: string, { env = {}, files = {} }: Surroundings = {}): ConfigValidation {
+  return validateConfig(text, {
     file: 'c.yaml',
     folder: '/etc/sallyport',
     env,

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { refuse } from '../../src/lib/result.js';
 import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { maxConnectionsOf } from '../../src/proxy/inbound/client-connections.js';
@@ -73,7 +73,7 @@ t.test('every sum comes to what the page says', async (t) => {
   t.throws(() => quantity('3 horses'));
 });
 
-const { config } = inspectConfig(
+const { config } = validateConfig(
   `
 listen: { host: 127.0.0.1, port: 8080 }
 upstream: { url: "http://127.0.0.1:3000" }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { accept } from '../../src/lib/result.js';
 import { parseDockerfile } from '../image/dockerfile.js';
 import { chartDir, helm, manifestsOf, one, render, type Manifest, type Values } from '../support/helm.js';
@@ -24,7 +24,7 @@ function blocks(page: string, language: string): readonly string[] {
 
 function errorsOf(config: string): readonly unknown[] {
   const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
-  return inspectConfig(config, { file: 'sallyport.yaml', folder: '/', env: {}, readFile }).problems;
+  return validateConfig(config, { file: 'sallyport.yaml', folder: '/', env: {}, readFile }).problems;
 }
 
 const deployment = blocks('docs/deployment.md', 'yaml').map((text) => parse(text) as Values);

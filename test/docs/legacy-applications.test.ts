@@ -8,7 +8,7 @@ import t from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parse } from 'yaml';
 import { listen } from '../support/listening.js';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { refuse } from '../../src/lib/result.js';
 import { startPython } from '../support/python.js';
 import type { RawResponse, RequestInput } from '../support/raw-client.js';
@@ -301,7 +301,7 @@ t.test(
 
 t.test('without a word on repetition, a route for POST does not load', async (t) => {
   const routes = [{ name: 'create-order', methods: ['POST'], path: '/orders', ...checkout }];
-  const { problems } = inspectConfig(baseConfig({ routes }), {
+  const { problems } = validateConfig(baseConfig({ routes }), {
     file: 'sallyport.yaml',
     folder: '/',
     env: {},

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { staleAllowanceMs } from '../../src/decision/http/http-freshness.js';
 import { refuse } from '../../src/lib/result.js';
 import { blockThatBegins } from './fenced-blocks.js';
@@ -7,7 +7,7 @@ import { tableBelow } from './pages.js';
 
 t.test('docs/limits.md names the defaults of the config', async (t) => {
   const shown = blockThatBegins('README.md', 'listen:').text;
-  const { config } = inspectConfig(shown, {
+  const { config } = validateConfig(shown, {
     file: 'sallyport.yaml',
     folder: '/',
     env: {},

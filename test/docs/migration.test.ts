@@ -8,7 +8,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { refuse } from '../../src/lib/result.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -30,7 +30,7 @@ interface OurConfig {
 
 t.test('what is written for Sallyport are configs without an error', async (t) => {
   for (const from of ['Envoy', 'Oathkeeper', 'middleware']) {
-    const { problems } = inspectConfig(shown(`# Sallyport, from ${from}`), {
+    const { problems } = validateConfig(shown(`# Sallyport, from ${from}`), {
       file: 'sallyport.yaml',
       folder: '/',
       env: {},

@@ -6,7 +6,7 @@ import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { readAssertionKeys } from '../../src/adapters/assertion-signer.js';
 import { commandNames } from '../../src/cli/program.js';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { accept } from '../../src/lib/result.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
 import { offeredOptions } from '../cli/whole-program.js';
@@ -87,7 +87,7 @@ t.test('configs in part are right where they are put into a whole one', async (t
     const tree = parse(block.text) as Tree;
     const routes = shown.config === 'route' ? [tree] : ((tree['routes'] ?? [{}]) as readonly Tree[]);
     const text = stringify({ ...whole, ...(shown.config === 'keys' ? tree : {}), routes: routes.map(wholeRoute) });
-    const { problems } = inspectConfig(text, {
+    const { problems } = validateConfig(text, {
       file: 'sallyport.yaml',
       folder: '/',
       env: {},

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { accept, refuse } from '../../src/lib/result.js';
 import { certificates } from '../support/certificates.js';
 import { projectDir } from '../support/project-dir.js';
@@ -62,7 +62,7 @@ t.test('systemd-analyze finds no more exposure than the page says', async (t) =>
 t.test(
   'a stop has the time that the config takes, and there are as many files and as much memory as docs/performance.md asks for',
   async (t) => {
-    const config = inspectConfig(shownConfig(), {
+    const config = validateConfig(shownConfig(), {
       file: 'sallyport.yaml',
       folder: '/',
       env: { CREDENTIALS_DIRECTORY: '/run' },
@@ -163,7 +163,7 @@ t.test('check finds the secrets by the variable, as the page has it', async (t) 
   );
   const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
   const problems = (env: Readonly<Record<string, string>>): number =>
-    inspectConfig(shownConfig(), { file: 'sallyport.yaml', folder: '/', env, readFile }).problems.filter(
+    validateConfig(shownConfig(), { file: 'sallyport.yaml', folder: '/', env, readFile }).problems.filter(
       ({ severity }) => severity === 'error',
     ).length;
   t.same([problems({}), problems({ CREDENTIALS_DIRECTORY: '/etc/sallyport/secrets' })], [1, 0]);

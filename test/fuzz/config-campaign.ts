@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { CompiledConfig } from '../../src/config/types.js';
-import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { Scope } from '../support/scope.js';
 import { damagedText, policyText, someAsk, somePolicy } from './configs.js';
@@ -74,7 +74,7 @@ export function runDamaged(seed: number, cases: number): ConfigReport {
 }
 
 function faultOf(text: string): string | null {
-  let inspection: Inspection;
+  let inspection: ConfigValidation;
   try {
     inspection = inspect(text);
   } catch (error) {
@@ -124,9 +124,9 @@ function differsFrom(config: CompiledConfig, written: WrittenConfig): string | n
     : `trusts ${JSON.stringify(issuers)} and says ${JSON.stringify(named)}`;
 }
 
-function inspect(text: string): Inspection {
+function inspect(text: string): ConfigValidation {
   // The variable stands for what is written, so that whoever reads the YAML alone reads the same.
-  return inspectConfig(text, {
+  return validateConfig(text, {
     file: 'fuzz.yaml',
     folder: '/',
     env: { HOME: '${env:HOME}' },

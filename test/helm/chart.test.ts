@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { chartReadme, chartValues } from '../../src/config/docs/chart-reference.js';
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { accept } from '../../src/lib/result.js';
 import { exposureOf } from '../../src/lib/secret-file-access.js';
 import { fencedBlocks } from '../docs/fenced-blocks.js';
@@ -62,7 +62,7 @@ t.test('the config inside is one that Sallyport takes', async (t) => {
       .filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object))
       .map(fileOf);
     for (const file of files) {
-      const { problems } = inspectConfig(file, {
+      const { problems } = validateConfig(file, {
         file: 'sallyport.yaml',
         folder: '/',
         env: { GRACE: '25s' },

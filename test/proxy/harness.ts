@@ -1,7 +1,7 @@
 /**
  * The data path alone, in this process: a proxy server with a compiled config, keys at hand and a receiver behind it.
  */
-import { inspectConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';
@@ -180,7 +180,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
 
 /** A config of these pieces, as `serve` would compile it. */
 export function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig(overrides), {
+  const { config, problems } = validateConfig(baseConfig(overrides), {
     file: 'test.yaml',
     folder: '/',
     env: {},

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fileExposure } from '../../adapters/files/files.js';
-import { inspectConfig, type Inspection } from '../../config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../config/load/load-config.js';
 import type { CompiledConfig } from '../../config/types.js';
 import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';
@@ -26,11 +26,11 @@ export interface ConfigReading {
 export async function readConfig(
   source: ReadSource,
   { env, endMarkerFor = null, onFile }: ConfigReading,
-): Promise<Result<Inspection, string>> {
+): Promise<Result<ConfigValidation, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
   return accept(
-    inspectConfig(text.value, {
+    validateConfig(text.value, {
       file: source.name,
       folder: source.folder,
       env,
@@ -53,7 +53,7 @@ export async function loadConfig(
 }
 
 /** Says why a config with errors is refused. Warnings are no reason to; among the errors they would hide them. */
-export function configFailure(name: string, { problems, excerptOf }: Inspection): StartFailure {
+export function configFailure(name: string, { problems, excerptOf }: ConfigValidation): StartFailure {
   const errors = problems.filter(({ severity }) => severity === 'error');
   const shown = errors.flatMap((problem) => [formatProblem(problem), ...excerptOf(problem)]);
   return {

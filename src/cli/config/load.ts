@@ -1,13 +1,13 @@
 import { loadConfig, readConfig } from '../../app/config/read-config.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
 import type { CompiledConfig } from '../../config/types.js';
-import type { Inspection } from '../../config/load/load-config.js';
+import type { ConfigValidation } from '../../config/load/load-config.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { ConfigArguments } from './argument.js';
 import { chooseConfig, type ChosenConfig } from './choose.js';
 import type { Io } from '../io.js';
 
-export interface InspectedConfig extends ChosenConfig, Inspection {}
+export interface InspectedConfig extends ChosenConfig, ConfigValidation {}
 
 export interface LoadedConfig extends ChosenConfig {
   readonly config: CompiledConfig;

@@ -19,7 +19,7 @@ import type { CompiledConfig } from '../types.js';
  * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:PATH}` whose refusal says why
  * in words, without the content.
  */
-export interface InspectionInput extends PlaceholderSources {
+export interface ValidationInput extends PlaceholderSources {
   /** Name of the file, for problems. */
   readonly file: string;
   /** Absolute path of the folder that relative paths start from. */
@@ -31,7 +31,7 @@ export interface InspectionInput extends PlaceholderSources {
 }
 
 /** What an inspection found. */
-export interface Inspection {
+export interface ConfigValidation {
   /** The config, or `null` where a problem is an error. */
   readonly config: CompiledConfig | null;
   /** Every error and warning, in the order of the file. */
@@ -48,7 +48,7 @@ export interface Inspection {
  * Reads, checks and compiles a config: all of its problems at once. Files that the config names (certificates, keys)
  * are not read here; those that need them read them at start.
  */
-export function inspectConfig(text: string, input: InspectionInput): Inspection {
+export function validateConfig(text: string, input: ValidationInput): ConfigValidation {
   let root: SourceNode | null = null;
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);

@@ -7,7 +7,7 @@ import t from 'tap';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.js';
 import { createConfigActivator, type ConfigActivator } from '../../../src/app/reload/activate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import { formatProblem } from '../../../src/config/load/report.js';
 import { certificates } from '../../support/certificates.js';
 import { keySet, startJwksServer } from '../../support/jwks-server.js';
@@ -33,7 +33,7 @@ function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
 }
 
 function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig(overrides), {
+  const { config, problems } = validateConfig(baseConfig(overrides), {
     file: 'x',
     folder: '/',
     env: {},

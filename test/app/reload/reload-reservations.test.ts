@@ -1,7 +1,7 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { droppedOperations, movedScopes, reserves } from '../../../src/app/reload/restart-needed.js';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { baseConfig } from '../../support/proxy-process.js';
@@ -14,7 +14,7 @@ function write(name: string, idempotency: unknown, more: object = {}): object {
 }
 
 function compile(...routes: readonly object[]): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), {
+  const { config, problems } = validateConfig(baseConfig({ ...memory, routes }), {
     file: 'x',
     folder: '/',
     env: {},
@@ -70,7 +70,7 @@ t.test('callers whose keys no longer count', (t) => {
     const all = Object.fromEntries(Object.entries(issuers).map(([name, over]) => [name, { ...issuer, ...over }]));
     const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://shop.example' };
     const text = stringify({ ...(parse(baseConfig({ ...memory, sessions, routes })) as object), issuers: all });
-    const { config: compiled, problems } = inspectConfig(text, {
+    const { config: compiled, problems } = validateConfig(text, {
       file: 'x',
       folder: '/',
       env: {},

@@ -1,12 +1,12 @@
 import t from 'tap';
 import { restartNeeded, withOpened } from '../../../src/app/reload/restart-needed.js';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 
 function compile(config: ConfigTree): CompiledConfig {
-  const inspection = inspectConfig(baseConfig(config), {
+  const inspection = validateConfig(baseConfig(config), {
     file: 'x',
     folder: '/',
     env: {},

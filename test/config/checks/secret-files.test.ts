@@ -1,5 +1,5 @@
 import t from 'tap';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import { formatProblem, secretFileKeys } from '../../../src/config/load/report.js';
 import { configSchema } from '../../../src/config/sections/index.js';
 import { valueKeysOf } from '../../../src/config/load/zod-issues.js';
@@ -11,7 +11,7 @@ const open = 'every user of this machine may read (mode 0644)';
 /** What is said of secrets in a config whose files with `open` in their names are. */
 function saidOf(text: string, env: Readonly<Record<string, string>> = {}): readonly string[] {
   const exposureOf = (path: string): string | null => (path.includes('open') ? open : null);
-  const { problems } = inspectConfig(text, {
+  const { problems } = validateConfig(text, {
     file: 'c.yaml',
     folder: '/etc',
     env,

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { inspectConfig, type Inspection } from '../../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../../src/config/load/load-config.js';
 import { refuse } from '../../../src/lib/result.js';
 import { configText } from '../inspection.js';
 
-function inspect(text: string, endMarkerFor: string | null = null): Inspection {
-  return inspectConfig(text, { file: 'c.yaml', folder: '/', env: {}, endMarkerFor, readFile: () => refuse('none') });
+function inspect(text: string, endMarkerFor: string | null = null): ConfigValidation {
+  return validateConfig(text, { file: 'c.yaml', folder: '/', env: {}, endMarkerFor, readFile: () => refuse('none') });
 }
 
 const plain = configText();

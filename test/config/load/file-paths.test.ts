@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { projectDir } from '../../support/project-dir.js';
@@ -66,7 +66,7 @@ const keys: readonly FileKey[] = [
 
 function compiled(config: ConfigTree): CompiledConfig {
   const input = { file: 'x', folder: '/srv/shop', env: {}, readFile: () => refuse('none') };
-  const { config: found, problems } = inspectConfig(baseConfig(config), input);
+  const { config: found, problems } = validateConfig(baseConfig(config), input);
   if (found === null) throw new Error(JSON.stringify(problems));
   return found;
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { stringify } from 'yaml';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import { readListenerPlaces, type ListenerPlaces } from '../../../src/config/load/listener-addresses.js';
 import { accept, refuse } from '../../../src/lib/result.js';
 import { baseConfig } from '../../support/proxy-process.js';
@@ -28,7 +28,7 @@ t.test('the places are those of the whole config, wherever that is right', (t) =
   ];
   for (const tree of rows) {
     const text = baseConfig(tree);
-    const { config, problems } = inspectConfig(text, { file: 'sallyport.yaml', folder: '/', ...sources });
+    const { config, problems } = validateConfig(text, { file: 'sallyport.yaml', folder: '/', ...sources });
     if (config === null) throw new Error(JSON.stringify(problems));
     const whole = [config.admin, config.probes]
       .filter((place) => place !== null)

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { refuse } from '../../../src/lib/result.js';
-import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/load-config.js';
 import { changedSettings, type SettingNames, type Settings } from '../../../src/config/load/setting-names.js';
 import { sections } from '../../../src/config/sections/index.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
@@ -36,7 +36,7 @@ const issuer = {
 
 function settings(config: ConfigTree): Settings {
   const input = { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') };
-  const { config: compiled, problems } = inspectConfig(baseConfig({ routes: [order], ...config }), input);
+  const { config: compiled, problems } = validateConfig(baseConfig({ routes: [order], ...config }), input);
   if (compiled === null) throw new Error(JSON.stringify(problems));
   return compiled.settings;
 }

@@ -6,7 +6,7 @@ import {
   demoRoutes,
   type DevPlaces,
 } from '../../../../src/cli/commands/dev/config.js';
-import { inspectConfig } from '../../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../../src/config/load/load-config.js';
 import { memoryWarning } from '../../../../src/config/sections/store.js';
 import { refuse } from '../../../../src/lib/result.js';
 
@@ -106,20 +106,20 @@ t.test('names of issuers stay, because routes may name them; all of them mean th
 t.test('every line keeps its number, so that problems are found where they stand', async (t) => {
   const text =
     '# mine\nlisten:\n  host: 0.0.0.0\nissuers: { core: {} }\nroutes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n';
-  const { problems } = inspectConfig(composeDevConfig(text, places), input);
+  const { problems } = validateConfig(composeDevConfig(text, places), input);
   t.match(problems, [{ severity: 'error', file: 'dev.yaml', line: 6, column: 38 }]);
 });
 
 t.test('what is no YAML map is left to the reader of configs, which says so', async (t) => {
   for (const text of ['', 'routes: [', '- a', 'text', 'routes: 1\nroutes: 2\n']) {
     t.equal(composeDevConfig(text, places), text);
-    t.equal(inspectConfig(composeDevConfig(text, places), input).config, null, JSON.stringify(text));
+    t.equal(validateConfig(composeDevConfig(text, places), input).config, null, JSON.stringify(text));
   }
 });
 
 t.test('the routes of dev itself are a config without a warning but that of its store', async (t) => {
   for (const routes of [demoRoutes, anyServiceRoutes]) {
-    const { config, problems } = inspectConfig(composeDevConfig(routes, places), input);
+    const { config, problems } = validateConfig(composeDevConfig(routes, places), input);
     t.not(config, null);
     t.same(
       problems.filter(({ message }) => message !== memoryWarning),
