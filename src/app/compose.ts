@@ -76,7 +76,7 @@ interface StartFiles {
   readonly sessionSdk: SessionSdk | null;
 }
 
-/** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
+/** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
   { tls, storeCa, sessionSdk }: StartFiles,

@@ -63,38 +63,38 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   const { first, certificates, storeCa, sessionSdk } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
-  const parts = composeApp(
+  const app = composeApp(
     first,
     { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk },
     options,
   );
-  const { log } = parts.logger;
+  const { log } = app.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
   logWarnings(config.warnings, log);
-  if (certificates !== null) parts.certificates.useListener(certificates);
-  parts.certificates.useAuthorities('upstream_ca', upstreamCa);
-  parts.certificates.useAuthorities('store_ca', storeCa);
+  if (certificates !== null) app.certificates.useListener(certificates);
+  app.certificates.useAuthorities('upstream_ca', upstreamCa);
+  app.certificates.useAuthorities('store_ca', storeCa);
   options.onBuilt?.();
-  const opened = await open(parts, config);
+  const opened = await open(app, config);
   if (!opened.ok) {
-    await close(parts);
-    sayWhy(parts.logger, opened.error);
+    await close(app);
+    sayWhy(app.logger, opened.error);
     return opened;
   }
-  parts.progress.phase = 'serving';
-  parts.reloader.start();
+  app.progress.phase = 'serving';
+  app.reloader.start();
   const watch =
     tls === null || certificates === null
       ? null
       : watchCertificates(tls, certificates, {
-          setTls: parts.proxy.setTls,
-          expiry: parts.certificates,
+          setTls: app.proxy.setTls,
+          expiry: app.certificates,
           files: localFiles,
           log,
           watchIntervalMs: options.watchIntervalMs,
         });
-  return accept(running(parts, opened.value, watch));
+  return accept(running(app, opened.value, watch));
 }
 
 /** What was read before anything is built. */
@@ -138,16 +138,16 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
 }
 
 async function open(
-  parts: ComposedApp,
+  app: ComposedApp,
   { listen, admin, probes }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
-  const [unfit] = await Promise.all([parts.reservations?.lastingProblem() ?? null, parts.revocations.start()]);
+  const [unfit] = await Promise.all([app.reservations?.lastingProblem() ?? null, app.revocations.start()]);
   if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
   const {
     logger: { log },
     progress,
-  } = parts;
+  } = app;
   const openOne = async (
     name: ListenerName,
     place: HostPort,
@@ -157,41 +157,41 @@ async function open(
     if (opened.ok) progress.listeners[name] = opened.value;
     return opened;
   };
-  const adminPlace = await openOne('admin', admin, parts.admin);
+  const adminPlace = await openOne('admin', admin, app.admin);
   if (!adminPlace.ok) return adminPlace;
-  const probesPlace = probes === null || parts.probes === null ? null : await openOne('probes', probes, parts.probes);
+  const probesPlace = probes === null || app.probes === null ? null : await openOne('probes', probes, app.probes);
   if (probesPlace?.ok === false) return probesPlace;
-  const proxyPlace = await openOne('proxy', listen, parts.proxy);
+  const proxyPlace = await openOne('proxy', listen, app.proxy);
   if (!proxyPlace.ok) return proxyPlace;
   return accept({ proxy: proxyPlace.value, admin: adminPlace.value, probes: probesPlace?.value ?? null });
 }
 
 function running(
-  parts: ComposedApp,
+  app: ComposedApp,
   listeners: App['listeners'],
   certificateWatch: Pick<FileWatch, 'close'> | null,
 ): App {
   let stopping: Promise<void> | null = null;
   return {
     listeners,
-    readiness: parts.readiness,
-    status: parts.status,
-    reload: parts.reloader.reload,
+    readiness: app.readiness,
+    status: app.status,
+    reload: app.reloader.reload,
     stop: () => {
-      stopping ??= stop(parts, certificateWatch);
+      stopping ??= stop(app, certificateWatch);
       return stopping;
     },
   };
 }
 
-async function stop(parts: ComposedApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
+async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
   const {
     logger: { log, flush },
     proxy,
     progress,
     reloader,
-  } = parts;
-  const { delayMs, graceMs } = parts.activator.activeConfig().config.shutdown;
+  } = app;
+  const { delayMs, graceMs } = app.activator.activeConfig().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
   certificateWatch?.close();
@@ -200,10 +200,10 @@ async function stop(parts: ComposedApp, certificateWatch: Pick<FileWatch, 'close
   proxy.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
-  parts.activator.endWaits();
-  parts.sessions?.endWaits();
+  app.activator.endWaits();
+  app.sessions?.endWaits();
   await proxy.drain(graceMs);
-  await close(parts);
+  await close(app);
   log.info('stopped');
   flush();
 }

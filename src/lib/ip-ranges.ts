@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { trimBlanks } from './text.js';
-import { remembered, type MemoryLimits } from './memo.js';
+import { memoize, type MemoryLimits } from './memo.js';
 
 /** `address` or `address/prefix length`. */
 const block = /^([0-9A-Fa-f:.]+)(?:\/(0|[1-9][0-9]{0,2}))?$/;
@@ -104,7 +104,7 @@ export function networkOf(address: string): string {
  */
 export function createClientFinder(blocks: readonly string[]): (peer: string, forwardedFor: string) => string {
   const isTrusted = createAddressTest(blocks);
-  const find = remembered((forwardedFor) => {
+  const find = memoize((forwardedFor) => {
     let client = '';
     for (const element of forwardedFor.split(',').slice(-maxHops).reverse()) {
       const address = forwardedAddress(trimBlanks(element));

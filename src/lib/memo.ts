@@ -9,19 +9,16 @@ export interface MemoryLimits {
  * Keeps what was worked out for a name: almost every request brings the same few. Forgets all of them where they would
  * be too many.
  */
-export function remembered<T>(
-  workOut: (name: string) => T,
-  { maxNames, maxLength }: MemoryLimits,
-): (name: string) => T {
+export function memoize<T>(compute: (name: string) => T, { maxNames, maxLength }: MemoryLimits): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {
     const kept = known.get(name);
     if (kept !== undefined) return kept;
-    const worth = workOut(name);
+    const value = compute(name);
     if (name.length <= maxLength) {
       if (known.size >= maxNames) known.clear();
-      known.set(name, worth);
+      known.set(name, value);
     }
-    return worth;
+    return value;
   };
 }

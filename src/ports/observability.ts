@@ -2,7 +2,7 @@
 import type { Reason, FailureReason } from '../decision/denial.js';
 import type { StrippedFields } from '../decision/http/stripped-headers.js';
 import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
-import type { WebSocketEnding } from '../decision/websocket/close-codes.js';
+import type { CloseCauseLabel } from '../decision/websocket/close-codes.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { KeyLookup } from './auth.js';
 
@@ -80,7 +80,7 @@ export interface Metrics {
   /** An opaque token was looked up: whether the issuer had to be asked, or was not asked though nothing is known. */
   readonly introspectionLookup: (issuer: string, result: IntrospectionLookup) => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
-  readonly webSocketClosed: (ending: WebSocketEnding) => void;
+  readonly webSocketClosed: (ending: CloseCauseLabel) => void;
   /** A caller's connection was ended, since there were too many or too much waited on it. */
   readonly connectionEnded: (ending: ConnectionEnding) => void;
 }

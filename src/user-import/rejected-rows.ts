@@ -59,14 +59,14 @@ export function rejectedLine({ unit, outcome }: SettledRow): string {
     unit.origin.method === 0 ? '' : String(unit.origin.method),
     outcome.why,
   ];
-  const cells = userColumns.map((column) => asText(shown(column, cellOf(unit.said, column))));
+  const cells = userColumns.map((column) => asText(shown(column, cellOf(unit.rawValue, column))));
   return `${[...origin, ...cells].map(quoted).join(',')}\n`;
 }
 
-function cellOf(said: JsonValue, column: string): string {
+function cellOf(rawValue: JsonValue, column: string): string {
   const value = column
     .split('.')
-    .reduce<JsonValue | undefined>((at, name) => (isJsonObject(at) ? at[name] : undefined), said);
+    .reduce<JsonValue | undefined>((at, name) => (isJsonObject(at) ? at[name] : undefined), rawValue);
   if (column === 'passwordHash') return '';
   if (column === 'passwordless.add' && isJsonObject(value)) return textOf(addedOf(value));
   return textOf(value);

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { remembered } from '../../src/lib/memo.js';
+import { memoize } from '../../src/lib/memo.js';
 
 /** Asks for names in turn. Returns those that had to be worked out. */
 function workedOut(names: readonly string[], maxNames: number, maxLength: number): readonly string[] {
   const asked: string[] = [];
-  const length = remembered(
+  const length = memoize(
     (name: string) => {
       asked.push(name);
       return name.length;

@@ -11,7 +11,7 @@ import type { ConnectionEnding } from '../../src/decision/limits/idle-connection
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import type { Revocations } from '../../src/decision/route/policy.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
-import type { WebSocketEnding } from '../../src/decision/websocket/close-codes.js';
+import type { CloseCauseLabel } from '../../src/decision/websocket/close-codes.js';
 import type { Clock, Log, LogFields } from '../../src/ports/system.js';
 import type { KeyLookup, KeySource } from '../../src/ports/auth.js';
 import type { Metrics, Outcome, RequestRecord } from '../../src/ports/observability.js';
@@ -83,7 +83,7 @@ export interface Counted {
   }[];
   readonly denials: Reason[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
-  readonly webSocketCloses: WebSocketEnding[];
+  readonly webSocketCloses: CloseCauseLabel[];
   readonly connectionEndings: ConnectionEnding[];
   readonly failures: FailureReason[];
   stripped: number;

@@ -94,14 +94,14 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
 }
 
 const bad = refuse({ field: 'row', what: 'x', allowed: 'y' });
-const unit = (number: number, said: Unit['said'], method = 0): Unit => ({
+const unit = (number: number, rawValue: Unit['rawValue'], method = 0): Unit => ({
   number,
   line: number + 1,
   record: number + 1,
   method,
   origin: { record: number + 1, method },
   content: bad,
-  said,
+  rawValue,
   lost: [],
 });
 
@@ -141,8 +141,8 @@ t.test('rows that are not in come back in the order of the file, without a hash'
 });
 
 t.test('a list of rejected rows holds no hash of any kind, and nothing that a spreadsheet would run', async (t) => {
-  const cell = (said: Unit['said'], origin = { record: 1, method: 0 }): string =>
-    rejectedLine({ unit: { ...unit(0, said), origin }, outcome: { result: 'rejected', why: 'no' } }).trimEnd();
+  const cell = (rawValue: Unit['rawValue'], origin = { record: 1, method: 0 }): string =>
+    rejectedLine({ unit: { ...unit(0, rawValue), origin }, outcome: { result: 'rejected', why: 'no' } }).trimEnd();
   const cases: readonly { name: string; email: string; expected: string }[] = [
     { name: 'a contact', email: "o'brien+x@example.com", expected: "o'brien+x@example.com" },
     { name: 'a contact that lacks its @', email: 'ada.example.com', expected: 'ada.example.com' },

@@ -73,7 +73,7 @@ async function run({
         ? refuse({ field: 'email', what: 'is missing', allowed: 'one' })
         : accept(user);
       const at = { line: number + 1, record: number + 1, method: 0, origin: { record: number + 1, method: 0 } };
-      yield { number, ...at, content, said: null, lost: lost?.[number] ?? [] };
+      yield { number, ...at, content, rawValue: null, lost: lost?.[number] ?? [] };
     }
   }
   const core: Core = {

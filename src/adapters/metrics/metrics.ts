@@ -5,7 +5,7 @@ import type { IntrospectionState, KeySourceState, TokenCacheState } from '../../
 import type { LimitsState } from '../../ports/limits.js';
 import type { Metrics, CertificateStatus } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
-import { webSocketEndings, type WebSocketEnding } from '../../decision/websocket/close-codes.js';
+import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
 import { histogramText, createRouteSeries, type RouteSeries } from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
@@ -98,8 +98,8 @@ export function createMetrics(): ProcessMetrics {
     certificates: () => [],
     build: () => null,
   };
-  const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<
-    WebSocketEnding,
+  const webSocketCloses = Object.fromEntries(closeCauseLabels.map((cause) => [cause, 0])) as Record<
+    CloseCauseLabel,
     number
   >;
 
@@ -181,7 +181,7 @@ export function createMetrics(): ProcessMetrics {
     registers,
     collect() {
       this.reset();
-      for (const reason of webSocketEndings) this.inc({ reason }, webSocketCloses[reason]);
+      for (const reason of closeCauseLabels) this.inc({ reason }, webSocketCloses[reason]);
     },
   });
   new Gauge({
@@ -295,8 +295,8 @@ export function createMetrics(): ProcessMetrics {
     configReload: (result) => {
       reloads[result] += 1;
     },
-    webSocketClosed: (ending) => {
-      webSocketCloses[ending] += 1;
+    webSocketClosed: (cause) => {
+      webSocketCloses[cause] += 1;
     },
     connectionEnded,
     setLabels: (labels) => {

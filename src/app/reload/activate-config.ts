@@ -30,7 +30,7 @@ interface ConfigActivatorDeps {
   readonly metrics: ProcessMetrics;
 }
 
-/** What is in force, and the running parts that outlive a reload. */
+/** Puts a config in force, and holds the active one with the parts that run beside it. */
 export interface ConfigActivator {
   readonly activeConfig: () => ActiveConfig;
   readonly keyStates: () => readonly KeySourceState[];
@@ -82,7 +82,7 @@ export function createConfigActivator(
 ): ConfigActivator {
   const { metrics } = deps;
   /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
-  const retired = new Set<{ readonly close: () => Promise<void> }>();
+  const inactive = new Set<{ readonly close: () => Promise<void> }>();
   const memory = createKeyMemory(systemClock);
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
@@ -132,10 +132,10 @@ export function createConfigActivator(
         introspection !== null && !before.issuers.some((issuer) => issuer.introspection === introspection),
     );
     for (const { source, introspection } of created) {
-      retired.add(source);
-      if (introspection !== null) retired.add(introspection);
+      inactive.add(source);
+      if (introspection !== null) inactive.add(introspection);
     }
-    for (const introspection of begun) if (introspection !== null) retired.add(introspection);
+    for (const introspection of begun) if (introspection !== null) inactive.add(introspection);
     await Promise.all([...created.map(startIssuer), ...begun.map((introspection) => introspection?.start())]);
     if (closed) return;
 
@@ -152,8 +152,8 @@ export function createConfigActivator(
       : newUpstream(next.upstream, nextCa);
     running = run(next, issuers, upstream, lookups, deps);
     for (const { source, introspection } of issuers) {
-      retired.delete(source);
-      if (introspection !== null) retired.delete(introspection);
+      inactive.delete(source);
+      if (introspection !== null) inactive.delete(introspection);
     }
     label(next, next.issuers);
     retire(before, running);
@@ -162,7 +162,7 @@ export function createConfigActivator(
   function retire(before: Running, after: Running): void {
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
-      retired.add(before.upstream.upstream);
+      inactive.add(before.upstream.upstream);
       forgetWhenIdle(
         before.upstream.upstream,
         Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
@@ -177,9 +177,9 @@ export function createConfigActivator(
 
   /** A request that began before may be waiting for this part's answer. */
   function closeLater(part: { readonly close: () => Promise<void> }, delayMs: number): void {
-    retired.add(part);
+    inactive.add(part);
     systemTimers.after(delayMs, () => {
-      retired.delete(part);
+      inactive.delete(part);
       void part.close();
     });
   }
@@ -192,7 +192,7 @@ export function createConfigActivator(
         forgetWhenIdle(upstream, idleCheckMs);
         return;
       }
-      retired.delete(upstream);
+      inactive.delete(upstream);
       void upstream.close();
     });
   }
@@ -223,7 +223,7 @@ export function createConfigActivator(
       const parts = [
         ...running.issuers.flatMap(({ source, introspection }) => [source, ...(introspection ? [introspection] : [])]),
         running.upstream.upstream,
-        ...retired,
+        ...inactive,
       ];
       await Promise.all(parts.map((part) => part.close()));
     },

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Report } from './report.js';
 import { locate, type Path, replaceAt, type SourceNode, valueOf } from './source-tree.js';
-import { reportIssue, reportUnknownKey, retyped, specificIssues } from './zod-issues.js';
+import { reportIssue, reportUnknownKey, coercePlaceholder, specificIssues } from './zod-issues.js';
 import {
   type SectionName,
   sectionNames,
@@ -81,7 +81,7 @@ function readValue<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader
     // A placeholder is text; where its key asks for a number or a truth value, it is read as one.
     let changed = false;
     for (const issue of specificIssues(result.error.issues)) {
-      const scalar = retyped(issue, node);
+      const scalar = coercePlaceholder(issue, node);
       if (scalar === null) continue;
       node = replaceAt(node, scalar.path, scalar.scalar);
       changed = true;

@@ -37,7 +37,7 @@ export interface SourceScalar {
   /** As written in the file, where placeholders stand in it: what may be shown instead of the value. */
   readonly written: string | null;
   /** Whether the whole scalar is one placeholder: its text is then read as what the key asks for. */
-  readonly retypable: boolean;
+  readonly coercible: boolean;
   /** Whether the value could not be read, which was said: nothing more is said of it. */
   readonly faulty: boolean;
 }

@@ -146,7 +146,7 @@ function readEntries(
 
 function readScalar(node: unknown, path: Path, position: Position, { report, sources }: Reading): SourceNode {
   const value = isScalar(node) ? node.value : null;
-  const scalar = { kind: 'scalar', position, written: null, retypable: false, faulty: isAlias(node) } as const;
+  const scalar = { kind: 'scalar', position, written: null, coercible: false, faulty: isAlias(node) } as const;
   if (typeof value !== 'string') {
     return { ...scalar, value: typeof value === 'number' || typeof value === 'boolean' ? value : null };
   }
@@ -157,7 +157,7 @@ function readScalar(node: unknown, path: Path, position: Position, { report, sou
     return { ...scalar, value: null, written: value, faulty: true };
   }
   const { text, substituted, whole } = replaced.value;
-  return { ...scalar, value: text, written: substituted ? value : null, retypable: whole };
+  return { ...scalar, value: text, written: substituted ? value : null, coercible: whole };
 }
 
 /** Anchors, aliases and tags change what a text means from afar; a config is read where it stands. */

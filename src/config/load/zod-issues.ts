@@ -70,11 +70,14 @@ export function reportUnknownKey(path: Path, key: string, known: readonly string
  * A placeholder's text as what its key asks for: a number or a truth value. `null` where the issue is about something
  * else or the text reads as neither.
  */
-export function retyped(issue: Issue, node: SourceNode): { readonly path: Path; readonly scalar: SourceScalar } | null {
+export function coercePlaceholder(
+  issue: Issue,
+  node: SourceNode,
+): { readonly path: Path; readonly scalar: SourceScalar } | null {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return null;
   const path = stepsOf(issue.path);
   const scalar = locate(node, path).node;
-  if (scalar?.kind !== 'scalar' || !scalar.retypable || typeof scalar.value !== 'string') return null;
+  if (scalar?.kind !== 'scalar' || !scalar.coercible || typeof scalar.value !== 'string') return null;
   const value = coreValue(scalar.value);
   return value === null ? null : { path, scalar: { ...scalar, value } };
 }

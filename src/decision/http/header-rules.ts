@@ -18,7 +18,7 @@ import {
   secondPathFields,
   type JudgedField,
 } from './header-names.js';
-import { remembered, type MemoryLimits } from '../../lib/memo.js';
+import { memoize, type MemoryLimits } from '../../lib/memo.js';
 import { strippedKind, type StrippedKind } from './stripped-headers.js';
 
 /** What becomes of a caller's field by its name. */
@@ -125,9 +125,9 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
   ]);
   return {
     http10: settings.http10,
-    requestKind: remembered((name) => requestKind(name, chosen), memory),
-    strippedKind: remembered((name) => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
-    responseKind: remembered((name) => responseKind(name, droppedFromAnswers), memory),
+    requestKind: memoize((name) => requestKind(name, chosen), memory),
+    strippedKind: memoize((name) => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
+    responseKind: memoize((name) => responseKind(name, droppedFromAnswers), memory),
   };
 }
 

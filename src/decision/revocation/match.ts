@@ -14,7 +14,7 @@ export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
 ]);
 
 /** What a credential can be withdrawn by. */
-type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
+type RevocableCredential = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
 
 /**
  * Names the rule by which a verified credential was withdrawn, or `null`. While an issued-before rule is in force a
@@ -23,7 +23,7 @@ type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' |
  * @param digest `tokenDigest` of what was presented; asked for only where some token was withdrawn by its digest.
  */
 export function isRevoked(
-  credential: Withdrawable,
+  credential: RevocableCredential,
   revocations: readonly Revocations[],
   digest: () => string,
 ): Denial | null {
@@ -35,7 +35,7 @@ export function isRevoked(
   return null;
 }
 
-function brokenRule(credential: Withdrawable, rules: Revocations, digest: () => string): Denial | null {
+function brokenRule(credential: RevocableCredential, rules: Revocations, digest: () => string): Denial | null {
   const { keyIds, subjects, tokenIds, tokenDigests, issuedBeforeS } = rules;
   if (keyIds.has(credential.keyId)) return denial('key_revoked');
   if (subjects.has(credential.subject)) return denial('subject_revoked');
@@ -61,7 +61,7 @@ export function revokesClaims({ subjects, tokenIds, issuedBeforeS }: Revocations
 }
 
 /** What a token can be withdrawn by whose signature held and whose claims did not: whatever of them there is. */
-export function signedClaims(keyId: string, { iss, sub, jti, iat }: JsonObject): Withdrawable {
+export function signedClaims(keyId: string, { iss, sub, jti, iat }: JsonObject): RevocableCredential {
   return {
     issuer: typeof iss === 'string' ? iss : '',
     keyId,

@@ -1,7 +1,7 @@
 import { isCanonicalBase64Url } from '../../lib/base64url.js';
 import type { Algorithm } from './profiles.js';
 import { denial, type Denial, type Reason } from '../denial.js';
-import { remembered } from '../../lib/memo.js';
+import { memoize } from '../../lib/memo.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import { constants, verify, type KeyObject } from 'node:crypto';
@@ -70,7 +70,7 @@ export function peekHeader(token: string): JsonObject | null {
 const headerMemory = { maxNames: 64, maxLength: 512 };
 
 /** What an encoded header holds; `null` where it is no strict JSON object in its canonical spelling. */
-const headerOf = remembered(
+const headerOf = memoize(
   (encoded: string) => (isCanonicalBase64Url(encoded) ? decodeObject(encoded) : null),
   headerMemory,
 );

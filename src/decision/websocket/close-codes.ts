@@ -1,7 +1,7 @@
 import { answerOf, type Denial, type Reason } from '../denial.js';
 
 /** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
-export const webSocketEndings = [
+export const closeCauseLabels = [
   'caller',
   'receiver',
   'caller_lost',
@@ -14,11 +14,11 @@ export const webSocketEndings = [
   'shutdown',
 ] as const;
 
-export type WebSocketEnding = (typeof webSocketEndings)[number];
+export type CloseCauseLabel = (typeof closeCauseLabels)[number];
 
 /** Why one ended, and what its ends are told. */
-export interface Ending {
-  readonly as: WebSocketEnding;
+export interface CloseCause {
+  readonly as: CloseCauseLabel;
   /** For the log; `null` where one of the ends wanted it so. */
   readonly reason: Reason | null;
   /** Of our Close frame (RFC 6455 §7.4). Those from 4000 on are ours, after the statuses of HTTP. */
@@ -28,7 +28,7 @@ export interface Ending {
 }
 
 /** Endings that take no judgement. */
-export const endings = {
+export const closeCauses = {
   /** One of the ends said so, in a Close frame that was passed on as it came. */
   caller: { as: 'caller', reason: null, code: 1000, text: '' },
   receiver: { as: 'receiver', reason: null, code: 1000, text: '' },
@@ -40,17 +40,17 @@ export const endings = {
   expired: { as: 'expired', reason: 'token_expired', code: 4401, text: 'unauthorized' },
   sessionExpired: { as: 'expired', reason: 'session_expired', code: 4401, text: 'unauthorized' },
   shutdown: { as: 'shutdown', reason: 'shutting_down', code: 1001, text: 'going away' },
-} as const satisfies Record<string, Ending>;
+} as const satisfies Record<string, CloseCause>;
 
 /** From this status on something failed here, which says nothing of the caller. */
 const firstFailure = 500;
 
 /** What a later judgement of the opening handshake means for its connection; `null` where it goes on. */
-export function endingOf({ reason }: Denial): Ending | null {
+export function closeCauseOf({ reason }: Denial): CloseCause | null {
   const { status } = answerOf(reason);
   if (status >= firstFailure) return null;
-  if (reason === 'token_expired') return endings.expired;
-  if (reason === 'session_expired') return endings.sessionExpired;
+  if (reason === 'token_expired') return closeCauses.expired;
+  if (reason === 'session_expired') return closeCauses.sessionExpired;
   return status === 401
     ? { as: 'revoked', reason, code: 4401, text: 'unauthorized' }
     : { as: 'forbidden', reason, code: 4403, text: 'forbidden' };

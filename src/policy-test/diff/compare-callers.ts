@@ -136,14 +136,14 @@ function callersOf(
           text,
           who,
           permissions,
-          show: remembered(text, signed, (activeConfig) => showToken(activeConfig, issuer, subject, permissions, deps)),
+          show: signedOnce(text, signed, (activeConfig) => showToken(activeConfig, issuer, subject, permissions, deps)),
         });
       }
     }
   }
   for (const session of routes.map((route) => route.session).filter((policy) => policy !== null)) {
     const text = sessionText(session);
-    const show = remembered(text, signed, (activeConfig) =>
+    const show = signedOnce(text, signed, (activeConfig) =>
       assumeSession(claimsHolding(session), activeConfig, deps.keys, deps.nowMs),
     );
     found.set(text, { text, who: text, permissions: [], show });
@@ -165,7 +165,7 @@ function showToken(
 }
 
 /** Signing takes a millisecond, and the same few callers ask for everything. */
-function remembered(
+function signedOnce(
   text: string,
   signed: Map<string, ShownCredential>,
   make: (activeConfig: ActiveConfig) => ShownCredential,

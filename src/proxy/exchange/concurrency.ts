@@ -54,16 +54,16 @@ const shares = { strangers: 3 / 4, caller: 7 / 8 };
 const placesInAnyCase = 16;
 
 /** What one holder has. */
-export interface Holding {
+export interface HolderCount {
   readonly holder: string;
   count: number;
 }
 
 /** Counts what each holder has. */
-export class Holdings {
+export class FairShareLimiter {
   private readonly maxOfStrangers: number;
   private readonly maxOfCaller: number;
-  private readonly held = new Map<string, Holding>();
+  private readonly held = new Map<string, HolderCount>();
 
   /** @param count what there is for all. Of up to three either may have all, so that none is left unused for nobody. */
   constructor(count: number, leastOfCaller = 1) {
@@ -72,12 +72,12 @@ export class Holdings {
   }
 
   /** Counts one more; `null` where this holder may have no more. Give back what this returns. */
-  take(holder: string): Holding | null {
+  take(holder: string): HolderCount | null {
     const known = this.held.get(holder);
     if (known === undefined) {
-      const holding = { holder, count: 1 };
-      this.held.set(holder, holding);
-      return holding;
+      const holderCount = { holder, count: 1 };
+      this.held.set(holder, holderCount);
+      return holderCount;
     }
     if (known.count >= this.mostOf(holder)) return null;
     known.count += 1;
@@ -94,24 +94,24 @@ export class Holdings {
     return this.held.get(holder)?.count ?? 0;
   }
 
-  giveBack(holding: Holding): void {
-    holding.count -= 1;
-    if (holding.count === 0) this.held.delete(holding.holder);
+  giveBack(holderCount: HolderCount): void {
+    holderCount.count -= 1;
+    if (holderCount.count === 0) this.held.delete(holderCount.holder);
   }
 }
 
 /** Keeps count of `max` slots, at least 1. */
 export function createSlots(max: number): Slots {
-  const holdings = new Holdings(max, placesInAnyCase);
+  const fairShares = new FairShareLimiter(max, placesInAnyCase);
   let taken = 0;
   return {
     take: (holder) => {
-      const holding = taken >= max ? null : holdings.take(holder);
-      if (holding === null) return null;
+      const holderCount = taken >= max ? null : fairShares.take(holder);
+      if (holderCount === null) return null;
       taken += 1;
       return slotOf(() => {
         taken -= 1;
-        holdings.giveBack(holding);
+        fairShares.giveBack(holderCount);
       });
     },
     taken: () => taken,

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
-import type { Holding, Slot } from '../exchange/concurrency.js';
+import type { HolderCount, Slot } from '../exchange/concurrency.js';
 import type { ConnectionRequest, HttpConnection, RequestEvents } from './http1/http-connection.js';
 import { responseFailure, connectFailure } from './errors.js';
 
@@ -36,7 +36,7 @@ export interface ResponseSink {
 export interface CallHost {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: HttpConnection, holding: Holding, sound: boolean) => void;
+  readonly release: (connection: HttpConnection, holderCount: HolderCount, sound: boolean) => void;
   /** The call will not start. */
   readonly leaveQueue: (call: QueuedCall) => void;
 }
@@ -47,7 +47,7 @@ export interface QueuedCall {
   readonly request: ConnectionRequest;
   /** Whether it goes out on a connection of its own. */
   readonly hasOwnConnection: boolean;
-  readonly start: (connection: HttpConnection, holding: Holding) => void;
+  readonly start: (connection: HttpConnection, holderCount: HolderCount) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
 }
@@ -66,7 +66,7 @@ export class Call implements RequestEvents, QueuedCall {
   private readonly sink: ResponseSink;
   private readonly host: CallHost;
   private connection: HttpConnection | null = null;
-  private holding: Holding | null = null;
+  private holderCount: HolderCount | null = null;
   /** Whether some of it may have been written. */
   private hasBegun = false;
   private waiting: NodeJS.Timeout | null = null;
@@ -90,11 +90,11 @@ export class Call implements RequestEvents, QueuedCall {
     }, limitMs);
   }
 
-  start(connection: HttpConnection, holding: Holding): void {
+  start(connection: HttpConnection, holderCount: HolderCount): void {
     this.stopWaiting();
     this.request.place?.();
     this.connection = connection;
-    this.holding = holding;
+    this.holderCount = holderCount;
     connection.send(this.request, this, this.hasOwnConnection);
   }
 
@@ -189,9 +189,9 @@ export class Call implements RequestEvents, QueuedCall {
   }
 
   private release(isReusable: boolean): void {
-    const { connection, holding } = this;
+    const { connection, holderCount } = this;
     this.connection = null;
-    if (connection !== null && holding !== null) this.host.release(connection, holding, isReusable);
+    if (connection !== null && holderCount !== null) this.host.release(connection, holderCount, isReusable);
   }
 
   private stopWaiting(): void {

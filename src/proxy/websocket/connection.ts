@@ -4,7 +4,7 @@ import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
-import { endingOf, endings, type Ending } from '../../decision/websocket/close-codes.js';
+import { closeCauseOf, closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { assertionHeaders, withRenewedToken } from '../exchange/credential-headers.js';
@@ -48,7 +48,7 @@ export interface WebSocketHost {
   readonly isDraining: () => boolean;
   readonly onOpened: (webSocket: WebSocket) => void;
   /** It is over, or never came to be: `null`. */
-  readonly onClosed: (webSocket: WebSocket, ending: Ending | null) => void;
+  readonly onClosed: (webSocket: WebSocket, cause: CloseCause | null) => void;
 }
 
 /** How long a judgement of an open connection holds at most: the set of keys, for one, may change in between. */
@@ -137,7 +137,7 @@ export class WebSocket implements UpstreamOperation {
       upstream,
       hasExtension: agreement.value.extended,
       idleTimeoutMs: this.host.idleTimeoutMs,
-      onClosed: (ending) => this.finish(ending),
+      onClosed: (cause) => this.finish(cause),
     });
     this.handshake.releaseGlobal?.();
     this.host.onOpened(this);
@@ -147,8 +147,8 @@ export class WebSocket implements UpstreamOperation {
     else this.reauthorize();
   }
 
-  close(ending: Ending): void {
-    this.relay?.close(ending);
+  close(cause: CloseCause): void {
+    this.relay?.close(cause);
   }
 
   /** Judges the opening handshake again, by what is in force now. */
@@ -173,14 +173,14 @@ export class WebSocket implements UpstreamOperation {
       this.mode = judgement.value.route.mode;
       this.handshake.summary.shadow ??= judgement.value.shadow;
     }
-    const refused = judgement.ok ? null : endingOf(judgement.error.denial);
-    const ending = refused ?? (this.expiresInMs() <= 0 ? this.expiry() : null);
-    if (ending === null) this.scheduleReauthorization();
-    else this.close(ending);
+    const refused = judgement.ok ? null : closeCauseOf(judgement.error.denial);
+    const cause = refused ?? (this.expiresInMs() <= 0 ? this.expiry() : null);
+    if (cause === null) this.scheduleReauthorization();
+    else this.close(cause);
   }
 
-  private expiry(): Ending {
-    return this.principal?.kind === 'session' ? endings.sessionExpired : endings.expired;
+  private expiry(): CloseCause {
+    return this.principal?.kind === 'session' ? closeCauses.sessionExpired : closeCauses.expired;
   }
 
   private scheduleReauthorization(): void {
@@ -196,15 +196,15 @@ export class WebSocket implements UpstreamOperation {
     return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 - this.host.clock.now();
   }
 
-  private finish(ending: Ending | null): void {
+  private finish(cause: CloseCause | null): void {
     if (this.isOver) return;
     this.isOver = true;
     this.stopTimer();
-    this.host.onClosed(this, ending);
-    if (ending === null) return;
+    this.host.onClosed(this, cause);
+    if (cause === null) return;
     const { client, answer } = this.handshake;
     client.upstreamAnswered();
-    if (ending.reason !== null) client.refuse(denial(ending.reason));
+    if (cause.reason !== null) client.refuse(denial(cause.reason));
     answer.endUpgraded();
   }
 }

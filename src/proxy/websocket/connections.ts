@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { denial, type Denial } from '../../decision/denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { endings } from '../../decision/websocket/close-codes.js';
+import { closeCauses } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { ActiveConfig } from '../auth/active-config.js';
@@ -44,11 +44,11 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
     onOpened: (webSocket) => {
       open.add(webSocket);
     },
-    onClosed: (webSocket, ending) => {
+    onClosed: (webSocket, cause) => {
       open.delete(webSocket);
       places.get(webSocket)?.();
       places.delete(webSocket);
-      if (ending !== null) deps.metrics.webSocketClosed(ending.as);
+      if (cause !== null) deps.metrics.webSocketClosed(cause.as);
     },
   };
   return {
@@ -72,7 +72,7 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
     },
     drain: () => {
       isDraining = true;
-      for (const webSocket of open) webSocket.close(endings.shutdown);
+      for (const webSocket of open) webSocket.close(closeCauses.shutdown);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { endings, type Ending } from '../../decision/websocket/close-codes.js';
+import { closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { closeFrame, FrameReader } from '../../decision/websocket/frames.js';
 import { RelayDirection } from './relay-direction.js';
 import type { UpgradedSocket } from './upgrade-request.js';
@@ -17,7 +17,7 @@ interface RelayOptions {
   readonly hasExtension: boolean;
   readonly idleTimeoutMs: number;
   /** Both connections are closed. */
-  readonly onClosed: (ending: Ending) => void;
+  readonly onClosed: (cause: CloseCause) => void;
 }
 
 /**
@@ -33,7 +33,7 @@ export class Relay {
   private readonly closed = new Set<Duplex>();
   private readonly idleTimer: NodeJS.Timeout;
   private closeTimer: NodeJS.Timeout | null = null;
-  private ending: Ending | null = null;
+  private cause: CloseCause | null = null;
   private isClosing = false;
 
   constructor(options: RelayOptions) {
@@ -46,7 +46,7 @@ export class Relay {
     this.ends = new Set([socket, upstream]);
     this.inbound = new RelayDirection(socket, upstream, new FrameReader({ masked: true, extended }));
     this.outbound = new RelayDirection(upstream, socket, new FrameReader({ masked: false, extended }));
-    this.idleTimer = setTimeout(() => this.close(endings.idle), options.idleTimeoutMs);
+    this.idleTimer = setTimeout(() => this.close(closeCauses.idle), options.idleTimeoutMs);
   }
 
   start(): void {
@@ -67,12 +67,12 @@ export class Relay {
   }
 
   /** Ends it for a reason of ours, with a Close frame to both ends. Nothing more of the caller is passed on. */
-  close(ending: Ending): void {
-    this.ending ??= ending;
+  close(cause: CloseCause): void {
+    this.cause ??= cause;
     if (this.isClosing) return;
     this.isClosing = true;
     this.limitClosing(closeTimeoutMs);
-    const { code, text } = ending;
+    const { code, text } = cause;
     this.inbound.finish(closeFrame(code, text, randomBytes(maskBytes)), false);
     this.outbound.finish(closeFrame(code, text, null), true);
     this.settle();
@@ -89,10 +89,10 @@ export class Relay {
     if (event === null) return;
     const isCaller = lane === this.inbound;
     if (event === 'malformed') {
-      this.close(isCaller ? endings.malformedByCaller : endings.malformedByReceiver);
+      this.close(isCaller ? closeCauses.malformedByCaller : closeCauses.malformedByReceiver);
       lane.drop();
     }
-    if (event === 'close') this.ending ??= isCaller ? endings.caller : endings.receiver;
+    if (event === 'close') this.cause ??= isCaller ? closeCauses.caller : closeCauses.receiver;
     this.settle();
   }
 
@@ -112,9 +112,9 @@ export class Relay {
       upstream,
     } = this.options;
     const isSound = this.isClosing || this.inbound.isClosed() || this.outbound.isClosed();
-    if (!isSound) this.ending ??= end === socket ? endings.callerLost : endings.receiverLost;
+    if (!isSound) this.cause ??= end === socket ? closeCauses.callerLost : closeCauses.receiverLost;
     if (!isSound && end === upstream) {
-      this.outbound.finish(closeFrame(endings.receiverLost.code, endings.receiverLost.text, null), false);
+      this.outbound.finish(closeFrame(closeCauses.receiverLost.code, closeCauses.receiverLost.text, null), false);
     }
     // A reader that is slow but still reads gets what was sent before.
     const isBehind = !this.isClosing && socket.writableLength + upstream.writableLength > 0;
@@ -134,7 +134,7 @@ export class Relay {
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);
     if (this.closeTimer !== null) clearTimeout(this.closeTimer);
-    this.options.onClosed(this.ending ?? endings.receiverLost);
+    this.options.onClosed(this.cause ?? closeCauses.receiverLost);
   }
 
   private laneFrom(end: Duplex): RelayDirection {

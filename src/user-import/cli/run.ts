@@ -27,18 +27,18 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
     return 2;
   }
   const curl = options.curlConfig === undefined ? null : await readCurlConfig(options.curlConfig, { cwd: io.cwd });
-  if (curl?.ok === false) return said(curl.error, 2, io);
+  if (curl?.ok === false) return exitWith(curl.error, 2, io);
   const files = filesBeside(resolve(io.cwd, file));
   const hasJournal = existsSync(files.journal);
   if (hasJournal && options.resume !== true && options.dryRun !== true) {
-    return said(
+    return exitWith(
       `${files.journal} is the journal of an import of this file: go on with --resume, or remove it to begin again`,
       2,
       io,
     );
   }
   const source = await openSource(file, options, io.cwd);
-  if (!source.ok) return said(source.error, 2, io);
+  if (!source.ok) return exitWith(source.error, 2, io);
   try {
     const planned = await planImport(file, source.value, options, io);
     if (planned === null) return 1;
@@ -92,7 +92,7 @@ async function importPlanned(work: Import): Promise<ExitCode> {
   });
   try {
     const versions = await chooseVersions(core, options.cdiVersion ?? null, (ms) => delay(ms));
-    if (!versions.ok) return said(`the Core at ${curl.url} ${versions.error}`, 3, io);
+    if (!versions.ok) return exitWith(`the Core at ${curl.url} ${versions.error}`, 3, io);
     warnOfVersion(versions.value, work);
     return await importInto(core, versions.value, work);
   } finally {
@@ -122,7 +122,7 @@ async function importInto(core: CoreClient, versions: SpokenVersions, work: Impo
     reading: source.reading,
   };
   const journal = await openJournal(files.journal, header, ledger, resumes);
-  if (!journal.ok) return said(`${files.journal} ${journal.error}`, 2, io);
+  if (!journal.ok) return exitWith(`${files.journal} ${journal.error}`, 2, io);
   const { done } = ledger.totals();
   if (resumes) io.stderr(`going on after ${String(done)} of ${String(planned.plan.users)}\n`);
   const stopped = await run(core, versions, journal.value, work, ledger);
@@ -134,7 +134,7 @@ async function importInto(core: CoreClient, versions: SpokenVersions, work: Impo
     files,
   );
   if (stopped !== null) io.stderr(`stopped: ${stopped}\n`);
-  if (!made.ok) return said(made.error, 3, io);
+  if (!made.ok) return exitWith(made.error, 3, io);
   io.stdout(work.options.json === true ? `${JSON.stringify(made.value)}\n` : reportText(made.value));
   if (stopped !== null) return 3;
   return made.value.complete ? 0 : 1;
@@ -193,7 +193,7 @@ async function run(
   }
 }
 
-function said(message: string, code: ExitCode, io: Io): ExitCode {
+function exitWith(message: string, code: ExitCode, io: Io): ExitCode {
   io.stderr(`error: ${message}\n`);
   return code;
 }

@@ -11,7 +11,7 @@ interface RowUser {
   /** Place within `methods`, from 1; 0 in a row for one user. */
   readonly method: number;
   readonly read: Result<ImportedUser, RowProblem>;
-  readonly said: JsonValue;
+  readonly rawValue: JsonValue;
 }
 
 /** More than one person has; each becomes a call or three. */
@@ -21,7 +21,7 @@ const forms = '{"email","passwordHash"}, {"passwordless":{…}}, {"thirdParty":{
 
 /** Reads the users of a row. Never empty. */
 export function readRow(row: JsonValue, rules: HashRules): readonly RowUser[] {
-  const alone = (read: RowUser['read']): readonly RowUser[] => [{ method: 0, read, said: row }];
+  const alone = (read: RowUser['read']): readonly RowUser[] => [{ method: 0, read, rawValue: row }];
   if (!isJsonObject(row)) return alone(refuse({ field: 'row', what: 'is no object', allowed: forms }));
   if (row['methods'] === undefined) return alone(readUser(row, rules));
   const others = unknownMember(row, ['methods'], 'row');
@@ -32,48 +32,52 @@ export function readRow(row: JsonValue, rules: HashRules): readonly RowUser[] {
   if (methods.length === 0 || methods.length > maxMethods) {
     return alone(refuse({ field: 'methods', what: `has ${String(methods.length)} users`, allowed }));
   }
-  return methods.map((said: JsonValue, index) => ({ method: index + 1, read: readUser(said, rules), said }));
+  return methods.map((rawValue: JsonValue, index) => ({
+    method: index + 1,
+    read: readUser(rawValue, rules),
+    rawValue,
+  }));
 }
 
-function readUser(said: JsonValue, rules: HashRules): Result<ImportedUser, RowProblem> {
-  if (!isJsonObject(said)) return refuse({ field: 'row', what: 'is no object', allowed: forms });
-  if (said['passwordless'] !== undefined) return readOnly(said, 'passwordless', readPasswordless);
-  if (said['thirdParty'] !== undefined) return readOnly(said, 'thirdParty', readThirdParty);
-  const unknown = unknownMember(said, ['email', 'passwordHash', 'hashingAlgorithm'], 'row');
+function readUser(rawValue: JsonValue, rules: HashRules): Result<ImportedUser, RowProblem> {
+  if (!isJsonObject(rawValue)) return refuse({ field: 'row', what: 'is no object', allowed: forms });
+  if (rawValue['passwordless'] !== undefined) return readOnly(rawValue, 'passwordless', readPasswordless);
+  if (rawValue['thirdParty'] !== undefined) return readOnly(rawValue, 'thirdParty', readThirdParty);
+  const unknown = unknownMember(rawValue, ['email', 'passwordHash', 'hashingAlgorithm'], 'row');
   if (unknown !== null) return refuse(unknown);
-  if (said['email'] === undefined && said['passwordHash'] === undefined) {
+  if (rawValue['email'] === undefined && rawValue['passwordHash'] === undefined) {
     return refuse({ field: 'row', what: 'has no way to sign in', allowed: forms });
   }
-  const email = readEmail(said['email'], 'email');
+  const email = readEmail(rawValue['email'], 'email');
   if (!email.ok) return email;
-  const hash = readPasswordHash(said['passwordHash'], said['hashingAlgorithm'], rules);
+  const hash = readPasswordHash(rawValue['passwordHash'], rawValue['hashingAlgorithm'], rules);
   return hash.ok ? accept({ kind: 'password', email: email.value, ...hash.value }) : hash;
 }
 
 /** Reads a member that has to be the only one. */
 function readOnly(
-  said: JsonObject,
+  rawValue: JsonObject,
   name: string,
   read: (value: JsonObject) => Result<ImportedUser, RowProblem>,
 ): Result<ImportedUser, RowProblem> {
-  const unknown = unknownMember(said, [name], 'row');
+  const unknown = unknownMember(rawValue, [name], 'row');
   if (unknown !== null) return refuse(unknown);
-  const value = said[name];
+  const value = rawValue[name];
   return isJsonObject(value) ? read(value) : refuse({ field: name, what: 'is no object', allowed: forms });
 }
 
-function readPasswordless(said: JsonObject): Result<ImportedUser, RowProblem> {
-  const unknown = unknownMember(said, ['email', 'phoneNumber', 'add'], 'passwordless');
+function readPasswordless(rawValue: JsonObject): Result<ImportedUser, RowProblem> {
+  const unknown = unknownMember(rawValue, ['email', 'phoneNumber', 'add'], 'passwordless');
   if (unknown !== null) return refuse(unknown);
-  const kinds = (['email', 'phoneNumber'] as const).filter((name) => said[name] !== undefined);
+  const kinds = (['email', 'phoneNumber'] as const).filter((name) => rawValue[name] !== undefined);
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) {
     const what = kind === undefined ? 'has no contact' : 'has two contacts';
     return refuse({ field: 'passwordless', what, allowed: 'email or phoneNumber, and the other one as add' });
   }
-  const contact = readContact(kind, said[kind], `passwordless.${kind}`);
+  const contact = readContact(kind, rawValue[kind], `passwordless.${kind}`);
   if (!contact.ok) return contact;
-  const add = readAdded(said['add'], kind === 'email' ? 'phoneNumber' : 'email');
+  const add = readAdded(rawValue['add'], kind === 'email' ? 'phoneNumber' : 'email');
   return add.ok ? accept({ kind: 'passwordless', contact: contact.value, add: add.value }) : add;
 }
 
@@ -90,16 +94,16 @@ function readContact(kind: Contact['kind'], value: JsonValue | undefined, field:
   return read.ok ? accept({ kind, value: read.value }) : read;
 }
 
-function readThirdParty(said: JsonObject): Result<ImportedUser, RowProblem> {
-  const unknown = unknownMember(said, ['thirdPartyId', 'thirdPartyUserId', 'email', 'isVerified'], 'thirdParty');
+function readThirdParty(rawValue: JsonObject): Result<ImportedUser, RowProblem> {
+  const unknown = unknownMember(rawValue, ['thirdPartyId', 'thirdPartyUserId', 'email', 'isVerified'], 'thirdParty');
   if (unknown !== null) return refuse(unknown);
-  const thirdPartyId = readId(said['thirdPartyId'], 'thirdPartyId');
+  const thirdPartyId = readId(rawValue['thirdPartyId'], 'thirdPartyId');
   if (!thirdPartyId.ok) return thirdPartyId;
-  const thirdPartyUserId = readId(said['thirdPartyUserId'], 'thirdPartyUserId');
+  const thirdPartyUserId = readId(rawValue['thirdPartyUserId'], 'thirdPartyUserId');
   if (!thirdPartyUserId.ok) return thirdPartyUserId;
-  const email = readEmail(said['email'], 'thirdParty.email');
+  const email = readEmail(rawValue['email'], 'thirdParty.email');
   if (!email.ok) return email;
-  const isVerified = said['isVerified'];
+  const isVerified = rawValue['isVerified'];
   if (typeof isVerified !== 'boolean') {
     return refuse({ field: 'thirdParty.isVerified', what: 'is neither true nor false', allowed: 'true or false' });
   }
@@ -113,8 +117,8 @@ function readThirdParty(said: JsonObject): Result<ImportedUser, RowProblem> {
 }
 
 /** A misspelt member would be lost without a word. */
-function unknownMember(said: JsonObject, known: readonly string[], field: string): RowProblem | null {
-  const unknown = Object.keys(said).find((name) => !known.includes(name));
+function unknownMember(rawValue: JsonObject, known: readonly string[], field: string): RowProblem | null {
+  const unknown = Object.keys(rawValue).find((name) => !known.includes(name));
   if (unknown === undefined) return null;
   // The name of a member may be what should have been its value.
   const named = /^\w{1,32}$/.test(unknown) ? `the member ${unknown}` : 'a member';

@@ -35,7 +35,7 @@ export interface Unit {
   readonly method: number;
   readonly content: Result<ImportedUser, RowProblem>;
   /** What the row says, for the list of rejected rows. */
-  readonly said: JsonValue;
+  readonly rawValue: JsonValue;
   /** Where `--hashes-from` finds its hash, should it come back: in the file at hand, or in the one before that. */
   readonly origin: Origin;
   /** Names of what the row says of this user and no call of the Core carries. */
@@ -57,8 +57,8 @@ export async function* readUnits(
   let number = 0;
   for await (const { line, record, content, origin, lost } of records) {
     const at = place === 'line' ? line : record;
-    const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, said: null }];
-    for (const { method, read, said } of users) {
+    const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, rawValue: null }];
+    for (const { method, read, rawValue } of users) {
       const checked = read.ok ? claimed(read.value, seen, at, place) : read;
       const lostOfUser = lost?.[Math.max(0, method - 1)] ?? [];
       yield {
@@ -67,7 +67,7 @@ export async function* readUnits(
         record,
         method,
         content: checked,
-        said,
+        rawValue,
         origin: origin ?? { record, method },
         lost: lostOfUser,
       };

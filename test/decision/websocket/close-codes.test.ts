@@ -1,6 +1,6 @@
 import t from 'tap';
 import { denial, reasons } from '../../../src/decision/denial.js';
-import { endingOf, endings, webSocketEndings } from '../../../src/decision/websocket/close-codes.js';
+import { closeCauseOf, closeCauses, closeCauseLabels } from '../../../src/decision/websocket/close-codes.js';
 
 const judgements = [
   { reason: 'token_expired', as: 'expired', code: 4401 },
@@ -15,27 +15,30 @@ const judgements = [
 ] as const;
 
 t.test('what a later judgement means for the connection', (t) => {
-  for (const { reason, as, code } of judgements) t.match(endingOf(denial(reason)), { as, code, reason }, reason);
+  for (const { reason, as, code } of judgements) t.match(closeCauseOf(denial(reason)), { as, code, reason }, reason);
   for (const reason of ['keys_unavailable', 'store_unavailable', 'internal'] as const) {
-    t.equal(endingOf(denial(reason)), null, `${reason} is our failure`);
+    t.equal(closeCauseOf(denial(reason)), null, `${reason} is our failure`);
   }
   t.end();
 });
 
 t.test('RFC 6455 §5.5, §7.4: every ending may stand in a Close frame', (t) => {
-  for (const ending of [...Object.values(endings), ...reasons.flatMap((reason) => endingOf(denial(reason)) ?? [])]) {
-    t.ok(webSocketEndings.includes(ending.as), ending.as);
-    t.match(ending.text, /^[\x20-\x7e]{0,123}$/);
+  for (const cause of [
+    ...Object.values(closeCauses),
+    ...reasons.flatMap((reason) => closeCauseOf(denial(reason)) ?? []),
+  ]) {
+    t.ok(closeCauseLabels.includes(cause.as), cause.as);
+    t.match(cause.text, /^[\x20-\x7e]{0,123}$/);
     t.ok(
-      [1000, 1001, 1002, 1011].includes(ending.code) || (ending.code >= 4000 && ending.code < 5000),
-      String(ending.code),
+      [1000, 1001, 1002, 1011].includes(cause.code) || (cause.code >= 4000 && cause.code < 5000),
+      String(cause.code),
     );
   }
   t.end();
 });
 
 t.test('RFC 6455 §7.4.1: the code of each ending', (t) => {
-  const codes = Object.fromEntries(Object.entries(endings).map(([name, { code }]) => [name, code]));
+  const codes = Object.fromEntries(Object.entries(closeCauses).map(([name, { code }]) => [name, code]));
   t.same(codes, {
     caller: 1000,
     receiver: 1000,

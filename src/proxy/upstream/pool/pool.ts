@@ -1,6 +1,6 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
-import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
+import { FairShareLimiter, slotOf, type Slot } from '../../exchange/concurrency.js';
 import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
 import { createConnector, upstreamHost } from '../connector.js';
 import { ClosingConnections } from './closing-connections.js';
@@ -80,14 +80,14 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();
   /** Those that were left to the receiver to end. */
-  const farewells = new ClosingConnections();
+  const closing = new ClosingConnections();
   const line = new ConnectionQueue<QueuedCall>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
 
   /** Who has how many connections: nobody is to shut the others out. */
-  const holdings = new Holdings(settings.maxConnections);
+  const fairShares = new FairShareLimiter(settings.maxConnections);
   let earlyCount = 0;
   const maxEarly = Math.ceil(settings.maxConnections * earlyShare);
 
@@ -107,7 +107,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     maxConnections: settings.maxConnections,
     waitMs: settings.connectTimeoutMs,
     active: () => all.size - idle.count(),
-    activeOf: (holder) => holdings.countOf(holder),
+    activeOf: (holder) => fairShares.countOf(holder),
     onFreed: startNext,
     startsSoon: () => startsSoon,
   });
@@ -121,7 +121,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       idle.remove(connection);
     },
     onClosing: (link) => {
-      farewells.add(link);
+      closing.add(link);
     },
   };
   /** Makes room where an idle connection cannot carry the request. */
@@ -135,7 +135,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const open = (isAlone: boolean): HttpConnection | null => {
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
-    if (all.size + farewells.count() >= settings.maxConnections) farewells.cutShort();
+    if (all.size + closing.count() >= settings.maxConnections) closing.cutShort();
     const opened = new HttpConnection(connector.connect, connectionHost, trustsEnds);
     all.add(opened);
     return opened;
@@ -149,15 +149,15 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   };
   /** Starts it, where its holder may have a connection and there is one. */
   const tryToStart = (call: QueuedCall): boolean => {
-    const holding = holdings.take(call.holder);
-    if (holding === null) return false;
+    const holderCount = fairShares.take(call.holder);
+    if (holderCount === null) return false;
     const connection = (call.hasOwnConnection ? null : reuse()) ?? open(call.hasOwnConnection);
     if (connection === null) {
-      holdings.giveBack(holding);
+      fairShares.giveBack(holderCount);
       return false;
     }
     if (line.length > 0) line.leave(call);
-    call.start(connection, holding);
+    call.start(connection, holderCount);
     return true;
   };
   const startAll = (): void => {
@@ -167,9 +167,9 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
-    release: (connection, holding, sound) => {
+    release: (connection, holderCount, sound) => {
       if (!all.has(connection)) return;
-      holdings.giveBack(holding);
+      fairShares.giveBack(holderCount);
       if (sound) idle.put(connection);
       else discard(connection);
       startNext();
@@ -210,7 +210,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       for (const call of line.takeAll()) call.refuse(denial('shutting_down'));
       idle.takeAll();
       for (const connection of [...all]) discard(connection);
-      farewells.endAll();
+      closing.endAll();
       return Promise.resolve();
     },
     counts: () => ({ active: all.size - idle.count(), waiting: line.length + unreserved.length }),

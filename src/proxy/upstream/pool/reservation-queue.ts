@@ -1,5 +1,5 @@
 import { denial, type Denial } from '../../../decision/denial.js';
-import { Holdings, slotOf, type Slot } from '../../exchange/concurrency.js';
+import { FairShareLimiter, slotOf, type Slot } from '../../exchange/concurrency.js';
 import { minQueueLength, ConnectionQueue } from './connection-queue.js';
 
 /**
@@ -47,14 +47,14 @@ export class ReservationQueue {
   /** Requests with a connection and writes that are reserved and wait for one, together. */
   private readonly most: number;
   /** Writes that are reserved, or about to be, and have no connection yet: each holder's, and all. */
-  private readonly holdings: Holdings;
+  private readonly fairShares: FairShareLimiter;
   private places = 0;
 
   constructor(options: ReservationQueueOptions) {
     this.options = options;
     this.most =
       options.maxConnections + Math.max(minQueueLength, Math.ceil(options.maxConnections * aheadPerConnection));
-    this.holdings = new Holdings(this.most);
+    this.fairShares = new FairShareLimiter(this.most);
     this.line = new ConnectionQueue(options.maxConnections, (waiting) => {
       end(waiting, denial('overloaded'));
     });
@@ -116,14 +116,15 @@ export class ReservationQueue {
 
   /** `null` where there is none: nobody is to shut the others out, of whom a turn may be all that they need. */
   private takePlace(holder: string): Slot | null {
-    const { holdings, options } = this;
-    if (this.isFull() || holdings.countOf(holder) + options.activeOf(holder) >= holdings.mostOf(holder)) return null;
-    const holding = holdings.take(holder);
-    if (holding === null) return null;
+    const { fairShares, options } = this;
+    if (this.isFull() || fairShares.countOf(holder) + options.activeOf(holder) >= fairShares.mostOf(holder))
+      return null;
+    const holderCount = fairShares.take(holder);
+    if (holderCount === null) return null;
     this.places += 1;
     return slotOf(() => {
       this.places -= 1;
-      holdings.giveBack(holding);
+      fairShares.giveBack(holderCount);
       if (this.line.length > 0) options.onFreed();
     });
   }
