@@ -89,7 +89,12 @@ export interface MetadataState {
   readonly keysUrl: string | null;
   /** Why the last attempt to fetch it failed, in words, or `null`. */
   readonly lastError: string | null;
+  /** The same as a kind, or `null`. */
+  readonly lastProblem: MetadataProblem | null;
 }
+
+/** What is wrong: nothing came, or no metadata, or that of somebody else, or keys at a place that was not named. */
+export type MetadataProblem = 'not_fetched' | 'malformed' | 'other_issuer' | 'other_origin';
 
 /** What an issuer says of an opaque token. */
 export type IntrospectionAnswer =

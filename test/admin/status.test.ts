@@ -146,7 +146,7 @@ const snapshot: Snapshot = {
       lastError: null,
       emptySet: 'unconfirmed',
       waiting: 2,
-      metadata: { ageMs: 5_400, keysUrl: 'https://keys.example.com/jwks', lastError: 'away' },
+      metadata: { ageMs: 5_400, keysUrl: 'https://keys.example.com/jwks', lastError: 'away', lastProblem: 'not_fetched' },
       keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }],
       withdrawn: [{ keyId: 'd-0', ageMs: 2_000 }],
     },

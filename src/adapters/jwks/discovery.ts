@@ -2,6 +2,7 @@ import type { DiscoveryPlace } from '../../config/types.js';
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonValue } from '../../lib/strict-json.js';
+import type { MetadataProblem } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import {
@@ -26,6 +27,12 @@ interface DiscoveryDeps {
 interface HeldMetadata extends KeepingRules {
   readonly keysUrl: string;
   readonly loadedAtMs: number;
+}
+
+/** Why there is no new metadata. */
+interface MetadataFailure {
+  readonly why: string;
+  readonly problem: MetadataProblem;
 }
 
 /** Share of its lifetime after which metadata is fetched with the next key set: no later than the keys are. */
@@ -56,24 +63,25 @@ export function createDiscoveryOrigin(
   let held: HeldMetadata | null = null;
   let askedAtMs = -Infinity;
   let failures = 0;
-  let lastError: string | null = null;
+  let last: MetadataFailure | null = null;
 
   async function load(limits: RefreshLimits, signal: AbortSignal): Promise<Result<LoadedKeySet, string>> {
     const mayAsk = clock.monotonic() >= askedAtMs + cooldownsPerAttempt * limits.cooldownMs;
-    const hasAsked = activeConfig(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
+    const hasAsked =
+      documentInUse(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
     if (hasAsked) await ask(limits, signal);
-    const known = activeConfig(limits);
-    if (known === null) return refuse(`no metadata: ${lastError ?? 'none was fetched'}`);
+    const known = documentInUse(limits);
+    if (known === null) return refuse(`no metadata: ${last?.why ?? 'none was fetched'}`);
     const loaded = await fetchKeys(known, limits, signal);
     if (loaded.ok || hasAsked || !mayAsk || signal.aborted) return loaded;
     // The keys may have moved.
     await ask(limits, signal);
-    const next = activeConfig(limits);
+    const next = documentInUse(limits);
     return next === null || next.keysUrl === known.keysUrl ? loaded : fetchKeys(next, limits, signal);
   }
 
   /** The document that counts now; `null` where there is none, or it is too old. */
-  function activeConfig(limits: RefreshLimits): HeldMetadata | null {
+  function documentInUse(limits: RefreshLimits): HeldMetadata | null {
     if (held === null) return null;
     const usableMs = lifetimeMs(held.freshnessMs, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
     return clock.monotonic() <= held.loadedAtMs + usableMs ? held : null;
@@ -99,30 +107,33 @@ export function createDiscoveryOrigin(
     // The attempt as a whole is over: it said why.
     if (signal.aborted) return;
     if (fetched.ok) take(fetched.value);
-    else if (deadline.signal.aborted) fail(`no complete answer within ${String(timeoutMs)} ms`, 'failed', limits);
-    else fail(fetched.error.why, 'failed', limits);
+    else {
+      const late = `no complete answer within ${String(timeoutMs)} ms`;
+      fail({ why: deadline.signal.aborted ? late : fetched.error.why, problem: 'not_fetched' }, limits);
+    }
 
     function take({ bytes, freshnessMs, mustRevalidate }: LoadedKeySet): void {
       const keysUrl = readMetadata(bytes, place);
       if (!keysUrl.ok) {
-        fail(keysUrl.error, 'refused', limits);
+        fail(keysUrl.error, limits);
         return;
       }
       const isNews = failures > 0 || held?.keysUrl !== keysUrl.value;
       held = { keysUrl: keysUrl.value, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
       failures = 0;
-      lastError = null;
+      last = null;
       metrics.discoveryRefresh(issuer, 'ok');
       if (isNews) log.info('metadata loaded', { issuer, keys_from: withoutQuery(keysUrl.value) });
     }
   }
 
-  function fail(error: string, result: 'failed' | 'refused', limits: RefreshLimits): void {
+  function fail(failure: MetadataFailure, limits: RefreshLimits): void {
     failures += 1;
-    lastError = error;
-    metrics.discoveryRefresh(issuer, result);
-    const fields = { issuer, error, failures, known_metadata_serves: activeConfig(limits) !== null };
-    log.warn(result === 'refused' ? 'metadata was refused' : 'metadata could not be loaded', fields);
+    last = failure;
+    const isRefused = failure.problem !== 'not_fetched';
+    metrics.discoveryRefresh(issuer, isRefused ? 'refused' : 'failed');
+    const fields = { issuer, error: failure.why, failures, known_metadata_serves: documentInUse(limits) !== null };
+    log.warn(isRefused ? 'metadata was refused' : 'metadata could not be loaded', fields);
   }
 
   async function fetchDocument(
@@ -149,7 +160,8 @@ export function createDiscoveryOrigin(
     metadata: () => ({
       ageMs: held === null ? null : clock.monotonic() - held.loadedAtMs,
       keysUrl: held === null ? null : withoutQuery(held.keysUrl),
-      lastError,
+      lastError: last?.why ?? null,
+      lastProblem: last?.problem ?? null,
     }),
     close: () => undefined,
   };
@@ -161,21 +173,25 @@ export function createDiscoveryOrigin(
 function readMetadata(
   bytes: Uint8Array,
   { issuer, keyOrigins }: Pick<DiscoveryPlace, 'issuer' | 'keyOrigins'>,
-): Result<string, string> {
+): Result<string, MetadataFailure> {
+  const no = (problem: MetadataProblem, why: string): Result<never, MetadataFailure> => refuse({ why, problem });
   const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
-  if (!parsed.ok) return refuse(`the metadata ${jsonProblems[parsed.error]}`);
+  if (!parsed.ok) return no('malformed', `the metadata ${jsonProblems[parsed.error]}`);
   const { issuer: named, jwks_uri: written } = parsed.value;
-  if (named !== issuer) return refuse(`the metadata is of another issuer: its issuer is ${quote(named)}`);
+  if (named !== issuer) return no('other_issuer', `the metadata is of another issuer: its issuer is ${quote(named)}`);
   if (typeof written !== 'string') {
-    return refuse(`the metadata names no place of keys: its jwks_uri is ${quote(written)}`);
+    return no('malformed', `the metadata names no place of keys: its jwks_uri is ${quote(written)}`);
   }
   const url = /^https?:\/\/[\x21-\x7e]+$/.test(written) && URL.canParse(written) ? new URL(written) : null;
   if (url === null || url.username !== '' || url.password !== '') {
-    return refuse(`the metadata’s jwks_uri is no http URL: ${quote(written)}`);
+    return no('malformed', `the metadata’s jwks_uri is no http URL: ${quote(written)}`);
   }
   if (!keyOrigins.has(url.origin)) {
     const allowed = [...keyOrigins].join(' ');
-    return refuse(`the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`);
+    return no(
+      'other_origin',
+      `the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`,
+    );
   }
   url.hash = '';
   return accept(url.href);

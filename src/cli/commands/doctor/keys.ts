@@ -9,6 +9,7 @@ import { readCaBundle } from '../../../lib/pem.js';
 import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
 import type { IssuerRules, KeyIdRules } from '../../../decision/route/policy.js';
 import { maxPemBytes } from '../../../app/config/named-files.js';
+import type { MetadataProblem, MetadataState } from '../../../ports/auth.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
 /** The ids of the Core's static keys begin so. */
@@ -40,10 +41,14 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   await source.start();
   const state = source.state();
   await source.close();
-  const place = settings.source.kind === 'file' ? settings.source.path : hostOf(settings.source.url);
-  if (state.emptySet !== null && state.lastError === null) return [empty(subject, place)];
-  if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
+  const metadata = metadataFindings(issuer, state.metadata);
+  if (state.metadata !== null && state.metadata.keysUrl === null) return metadata;
+  const place =
+    state.metadata?.keysUrl ?? (settings.source.kind === 'file' ? settings.source.path : hostOf(settings.source.url));
+  if (state.emptySet !== null && state.lastError === null) return [...metadata, empty(subject, place)];
+  if (state.ageMs === null) return [...metadata, unusable(subject, place, issuer, state.lastError ?? 'no answer')];
   return [
+    ...metadata,
     keysFinding(
       subject,
       state.keys.map(({ keyId }) => keyId),
@@ -53,10 +58,42 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   ];
 }
 
+/** What becomes of the document that names the place of the keys, where there is one. */
+function metadataFindings({ rules, keys }: CheckedIssuer, state: MetadataState | null): readonly Finding[] {
+  if (state === null || keys.source.kind !== 'discovery') return [];
+  const subject = `metadata ${rules.name}`;
+  const { keysUrl, lastError, lastProblem } = state;
+  if (lastProblem === null) {
+    return keysUrl === null ? [] : [ok(subject, `names its keys at ${keysUrl}`)];
+  }
+  const { url, otherUrl } = keys.source;
+  const places = [url, ...(otherUrl === null ? [] : [otherUrl])].map(hostOf).join(' or ');
+  const what = `no metadata from ${places}: ${lastError ?? ''}`;
+  return [
+    lastProblem === 'not_fetched'
+      ? unreachable(subject, what, fixes.not_fetched)
+      : problem(subject, what, fixes[lastProblem]),
+  ];
+}
+
+const fixes: Readonly<Record<MetadataProblem, string>> = {
+  not_fetched:
+    'check issuer, ca_file, token_file and that this machine may connect; discovery_url where the metadata is elsewhere, jwks_url where there is none',
+  malformed: 'see what is served there; discovery_url where the metadata is elsewhere, jwks_url where there is none',
+  other_issuer:
+    'write issuer exactly as the metadata has it, if that is the issuer that you mean; else another discovery_url',
+  other_origin:
+    'put that origin into jwks_origins, if the issuer says that its keys are there; http is allowed on loopback only, or with allow_http: true',
+};
+
 function unusable(subject: string, place: string, { keys }: CheckedIssuer, error: string): Finding {
   const what = `no keys from ${place}: ${error}`;
   if (keys.source.kind === 'file') return problem(subject, what, 'put the key set of the Core into this file');
-  return unreachable(subject, what, 'check jwks_url, ca_file and that this machine may connect to the Core');
+  if (keys.source.kind === 'discovery') {
+    return unreachable(subject, what, 'check ca_file, token_file and that this machine may connect there');
+  }
+  const key = keys.rules.use === 'jwt-svid' ? 'bundle_url' : 'jwks_url';
+  return unreachable(subject, what, `check ${key}, ca_file and that this machine may connect to the Core`);
 }
 
 function empty(subject: string, place: string): Finding {
