@@ -1,5 +1,5 @@
 import { usableUntilMs, type HeldKeys } from '../../adapters/jwks/key-set.js';
-import type { KeySourceSettings } from '../../config/types.js';
+import type { KeyPlace, KeySourceSettings } from '../../config/types.js';
 import type { Clock } from '../../ports/system.js';
 
 /**
@@ -38,6 +38,12 @@ export function createKeyMemory(clock: Pick<Clock, 'monotonic'>): KeyMemory {
 
 /** Under other rules other keys of the same place count. */
 function placeOf({ source, rules }: KeySourceSettings): string {
-  const place = source.kind === 'file' ? `file ${source.path}` : `${source.kind} ${source.url}`;
-  return [place, rules.use, ...[...rules.algorithms].sort()].join(' ');
+  return [...wordsOf(source), rules.use, ...[...rules.algorithms].sort()].join(' ');
+}
+
+/** Metadata is held to its issuer and to the origins that are allowed: under others its keys were never taken. */
+function wordsOf(source: KeyPlace): readonly string[] {
+  if (source.kind === 'file') return ['file', source.path];
+  if (source.kind === 'url') return ['url', source.url];
+  return ['discovery', source.url, source.issuer, ...[...source.keyOrigins].sort()];
 }
