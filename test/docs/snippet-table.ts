@@ -124,6 +124,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm pkg set name=': { test: install },
     "echo '@your-scope": { test: install },
   }),
+  ...page('docs/introspection.md', { 'issuers:': { config: 'keys' } }),
   ...page('docs/issuers.md', {
     'issuers:\n  idp:': { config: 'keys' },
     'issuers:\n  keycloak:': { config: 'keys' },
