@@ -96,10 +96,6 @@ export function composeApp(
       ? null
       : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
-  const keyStates = (): readonly KeySourceState[] => [
-    ...activator.keyStates(),
-    ...(sessions === null ? [] : [sessions.keyState()]),
-  ];
   const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
   const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, {
     expiry: certificates,
@@ -126,6 +122,10 @@ export function composeApp(
     assertions,
     revocations,
   });
+  const keyStates = (): readonly KeySourceState[] => [
+    ...activator.keyStates(),
+    ...(sessions === null ? [] : [sessions.keyState()]),
+  ];
   const limits = openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log);
   const reloader = createReloader(first, activator, {
     assertions,
