@@ -22,6 +22,7 @@ export const programs = [
   { name: 'fish', debian: ['fish'], check: ['fish', '--version'] },
   { name: 'gcc', debian: ['gcc', 'libc6-dev'], check: ['gcc', '--version'] },
   { name: 'git', debian: ['git'], check: ['git', '--version'] },
+  { name: 'glewlwyd', debian: ['glewlwyd', 'sqlite3'], check: hasGlewlwyd },
   { name: 'go', debian: ['golang-go'], check: ['go', 'version'] },
   { name: 'haproxy', debian: ['haproxy'], check: ['haproxy', '-v'] },
   { name: 'helm', fetched: true, check: runs('helm') },
@@ -85,6 +86,12 @@ async function hasBrowser() {
 function hasPythonModules(...modules) {
   const ask = ['-c', `import ${modules.join(', ')}`];
   return async () => (await run('python3', ask)).code === 0 || (await run('/usr/bin/python3', ask)).code === 0;
+}
+
+/** With its examples, which images without documentation lack, and what makes its database. */
+async function hasGlewlwyd() {
+  const files = ['/usr/bin/glewlwyd', '/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz'];
+  return files.every((file) => existsSync(file)) && (await run('sqlite3', ['--version'])).code === 0;
 }
 
 async function hasPostgres() {
