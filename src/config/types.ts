@@ -132,8 +132,6 @@ export interface IssuerSettings {
 export interface IntrospectionSettings {
   /** `null` where its metadata says so. */
   readonly url: string | null;
-  /** `null` where the URL is known. */
-  readonly discovery: DiscoveryPlace | null;
   /** PEM; taken up when it changes. */
   readonly caFile: string | null;
   readonly clientId: string;

@@ -91,6 +91,8 @@ export interface MetadataState {
   readonly lastError: string | null;
   /** The same as a kind, or `null`. */
   readonly lastProblem: MetadataProblem | null;
+  /** Where it says that the issuer is asked about tokens, and where with a certificate; `null`: nowhere that counts. */
+  readonly introspection: { readonly url: string | null; readonly mtlsUrl: string | null };
 }
 
 /** What is wrong: nothing came, or no metadata, or that of somebody else, or keys at a place that was not named. */

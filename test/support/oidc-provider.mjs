@@ -15,11 +15,14 @@ const kinds = {
   EdDSA: () => generateKeyPairSync('ed25519'),
 };
 
+/** Clients besides `checkout`, as the provider has them. */
+let introspecting = null;
 let handle = (_req, res) => res.writeHead(503).end();
-const server = createServer((req, res) => handle(req, res));
+const server = createServer({ requestCert: true, rejectUnauthorized: false }, (req, res) => handle(req, res));
 
-process.on('message', ({ listenWith, rotateTo }) => {
+process.on('message', ({ listenWith, rotateTo, clients }) => {
   if (listenWith !== undefined) {
+    introspecting = clients;
     server.setSecureContext(listenWith);
     server.listen(0, '127.0.0.1', () => {
       start('/jwks');
@@ -41,6 +44,7 @@ function start(jwksPath) {
   const provider = new Provider(originOf(server), {
     jwks: { keys: Object.keys(kinds).map(makeKey) },
     routes: { jwks: jwksPath },
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'],
     clients: [
       {
         client_id: 'checkout',
@@ -49,12 +53,28 @@ function start(jwksPath) {
         redirect_uris: [],
         response_types: [],
       },
+      ...(introspecting ?? []).map((client) => ({
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+        ...client,
+      })),
     ],
     scopes: ['orders:read', 'orders:write'],
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      introspection: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      jwtIntrospection: { enabled: true },
+      mTLS: {
+        enabled: true,
+        tlsClientAuth: true,
+        getCertificate: (ctx) => ctx.req.socket.getPeerX509Certificate?.(),
+        certificateAuthorized: (ctx) => ctx.req.socket.authorized,
+        certificateSubjectMatches: (ctx, property, expected) =>
+          property === 'tls_client_auth_subject_dn' &&
+          ctx.req.socket.getPeerX509Certificate().subject.replaceAll('\n', ',') === expected,
+      },
       revocation: { enabled: true },
       resourceIndicators: { enabled: true, getResourceServerInfo: resourceServer },
     },

@@ -26,10 +26,8 @@ interface IntrospectorDeps {
   readonly files: Files;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'introspection' | 'introspectionLookup'>;
-  /** Keys of the issuer, for answers that are JWTs. */
-  readonly keys: Pick<KeySource, 'find'>;
-  /** Where the issuer is asked, as its metadata says; `null` where that is not known. */
-  readonly discovered: () => string | null;
+  /** Keys of the issuer, for answers that are JWTs, and its metadata, which may say where it is asked. */
+  readonly keys: Pick<KeySource, 'find' | 'state'>;
   /** Called with the path of a secret that was read anew. */
   readonly onSecretRead?: (path: string) => void;
   /** Milliseconds between two looks at the files. */
@@ -146,13 +144,18 @@ export function createIntrospector(
   async function put(token: string): Promise<Result<Said, QuestionFailure>> {
     if (connections === null) await started;
     if (connections === null) return refuse(failed(fileProblem));
-    const url = settings.url ?? deps.discovered();
+    const url = settings.url ?? discovered();
     if (url === null) return refuse(failed('the issuer’s metadata is not known, or has no introspection_endpoint'));
     const fromMs = clock.now();
     const response = await connections.ask(token, new URL(url), fromMs);
     if (!response.ok) return response;
     const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
     return read.ok ? accept({ claims: read.value, bytes: response.value.bytes.length }) : refuse(failed(read.error));
+  }
+
+  function discovered(): string | null {
+    const { url = null, mtlsUrl = null } = keys.state().metadata?.introspection ?? {};
+    return settings.auth.method === 'tls_client_auth' ? (mtlsUrl ?? url) : url;
   }
 
   /** Milliseconds from the question on, within what is left of the token's life. */

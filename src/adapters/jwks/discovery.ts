@@ -1,8 +1,9 @@
 import type { DiscoveryPlace } from '../../config/types.js';
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonValue } from '../../lib/strict-json.js';
-import type { MetadataProblem } from '../../ports/auth.js';
+import { defaultMaxDepth, isJsonObject, parseStrictJson, type JsonValue } from '../../lib/strict-json.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
+import type { MetadataProblem, MetadataState } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import {
@@ -26,6 +27,7 @@ interface DiscoveryDeps {
 /** The metadata in force. Times are those of the monotonic clock. */
 interface HeldMetadata extends KeepingRules {
   readonly keysUrl: string;
+  readonly introspection: MetadataState['introspection'];
   readonly loadedAtMs: number;
 }
 
@@ -119,7 +121,8 @@ export function createDiscoveryOrigin(
         return;
       }
       const isNews = failures > 0 || held?.keysUrl !== keysUrl.value;
-      held = { keysUrl: keysUrl.value, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
+      const introspection = readIntrospectionPlaces(bytes, place);
+      held = { keysUrl: keysUrl.value, introspection, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
       failures = 0;
       last = null;
       metrics.discoveryRefresh(issuer, 'ok');
@@ -160,11 +163,45 @@ export function createDiscoveryOrigin(
     metadata: () => ({
       ageMs: held === null ? null : clock.monotonic() - held.loadedAtMs,
       keysUrl: held === null ? null : withoutQuery(held.keysUrl),
+      introspection: held?.introspection ?? noPlaces,
       lastError: last?.why ?? null,
       lastProblem: last?.problem ?? null,
     }),
     close: () => undefined,
   };
+}
+
+const noPlaces: MetadataState['introspection'] = { url: null, mtlsUrl: null };
+
+/**
+ * Reads where the issuer is asked about tokens (RFC 8414 §2), and where with a certificate (RFC 8705 §5). A place that
+ * is not at one of the origins of keys, or is http on another machine, counts as none: tokens and the client's secret
+ * would go there.
+ */
+function readIntrospectionPlaces(
+  bytes: Uint8Array,
+  { keyOrigins }: Pick<DiscoveryPlace, 'keyOrigins'>,
+): MetadataState['introspection'] {
+  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
+  if (!parsed.ok) return noPlaces;
+  const { introspection_endpoint: plain, mtls_endpoint_aliases: aliases } = parsed.value;
+  const allowed = (written: JsonValue | undefined): string | null => {
+    const url = typeof written === 'string' ? httpUrl(written) : null;
+    if (url === null || !keyOrigins.has(url.origin)) return null;
+    return url.protocol === 'https:' || isLoopback(url.hostname) ? url.href : null;
+  };
+  return {
+    url: allowed(plain),
+    mtlsUrl: isJsonObject(aliases) ? allowed(aliases['introspection_endpoint']) : null,
+  };
+}
+
+/** An http URL without user and password, and without what follows `#`. */
+function httpUrl(written: string): URL | null {
+  const url = /^https?:\/\/[\x21-\x7e]+$/.test(written) && URL.canParse(written) ? new URL(written) : null;
+  if (url === null || url.username !== '' || url.password !== '') return null;
+  url.hash = '';
+  return url;
 }
 
 /**
@@ -182,8 +219,8 @@ function readMetadata(
   if (typeof written !== 'string') {
     return no('malformed', `the metadata names no place of keys: its jwks_uri is ${quote(written)}`);
   }
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(written) && URL.canParse(written) ? new URL(written) : null;
-  if (url === null || url.username !== '' || url.password !== '') {
+  const url = httpUrl(written);
+  if (url === null) {
     return no('malformed', `the metadata’s jwks_uri is no http URL: ${quote(written)}`);
   }
   if (!keyOrigins.has(url.origin)) {
@@ -193,7 +230,6 @@ function readMetadata(
       `the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`,
     );
   }
-  url.hash = '';
   return accept(url.href);
 }
 

@@ -44,7 +44,7 @@ export async function openKeys({
     [...sources].flatMap(([issuer, keys]) => {
       const { introspection, rules } = issuer;
       if (introspection === null) return [];
-      return [[issuer, createIntrospector(introspection, rules, { ...deps, keys, discovered: () => null })] as const];
+      return [[issuer, createIntrospector(introspection, rules, { ...deps, keys })] as const];
     }),
   );
   const started = [...sources.values(), ...introspections.values()];

@@ -108,7 +108,6 @@ export function createConfigActivator(
       log: deps.log,
       metrics,
       keys,
-      discovered: () => null,
       onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
     });
   }

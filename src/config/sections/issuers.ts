@@ -276,7 +276,7 @@ function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): 
   const access = keyAccessOf(file, absolute);
   return {
     rules,
-    introspection: compileIntrospection(file, access.source, access.caFile, absolute),
+    introspection: compileIntrospection(file, access.caFile, absolute),
     keys: {
       ...access,
       rules: { algorithms: rules.algorithms, use: file.profile === 'spiffe' ? 'jwt-svid' : 'sig' },

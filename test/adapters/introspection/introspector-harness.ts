@@ -5,7 +5,8 @@ import { createIntrospector, type RunningIntrospection } from '../../../src/adap
 import type { IntrospectionSettings } from '../../../src/config/types.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { LogFields } from '../../../src/ports/system.js';
-import type { KeyAsker, KeySource } from '../../../src/ports/auth.js';
+import type { KeyAsker, KeySource, MetadataState } from '../../../src/ports/auth.js';
+import { keyState } from '../../support/key-state.js';
 import { issuerRules } from '../../decision/samples.js';
 import { startIntrospection, type IntrospectionServer } from '../../support/introspection-server.js';
 import type { Scope } from '../../support/scope.js';
@@ -36,7 +37,8 @@ export interface IntrospectorOptions {
   readonly rules?: Partial<IssuerRules>;
   readonly server?: IntrospectionServer;
   readonly keys?: Pick<KeySource, 'find'>;
-  readonly discovered?: () => string | null;
+  /** Of the metadata. */
+  readonly places?: MetadataState['introspection'];
 }
 
 export const noKeys: Pick<KeySource, 'find'> = { find: () => ({ kind: 'unknown' }) };
@@ -57,7 +59,6 @@ export async function startIntrospector(t: Scope, options: IntrospectorOptions =
   const lookedUp: string[] = [];
   const settings: IntrospectionSettings = {
     url: server.url,
-    discovery: null,
     caFile: null,
     clientId,
     auth: { method: 'client_secret_basic', secretFile },
@@ -79,8 +80,19 @@ export async function startIntrospector(t: Scope, options: IntrospectorOptions =
       introspection: (_issuer, result) => asked.push(result),
       introspectionLookup: (_issuer, result) => lookedUp.push(result),
     },
-    keys: options.keys ?? noKeys,
-    discovered: options.discovered ?? (() => null),
+    keys: {
+      ...(options.keys ?? noKeys),
+      state: () =>
+        keyState({
+          metadata: {
+            ageMs: 0,
+            keysUrl: null,
+            lastError: null,
+            lastProblem: null,
+            introspection: options.places ?? { url: null, mtlsUrl: null },
+          },
+        }),
+    },
     watchIntervalMs: 20,
   });
   t.teardown(async () => introspection.close());

@@ -182,7 +182,11 @@ t.test('where no place is known nobody is asked', async (t) => {
   t.equal(await ask('one'), 'unavailable');
   t.match(lines, [{ error: /has no introspection_endpoint/ }]);
   t.equal(server.questions.length, 0);
-  const found = await startIntrospector(t, { settings: { url: null }, server, discovered: () => server.url });
+  const found = await startIntrospector(t, {
+    settings: { url: null },
+    server,
+    places: { url: server.url, mtlsUrl: 'https://127.0.0.1:1/' },
+  });
   t.equal(await found.ask('one'), 'inactive');
 });
 

@@ -33,7 +33,7 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
     },
   };
   const keys = createKeySource(keySettings, rules.name, rules.keyIds, deps);
-  const source = createIntrospector(settings, rules, { ...deps, keys, discovered: () => null });
+  const source = createIntrospector(settings, rules, { ...deps, keys });
   try {
     await Promise.all([keys.start(), source.start()]);
     const token = settings.rules.tokenPrefix + randomBytes(tokenBytes).toString('base64url');

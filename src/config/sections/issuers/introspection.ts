@@ -1,7 +1,7 @@
 /** What of an issuer says how its opaque tokens are asked about (RFC 7662). */
 import type { Entry, ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import type { IntrospectionSettings, KeyPlace } from '../../types.js';
+import type { IntrospectionSettings } from '../../types.js';
 import { readUrl } from '../../schema/addresses.js';
 import {
   always,
@@ -270,7 +270,6 @@ export function checkSingleUse(parts: ParsedConfig, report: Report): void {
 /** Compiles the settings of an issuer without errors. */
 export function compileIntrospection(
   file: IssuerFile,
-  source: KeyPlace,
   caFile: string | null,
   absolute: AbsolutePath,
 ): IntrospectionSettings | null {
@@ -278,7 +277,6 @@ export function compileIntrospection(
   if (introspection === null) return null;
   return {
     url: introspection.url,
-    discovery: introspection.url === null && source.kind === 'discovery' ? source : null,
     caFile,
     clientId: introspection.client_id,
     auth: authOf(introspection, file.issuer ?? '', absolute),
