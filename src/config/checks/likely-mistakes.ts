@@ -99,7 +99,7 @@ function checkIssuer(path: Path, check: Check): void {
       'the one name that the tokens have in aud',
     );
   }
-  const accepted = textsAt([...path, 'key_ids', 'accept'], check);
+  const accepted = isCore(path, check) ? textsAt([...path, 'key_ids', 'accept'], check) : [];
   const reject = textsAt([...path, 'key_ids', 'reject'], check).map(({ value }) => value);
   for (const { at, value } of accepted) {
     if (!letsStaticKeysIn(value, reject)) continue;
@@ -112,6 +112,11 @@ function checkIssuer(path: Path, check: Check): void {
   }
 }
 
+/** Only of a Core it is known how it writes its address, and what it calls its keys. */
+function isCore(path: Path, { parts }: Check): boolean {
+  return (parts.rawValue([...path, 'profile']) ?? 'core') === 'core';
+}
+
 function checkIssuerAddress(path: Path, check: Check): void {
   const { parts, report } = check;
   const [issuer] = textsAt([...path, 'issuer'], check);
@@ -122,7 +127,7 @@ function checkIssuerAddress(path: Path, check: Check): void {
       `${nameOf(issuer.at)} is ${report.show(issuer.at)}, which looks like the address of keys or metadata`,
       'the iss of the tokens; the address in jwks_url',
     );
-  } else if (issuer !== undefined && issuer.value.endsWith('/') && !saysWhere) {
+  } else if (issuer !== undefined && issuer.value.endsWith('/') && !saysWhere && isCore(path, check)) {
     report.warning(
       issuer.at,
       `${nameOf(issuer.at)} ends in a slash, and iss is compared to the letter: the Core writes none`,

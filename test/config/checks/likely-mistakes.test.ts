@@ -190,6 +190,13 @@ const meant: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'a dollar sign', text: issuer({ audience: '"$5"' }) },
   { name: 'a placeholder', text: issuer({ audience: '"${env:AUDIENCE}"' }) },
   { name: 'a network', text: configText({ listen: '{ host: 127.0.0.1, port: 8080, trust_forwarded: [10.0.0.0/8] }' }) },
+  {
+    name: 'what a Core would not write, of another provider',
+    text: configText({
+      issuers:
+        '{ auth0: { profile: oauth, issuer: "https://acme.eu.auth0.com/", audience: orders, key_ids: { accept: [s-1] } } }',
+    }),
+  },
 ];
 
 t.test('what looks alike and may be meant is none', (t) => {
