@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import t from 'tap';
 import { run } from '../src/cli/program.js';
 import { captureIo } from './cli/captured-io.js';
-import { blockThatBegins, fencedBlocks, pages } from './docs/fenced-blocks.js';
+import { blockThatBegins, fencedBlocks, pages, providerPages } from './docs/fenced-blocks.js';
 import { projectDir } from './support/project-dir.js';
 import { readProjectFile } from './support/source-files.js';
 import { tempDir } from './support/temp-dir.js';
@@ -123,6 +123,7 @@ t.test('links lead somewhere', (t) => {
     .filter((page) => existsSync(join(projectDir, page)));
   for (const page of [
     ...pages,
+    ...providerPages,
     'CHANGELOG.md',
     'SECURITY.md',
     'test/README.md',

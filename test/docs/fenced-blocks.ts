@@ -20,6 +20,11 @@ export const pages: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
+/** Pages about one provider of tokens each: test/docs/issuers.test.ts tries every block of them. */
+export const providerPages: readonly string[] = readdirSync(join(projectDir, 'docs/issuers'))
+  .sort()
+  .map((name) => `docs/issuers/${name}`);
+
 /** Every fenced block of a page, in order; one that is never closed throws. */
 export function fencedBlocks(page: string): readonly FencedBlock[] {
   const blocks: FencedBlock[] = [];
