@@ -7,6 +7,7 @@ import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
+import { oauthIssuer } from './algorithms.js';
 import type { Child } from './child.js';
 
 const plain = [
@@ -20,22 +21,41 @@ const plain = [
   '  timeout connect 5s',
 ];
 
+/** Whose tokens it takes: those of the Core, or access tokens of an authorization server by one algorithm. */
+export type HaproxyTokens = { readonly kind: 'core' } | { readonly kind: 'oauth'; readonly algorithm: string };
+
+const coreClaims = [
+  ['iss', 'https://api.example.com'],
+  ['aud', 'orders'],
+  ['source', 'microservice'],
+  ['token_type', 'service'],
+  ['sub', 'checkout'],
+] as const;
+
+const oauthClaims = [
+  ['iss', oauthIssuer],
+  ['aud', 'orders'],
+  ['client_id', 'checkout'],
+  ['sub', 'checkout'],
+] as const;
+
 /** The rules of one issuer and one route as HAProxy spells them, and the caller's identity for the receiver. */
-function tokenRules(keyFile: string): string[] {
-  const claims = [
-    ['iss', 'https://api.example.com'],
-    ['aud', 'orders'],
-    ['source', 'microservice'],
-    ['token_type', 'service'],
-    ['sub', 'checkout'],
-  ] as const;
+function tokenRules(keyFile: string, tokens: HaproxyTokens): string[] {
   const deny = '  http-request deny deny_status 401 unless';
+  const isCore = tokens.kind === 'core';
+  const typ = isCore
+    ? []
+    : [
+        "  http-request set-var(txn.typ) var(txn.token),jwt_header_query('$.typ')",
+        `${deny} { var(txn.typ) -m str at+jwt }`,
+      ];
   return [
     '  http-request set-var(txn.token) http_auth_bearer',
     "  http-request set-var(txn.alg) var(txn.token),jwt_header_query('$.alg')",
-    `${deny} { var(txn.alg) -m str RS256 }`,
+    `${deny} { var(txn.alg) -m str ${isCore ? 'RS256' : tokens.algorithm} }`,
+    ...typ,
     `${deny} { var(txn.token),jwt_verify(txn.alg,"${keyFile}") -m int 1 }`,
-    ...claims.flatMap(([claim, value]) => [
+    ...(isCore ? coreClaims : oauthClaims).flatMap(([claim, value]) => [
       `  http-request set-var(txn.${claim}) var(txn.token),jwt_payload_query('$.${claim}')`,
       `${deny} { var(txn.${claim}) -m str ${value} }`,
     ]),
@@ -43,7 +63,7 @@ function tokenRules(keyFile: string): string[] {
     '  http-request set-var(txn.left) date,neg,add(txn.exp)',
     `${deny} { var(txn.left) -m int gt 0 }`,
     // HAProxy 2.6 reads no array as a whole; the token measured with has this permission first.
-    "  http-request set-var(txn.permissions) var(txn.token),jwt_payload_query('$.permissions[0]')",
+    `  http-request set-var(txn.permissions) var(txn.token),jwt_payload_query('$.${isCore ? 'permissions[0]' : 'scope'}')`,
     `${deny} { var(txn.permissions) -m str orders:read }`,
     '  http-request del-header Authorization',
     '  http-request set-header X-Auth-Subject %[var(txn.sub)]',
@@ -57,12 +77,13 @@ export async function startHaproxy(
   receiverPort: number,
   publicKey: KeyObject | null,
   token: string,
+  tokens: HaproxyTokens = { kind: 'core' },
 ): Promise<Child> {
   const dir = tempDir(t);
   const port = await freePort();
   const keyFile = join(dir, 'key.pem');
   if (publicKey !== null) writeFileSync(keyFile, publicKey.export({ format: 'pem', type: 'spki' }));
-  const rules = publicKey === null ? [] : tokenRules(keyFile);
+  const rules = publicKey === null ? [] : tokenRules(keyFile, tokens);
   const config = [
     ...plain,
     'frontend callers',

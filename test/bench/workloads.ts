@@ -4,6 +4,7 @@ import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import type { ConfigTree } from '../support/proxy-process.js';
 import { placeLoad } from './affinity.js';
+import { measuredAlgorithms, startAlgorithmIssuer, type MeasuredAlgorithm } from './algorithms.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';
 import { planOf, type RequestPlan } from './request-plan.js';
@@ -54,6 +55,10 @@ export const workloadNames = [
   'unknown-key',
   'routes',
   'idle',
+  'oauth-RS256',
+  'oauth-ES256',
+  'oauth-PS256',
+  'oauth-EdDSA',
 ] as const;
 
 export type WorkloadName = (typeof workloadNames)[number];
@@ -120,7 +125,58 @@ export async function prepareWorkloads(
     against,
   });
 
+  const algorithm = async (name: MeasuredAlgorithm): Promise<Workload> => {
+    const issuer = await startAlgorithmIssuer(t, name, tokens);
+    const [first = ''] = issuer.tokens;
+    const readyWithIt = { path: '/orders', headers: { Authorization: `Bearer ${first}` } };
+    const entrant = (title: string, plan: RequestPlan, config: ConfigTree): Entrant => ({
+      name: `Sallyport, ${title}`,
+      plan,
+      start: async (scope) =>
+        startSallyport(
+          scope,
+          { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, ...issuer.config, ...config },
+          readyWithIt,
+        ),
+    });
+    const each = withTokens(issuer.tokens);
+    const beside: readonly Entrant[] =
+      hasHaproxy && haproxyAlgorithms.has(name)
+        ? [
+            {
+              name: haproxyName,
+              plan: each,
+              start: async (scope) =>
+                startHaproxy(scope, receiver, issuer.key.publicKey, first, { kind: 'oauth', algorithm: name }),
+            },
+          ]
+        : [];
+    return reads(
+      `oauth-${name}`,
+      `${name}, a profile’s token`,
+      [
+        entrant('one token, again and again', withTokens([first]), {}),
+        entrant('every token new', each, { token_cache: '64KiB' }),
+        ...beside,
+      ],
+      haproxyName,
+    );
+  };
+  const algorithms = new Map<string, Workload>();
+  for (const name of measuredAlgorithms) {
+    if (names.includes(`oauth-${name}`)) algorithms.set(name, await algorithm(name));
+  }
+  const prepared = (name: MeasuredAlgorithm) => (): Workload => {
+    const found = algorithms.get(name);
+    if (found === undefined) throw new Error(`${name} was not prepared`);
+    return found;
+  };
+
   const known: Readonly<Record<WorkloadName, () => Workload>> = {
+    'oauth-RS256': prepared('RS256'),
+    'oauth-ES256': prepared('ES256'),
+    'oauth-PS256': prepared('PS256'),
+    'oauth-EdDSA': prepared('EdDSA'),
     hot: () =>
       reads(
         'hot',
@@ -174,6 +230,9 @@ export async function prepareWorkloads(
   };
   return names.map((name) => known[name]());
 }
+
+/** `jwt_verify` of HAProxy 2.6 knows no PS256 and no EdDSA. */
+const haproxyAlgorithms: ReadonlySet<string> = new Set(['RS256', 'ES256']);
 
 const reader = { subjects: ['checkout'], permissions: ['orders:read'] };
 const listOrders = { name: 'list-orders', methods: ['GET'], path: '/orders', ...reader };
