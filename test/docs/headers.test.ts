@@ -2,8 +2,7 @@
 import t from 'tap';
 import { denial, reasons } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
-import { upstreamHeaders } from '../../src/decision/http/forwarded-headers.js';
-import { identityHeaders } from '../../src/decision/http/forwarded-headers.js';
+import { identityHeaders, upstreamHeaders } from '../../src/decision/http/forwarded-headers.js';
 import { problemOf } from '../../src/decision/http/problem-details.js';
 import { readFields } from '../../src/decision/http/request-headers.js';
 import { clientHeaders } from '../../src/decision/http/response-headers.js';

@@ -46,7 +46,12 @@ t.test('fetches the metadata, then the keys where it says that they are', async 
   t.same(server.asked, [oidcPath, '/keys']);
   t.same(harness.refreshes, ['core metadata ok', 'core ok']);
   t.match(harness.lines[0], { level: 'info', msg: 'metadata loaded', keys_from: `${server.origin}/keys` });
-  t.same(harness.source.state().metadata, { ageMs: 0, keysUrl: `${server.origin}/keys`, lastError: null, lastProblem: null });
+  t.same(harness.source.state().metadata, {
+    ageMs: 0,
+    keysUrl: `${server.origin}/keys`,
+    lastError: null,
+    lastProblem: null,
+  });
 });
 
 t.test('asks at the place of RFC 8414 only where the first answers that there is none', async (t) => {

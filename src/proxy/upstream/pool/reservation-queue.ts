@@ -117,8 +117,9 @@ export class ReservationQueue {
   /** `null` where there is none: nobody is to shut the others out, of whom a turn may be all that they need. */
   private takePlace(holder: string): Slot | null {
     const { fairShares, options } = this;
-    if (this.isFull() || fairShares.countOf(holder) + options.activeOf(holder) >= fairShares.mostOf(holder))
+    if (this.isFull() || fairShares.countOf(holder) + options.activeOf(holder) >= fairShares.mostOf(holder)) {
       return null;
+    }
     const holderCount = fairShares.take(holder);
     if (holderCount === null) return null;
     this.places += 1;

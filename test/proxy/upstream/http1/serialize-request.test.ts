@@ -63,8 +63,9 @@ t.test('what would be more or less than one head is not sent', (t) => {
     { name: 'a Transfer-Encoding of its own', parts: { ...whole, fields: [...host, 'Transfer-encoding', 'chunked'] } },
   ];
   t.not(serializeRequest(whole, 0), null);
-  for (const { name, parts } of cases)
+  for (const { name, parts } of cases) {
     for (const length of [0, null]) t.equal(serializeRequest(parts, length), null, name);
+  }
   t.end();
 });
 
