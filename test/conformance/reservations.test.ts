@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
+import { idempotencyKeys, isFieldText } from '../support/attacks/idempotency-keys.js';
 import { connectRaw, requestBytes, type RawResponse } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
@@ -130,8 +131,9 @@ t.test('who is refused reserves nothing', async (t) => {
 });
 
 t.test('a malformed key is 400', async (t) => {
-  for (const key of ['a b', '""', '"a"; p=1', 'x'.repeat(256), 'a,b']) {
-    checkRefusal(t, await write({ key }), refusals.idempotencyKeyInvalid, key);
+  const malformed = idempotencyKeys.filter(({ expected, value }) => expected === null && isFieldText(value));
+  for (const { name, value } of [...malformed, { name: 'a parameter behind a blank', value: '"a"; p=1' }]) {
+    checkRefusal(t, await write({ key: value }), refusals.idempotencyKeyInvalid, name);
   }
   t.equal(proxy.receiver.requests.length, 0);
 });
