@@ -49,6 +49,7 @@ t.test('fetches the metadata, then the keys where it says that they are', async 
   t.same(harness.source.state().metadata, {
     ageMs: 0,
     keysUrl: `${server.origin}/keys`,
+    introspection: { url: null, mtlsUrl: null },
     lastError: null,
     lastProblem: null,
   });

@@ -410,6 +410,7 @@ t.test('issuers, compiled', (t) => {
         maxLifetimeS: 7_200,
         keyIds: { accept: ['d-*'], reject: [] },
       },
+      introspection: null,
       keys: {
         source: { kind: 'url', url: 'https://api.example.com/auth/jwt/jwks.json' },
         rules: { algorithms: new Set(['RS256']), use: 'sig' },

@@ -161,7 +161,9 @@ const dotted = ['a.', 'A.', '7.', 'bc.', 'Bc.', 'a.zz.'];
 
 function requestsFor({ formatSuffix, trailingDots }: ReceiverRouter): readonly (readonly string[])[] {
   const texts = [...plainTexts, ...(formatSuffix ? formats : []), ...(trailingDots ? dotted : [])];
-  return [[''], ...sequences(texts, texts.length > 16 ? 2 : 3).flatMap((parts) => [parts, [...parts, '']])];
+  // Paths name two segments at most: what a third one says matters to none.
+  const asked = sequences(texts, 2).flatMap((parts) => (parts.length === 2 ? [parts, [...parts, 'zz']] : [parts]));
+  return [[''], ...asked.flatMap((parts) => [parts, [...parts, '']])];
 }
 
 const part = fc.constantFrom('a', 'A', '7', 'bc', 'Bc', 'a.zz', '{x}', '{x}', '{x}');
@@ -189,7 +191,20 @@ t.test('finds what asking for every spelling would find, and nothing else', (t) 
     fc.property(routes, receivers, (specs, receiver) => {
       compareWithModel(specs, receiver, requestsFor(receiver));
     }),
-    { numRuns: 100 },
+    {
+      numRuns: 100,
+      examples: [
+        // Only a third segment tells these two apart.
+        [
+          [
+            ['GET', '/a/a', 'public'],
+            ['HEAD', '/a/a/**', 'public'],
+            ['GET', '/a/**', 'u'],
+          ],
+          { caseSensitive: false, strictSlash: false, formatSuffix: true, trailingDots: true, headAsGet: true },
+        ],
+      ],
+    },
   );
   t.end();
 });
