@@ -29,6 +29,8 @@ export interface QuestionFailure {
   readonly refusesClient: boolean;
   /** Whether the token alone may be the cause, so that it says nothing of the issuer. */
   readonly isOfToken: boolean;
+  /** Whether the issuer, or what stands before it, has answered. */
+  readonly wasAnswered: boolean;
 }
 
 /** Connections to an issuer that know who asks. */
@@ -114,19 +116,21 @@ async function read(
   if (problem !== null && statusCode !== 400) {
     // Nobody looks at this body, but an error of its stream still has to be taken.
     body.on('error', () => undefined).destroy();
-    return refuse(problem);
+    return refuse({ ...problem, wasAnswered: true });
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > maxBytes) return refuse(failed(`the answer is larger than ${String(maxBytes)} bytes`));
+    if (bytes > maxBytes) {
+      return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), wasAnswered: true });
+    }
     chunks.push(chunk);
   }
   const whole = Buffer.concat(chunks);
   if (problem === null) return accept({ type, bytes: whole });
-  return refuse(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem);
+  return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), wasAnswered: true });
 }
 
 /** RFC 6749 §5.2: what of its errors is about who asks. */
@@ -167,5 +171,5 @@ function mediaTypeOf(written: string | string[] | undefined): string {
 
 /** A failure that may be anybody's. */
 export function failed(why: string): QuestionFailure {
-  return { why, refusesClient: false, isOfToken: false };
+  return { why, refusesClient: false, isOfToken: false, wasAnswered: false };
 }

@@ -112,12 +112,17 @@ export function createIntrospector(
       return unavailable;
     }
     metrics.introspectionLookup(name, 'asked');
-    const question = askNow(token, digest, refund).finally(() => underWay.delete(digest));
+    const question = askNow(token, digest, refund, isKnownGood).finally(() => underWay.delete(digest));
     underWay.set(digest, question);
     return question;
   }
 
-  async function askNow(token: string, digest: string, refund: Refund): Promise<IntrospectionAnswer> {
+  async function askNow(
+    token: string,
+    digest: string,
+    refund: Refund,
+    isKnownGood: boolean,
+  ): Promise<IntrospectionAnswer> {
     const beganAtMs = clock.monotonic();
     let said: Result<Said, QuestionFailure>;
     try {
@@ -126,8 +131,10 @@ export function createIntrospector(
       // What an issuer sends must not end the process, even where it meets a mistake of ours.
       said = refuse(failed(`unexpected ${error instanceof Error ? error.name : 'error'}`));
     }
-    // A failure that a token alone may cause must not keep others from being asked about.
-    if (said.ok || !said.error.isOfToken) circuit = leave(circuit, said.ok, clock.monotonic());
+    // A failure that a token alone may cause must not keep others from being asked about: a filter before the issuer
+    // may answer an odd one in any way. Those that nobody has heard of are few, by the budget.
+    const isOfToken = !said.ok && (said.error.isOfToken || (said.error.wasAnswered && !isKnownGood));
+    if (!isOfToken) circuit = leave(circuit, said.ok, clock.monotonic());
     else circuit = { ...circuit, trying: false };
     if (!said.ok) {
       fail(said.error);
@@ -150,7 +157,9 @@ export function createIntrospector(
     const response = await connections.ask(token, new URL(url), fromMs);
     if (!response.ok) return response;
     const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
-    return read.ok ? accept({ claims: read.value, bytes: response.value.bytes.length }) : refuse(failed(read.error));
+    return read.ok
+      ? accept({ claims: read.value, bytes: response.value.bytes.length })
+      : refuse({ ...failed(read.error), wasAnswered: true });
   }
 
   function discovered(): string | null {
@@ -158,11 +167,16 @@ export function createIntrospector(
     return settings.auth.method === 'tls_client_auth' ? (mtlsUrl ?? url) : url;
   }
 
-  /** Milliseconds from the question on, within what is left of the token's life. */
+  /**
+   * Milliseconds from the question on, within what is left of the token's life; `exp` is judged anew for each request. A
+   * token without one, or whose time is over, is refused each time, and not asked about more often than others that
+   * are.
+   */
   function freshForMs(claims: JsonObject | null): number {
     if (claims === null) return settings.maxNegativeAgeMs;
     const { exp } = claims;
-    return Math.max(0, Math.min(settings.maxAgeMs, isNumericDate(exp) ? exp * 1_000 - clock.now() : 0));
+    const leftMs = isNumericDate(exp) ? exp * 1_000 - clock.now() : 0;
+    return leftMs > 0 ? Math.min(settings.maxAgeMs, leftMs) : settings.maxNegativeAgeMs;
   }
 
   function fail({ why, refusesClient }: QuestionFailure): void {

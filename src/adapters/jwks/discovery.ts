@@ -66,8 +66,11 @@ export function createDiscoveryOrigin(
   let askedAtMs = -Infinity;
   let failures = 0;
   let last: MetadataFailure | null = null;
+  /** Of the last refresh. */
+  let limitsInForce: RefreshLimits | null = null;
 
   async function load(limits: RefreshLimits, signal: AbortSignal): Promise<Result<LoadedKeySet, string>> {
+    limitsInForce = limits;
     const mayAsk = clock.monotonic() >= askedAtMs + cooldownsPerAttempt * limits.cooldownMs;
     const hasAsked =
       documentInUse(limits) === null || (isDue(limits) && failures === 0) || (isWanted(limits) && mayAsk);
@@ -154,7 +157,7 @@ export function createDiscoveryOrigin(
     limits: RefreshLimits,
     signal: AbortSignal,
   ): Promise<Result<LoadedKeySet, string>> {
-    const loaded = await createUrlOrigin(keysUrl, access).load(limits, signal);
+    const loaded = await createUrlOrigin(keysUrl, accessTo(keysUrl, place, access)).load(limits, signal);
     return loaded.ok ? loaded : refuse(`the keys at ${withoutQuery(keysUrl)}: ${loaded.error}`);
   }
 
@@ -163,12 +166,26 @@ export function createDiscoveryOrigin(
     metadata: () => ({
       ageMs: held === null ? null : clock.monotonic() - held.loadedAtMs,
       keysUrl: held === null ? null : withoutQuery(held.keysUrl),
-      introspection: held?.introspection ?? noPlaces,
+      introspection: (limitsInForce === null ? null : documentInUse(limitsInForce)?.introspection) ?? noPlaces,
       lastError: last?.why ?? null,
       lastProblem: last?.problem ?? null,
     }),
     close: () => undefined,
   };
+}
+
+function originOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).origin : null;
+}
+
+/**
+ * A token that is sent along goes to where the metadata is, and to origins that the config names besides the issuer's: a
+ * managed cluster's issuer is a public address, which is not to see what lets into the cluster.
+ */
+function accessTo(keysUrl: string, { url, issuer }: DiscoveryPlace, access: FetchAccess): FetchAccess {
+  const { origin } = new URL(keysUrl);
+  const isTrusted = origin === new URL(url).origin || origin !== originOf(issuer);
+  return isTrusted ? access : { ...access, tokenFile: null };
 }
 
 const noPlaces: MetadataState['introspection'] = { url: null, mtlsUrl: null };

@@ -67,7 +67,7 @@ export function peekHeader(token: string): JsonObject | null {
 }
 
 /** Issuers write one header for each of their keys. */
-const headerMemory = { maxNames: 64, maxLength: 512 };
+const headerMemory = { maxNames: 64, maxLength: 512, areParts: true };
 
 /** What an encoded header holds; `null` where it is no strict JSON object in its canonical spelling. */
 const headerOf = memoize(

@@ -23,7 +23,7 @@ import { isVisibleAscii } from '../../lib/text.js';
 export const maxAudiences = 100;
 
 /** Only ID tokens have these (OpenID Connect Core §3.1.3.6, §3.3.2.11): they say who signed in, and grant nothing. */
-export const idTokenClaims = ['at_hash', 'c_hash'] as const;
+export const idTokenClaims = ['at_hash', 'c_hash', 's_hash', 'events'] as const;
 
 /** The `typ` of RFC 9068 §2.1. */
 const accessTokenType = 'at+jwt';
@@ -74,6 +74,8 @@ function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
   if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return 'issuer_mismatch';
   if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
   if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
+  // RFC 7800 §3.1: bound to a key, of which no proof is asked here. Without it a token says nothing of who sends it.
+  if (profile === 'oauth' && payload['cnf'] !== undefined) return 'token_type_mismatch';
   if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';
   const unmet = claims.require.some(({ path, values }) => !values.some((value) => value === valueAt(payload, path)));
   return unmet ? 'claim_mismatch' : null;

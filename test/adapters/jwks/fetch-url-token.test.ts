@@ -108,3 +108,35 @@ t.test('a token file that is missing is told, and nothing is asked', async (t) =
   await source.start();
   t.equal(source.state().lastError, `no metadata: the token file ${missing} does not exist`);
 });
+
+t.test('the token goes where the metadata is, and not to the issuer’s own address elsewhere', async (t) => {
+  const made = certificates(t);
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, 'secret');
+  const seen: string[] = [];
+  const places: Record<'cluster' | 'issuer', string> = { cluster: '', issuer: '' };
+  for (const name of ['cluster', 'issuer'] as const) {
+    const { port } = await listen(
+      t,
+      createServer({ cert: made.server.cert, key: made.server.key }, (req, res) => {
+        seen.push(`${name} ${req.headers.authorization ?? 'none'}`);
+        const keys = keySet([rsaKey('d-1')]);
+        res.end(
+          name === 'issuer' ? keys : JSON.stringify({ issuer: places.issuer, jwks_uri: `${places.issuer}/keys` }),
+        );
+      }),
+    );
+    places[name] = `https://127.0.0.1:${String(port)}`;
+  }
+  const place: KeySourceSettings['source'] = {
+    kind: 'discovery',
+    url: `${places.cluster}${oidcPath}`,
+    otherUrl: null,
+    issuer: places.issuer,
+    keyOrigins: new Set(Object.values(places)),
+  };
+  const { source, lookUp } = createKeySourceHarness(t, place, { settings: { caFile: made.ca.certFile, tokenFile } });
+  await source.start();
+  t.equal(await lookUp('d-1'), 'found');
+  t.same(seen, ['cluster Bearer secret', 'issuer none']);
+});

@@ -16,6 +16,22 @@ interface FileKey {
 const core = (issuer: object): ConfigTree => ({ issuers: { core: issuer } });
 const redis = (store: object): ConfigTree => ({ store: { redis: { url: 'rediss://127.0.0.1', ...store } } });
 
+const idp = (issuer: object): ConfigTree => ({
+  issuers: { idp: { issuer: 'https://idp.example.com', audience: 'orders', ...issuer } },
+});
+const introspected = (settings: object): ConfigTree =>
+  idp({ profile: 'oauth', introspection: { client_id: 'sallyport', ...settings } });
+const authOf = ({ issuers }: CompiledConfig): Readonly<Record<string, unknown>> | undefined => {
+  const { auth } = issuers.find(({ rules }) => rules.name === 'idp')?.introspection ?? {};
+  return auth === undefined ? undefined : { ...auth };
+};
+const fileOf =
+  (name: string) =>
+  (config: CompiledConfig): string | null =>
+    String(authOf(config)?.[name] ?? '');
+const idpKeys = ({ issuers }: CompiledConfig): CompiledConfig['issuers'][number]['keys'] | undefined =>
+  issuers.find(({ rules }) => rules.name === 'idp')?.keys;
+
 const keys: readonly FileKey[] = [
   {
     key: 'cert_file',
@@ -61,6 +77,34 @@ const keys: readonly FileKey[] = [
     key: 'key_file',
     config: (path) => ({ identity: { assertion: { key_file: path, audience: 'orders' } } }),
     of: ({ assertion }) => assertion?.keyFile,
+  },
+  {
+    key: 'token_file',
+    config: (path) => idp({ profile: 'kubernetes', token_file: path }),
+    of: (config) => idpKeys(config)?.tokenFile,
+  },
+  {
+    key: 'bundle_file',
+    config: (path) => idp({ profile: 'spiffe', issuer: undefined, trust_domain: 'shop.example', bundle_file: path }),
+    of: (config) => {
+      const source = idpKeys(config)?.source;
+      return source?.kind === 'file' ? source.path : null;
+    },
+  },
+  {
+    key: 'client_secret_file',
+    config: (path) => introspected({ client_secret_file: path }),
+    of: fileOf('secretFile'),
+  },
+  {
+    key: 'key_file',
+    config: (path) => introspected({ client_auth: 'private_key_jwt', key_file: path }),
+    of: fileOf('keyFile'),
+  },
+  {
+    key: 'cert_file',
+    config: (path) => introspected({ client_auth: 'tls_client_auth', cert_file: path, key_file: '/k' }),
+    of: fileOf('certFile'),
   },
 ];
 
