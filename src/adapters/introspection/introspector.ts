@@ -168,8 +168,8 @@ export function createIntrospector(
   }
 
   /**
-   * Milliseconds from the question on, within what is left of the token's life; `exp` is judged anew for each request. A
-   * token without one, or whose time is over, is refused each time, and not asked about more often than others that
+   * Milliseconds from the question on, within what is left of the token's life; `exp` is judged anew for each request.
+   * A token without one, or whose time is over, is refused each time, and asked about no more often than others that
    * are.
    */
   function freshForMs(claims: JsonObject | null): number {

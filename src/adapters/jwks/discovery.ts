@@ -179,8 +179,8 @@ function originOf(url: string): string | null {
 }
 
 /**
- * A token that is sent along goes to where the metadata is, and to origins that the config names besides the issuer's: a
- * managed cluster's issuer is a public address, which is not to see what lets into the cluster.
+ * A token that is sent along goes to where the metadata is, and to origins that the config names besides the issuer's:
+ * a managed cluster's issuer is a public address, which is not to see what lets into the cluster.
  */
 function accessTo(keysUrl: string, { url, issuer }: DiscoveryPlace, access: FetchAccess): FetchAccess {
   const { origin } = new URL(keysUrl);

@@ -21,14 +21,12 @@ const idp = (issuer: object): ConfigTree => ({
 });
 const introspected = (settings: object): ConfigTree =>
   idp({ profile: 'oauth', introspection: { client_id: 'sallyport', ...settings } });
-const authOf = ({ issuers }: CompiledConfig): Readonly<Record<string, unknown>> | undefined => {
-  const { auth } = issuers.find(({ rules }) => rules.name === 'idp')?.introspection ?? {};
-  return auth === undefined ? undefined : { ...auth };
-};
 const fileOf =
   (name: string) =>
-  (config: CompiledConfig): string | null =>
-    String(authOf(config)?.[name] ?? '');
+  ({ issuers }: CompiledConfig): string | null => {
+    const auth = issuers.find(({ rules }) => rules.name === 'idp')?.introspection?.auth ?? {};
+    return Object.entries(auth).find(([key]) => key === name)?.[1] as string | null;
+  };
 const idpKeys = ({ issuers }: CompiledConfig): CompiledConfig['issuers'][number]['keys'] | undefined =>
   issuers.find(({ rules }) => rules.name === 'idp')?.keys;
 
