@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto';
 import type { IntrospectionSettings } from '../../config/types.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
-import { usualScheme } from '../../decision/token/credential.js';
+import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
 import { closedCircuit, enter, leave } from '../../decision/limits/circuit-breaker.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -84,7 +83,7 @@ export function createIntrospector(
     given: string | null,
     asker: KeyAsker | null,
   ): IntrospectionAnswer | Promise<IntrospectionAnswer> {
-    const digest = given ?? digestOf(token);
+    const digest = given ?? bearerDigest(token);
     const nowMs = clock.monotonic();
     const known = answers.get(digest);
     if (known !== null && nowMs < known.freshUntilMs) {
@@ -245,7 +244,7 @@ export function createIntrospector(
 
   return {
     ask,
-    lastClaims: (token) => answers.get(digestOf(token))?.claims ?? null,
+    lastClaims: (token) => answers.get(bearerDigest(token))?.claims ?? null,
     state: () => ({
       issuer: name,
       up: problem === null,
@@ -269,8 +268,3 @@ interface Said {
 }
 
 const noRefund: Refund = () => undefined;
-
-/** As tokens are named that were verified by their signature: of the field as it usually comes. */
-function digestOf(token: string): string {
-  return hash('sha256', usualScheme + token, 'base64url');
-}

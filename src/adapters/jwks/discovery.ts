@@ -1,7 +1,13 @@
 import type { DiscoveryPlace } from '../../config/types.js';
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { defaultMaxDepth, isJsonObject, parseStrictJson, type JsonValue } from '../../lib/strict-json.js';
+import {
+  defaultMaxDepth,
+  isJsonObject,
+  parseStrictJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/strict-json.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 import type { MetadataProblem, MetadataState } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
@@ -24,10 +30,14 @@ interface DiscoveryDeps {
   readonly metrics: Pick<Metrics, 'discoveryRefresh'>;
 }
 
-/** The metadata in force. Times are those of the monotonic clock. */
-interface HeldMetadata extends KeepingRules {
+/** What a document says. */
+interface Metadata {
   readonly keysUrl: string;
   readonly introspection: MetadataState['introspection'];
+}
+
+/** The metadata in force. Times are those of the monotonic clock. */
+interface HeldMetadata extends KeepingRules, Metadata {
   readonly loadedAtMs: number;
 }
 
@@ -118,18 +128,18 @@ export function createDiscoveryOrigin(
     }
 
     function take({ bytes, freshnessMs, mustRevalidate }: LoadedKeySet): void {
-      const keysUrl = readMetadata(bytes, place);
-      if (!keysUrl.ok) {
-        fail(keysUrl.error, limits);
+      const read = readMetadata(bytes, place);
+      if (!read.ok) {
+        fail(read.error, limits);
         return;
       }
-      const isNews = failures > 0 || held?.keysUrl !== keysUrl.value;
-      const introspection = readIntrospectionPlaces(bytes, place);
-      held = { keysUrl: keysUrl.value, introspection, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
+      const { keysUrl } = read.value;
+      const isNews = failures > 0 || held?.keysUrl !== keysUrl;
+      held = { ...read.value, loadedAtMs: askedAtMs, freshnessMs, mustRevalidate };
       failures = 0;
       last = null;
       metrics.discoveryRefresh(issuer, 'ok');
-      if (isNews) log.info('metadata loaded', { issuer, keys_from: withoutQuery(keysUrl.value) });
+      if (isNews) log.info('metadata loaded', { issuer, keys_from: withoutQuery(keysUrl) });
     }
   }
 
@@ -195,13 +205,10 @@ const noPlaces: MetadataState['introspection'] = { url: null, mtlsUrl: null };
  * is not at one of the origins of keys, or is http on another machine, counts as none: tokens and the client's secret
  * would go there.
  */
-function readIntrospectionPlaces(
-  bytes: Uint8Array,
+function introspectionPlaces(
+  { introspection_endpoint: plain, mtls_endpoint_aliases: aliases }: JsonObject,
   { keyOrigins }: Pick<DiscoveryPlace, 'keyOrigins'>,
 ): MetadataState['introspection'] {
-  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
-  if (!parsed.ok) return noPlaces;
-  const { introspection_endpoint: plain, mtls_endpoint_aliases: aliases } = parsed.value;
   const allowed = (written: JsonValue | undefined): string | null => {
     const url = typeof written === 'string' ? httpUrl(written) : null;
     if (url === null || !keyOrigins.has(url.origin)) return null;
@@ -222,12 +229,14 @@ function httpUrl(written: string): URL | null {
 }
 
 /**
- * Reads where the keys are. Refuses, in words, a document of another issuer, and keys at a place that was not named.
+ * Reads where the keys are, and where it is asked about tokens. Refuses, in words, a document of another issuer, and
+ * keys at a place that was not named.
  */
 function readMetadata(
   bytes: Uint8Array,
-  { issuer, keyOrigins }: Pick<DiscoveryPlace, 'issuer' | 'keyOrigins'>,
-): Result<string, MetadataFailure> {
+  place: Pick<DiscoveryPlace, 'issuer' | 'keyOrigins'>,
+): Result<Metadata, MetadataFailure> {
+  const { issuer, keyOrigins } = place;
   const no = (problem: MetadataProblem, why: string): Result<never, MetadataFailure> => refuse({ why, problem });
   const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
   if (!parsed.ok) return no('malformed', `the metadata ${jsonProblems[parsed.error]}`);
@@ -247,7 +256,7 @@ function readMetadata(
       `the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`,
     );
   }
-  return accept(url.href);
+  return accept({ keysUrl: url.href, introspection: introspectionPlaces(parsed.value, place) });
 }
 
 /** What a document says, so that a log line stays one line and short. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { peekHeader, maxTokenBytes } from './compact-jws.js';
 import { denial, type Denial } from '../denial.js';
 import type { RequestFields } from '../http/request-headers.js';
@@ -48,6 +49,16 @@ const scheme = /^bearer /i;
 
 /** How almost everybody spells it: what is remembered of a token is named by a digest of this and the token. */
 export const usualScheme = 'Bearer ';
+
+/** Names what is remembered of a token: of the field as it comes, since a part of a text costs more to hand over. */
+export function fieldDigest(authorization: string): string {
+  return hash('sha256', authorization, 'base64url');
+}
+
+/** The same of a token, as its field usually comes. */
+export function bearerDigest(token: string): string {
+  return fieldDigest(usualScheme + token);
+}
 
 /** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two fields that something joined into one are refused. */
 const token = /^[A-Za-z0-9._~+/-]+=*$/;

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { maxSubjectLength } from './principal.js';
 import { namesAudience, permissionsOf, valueAt } from './profile-claims.js';
-import { findTimeProblem, isAbsentOr, isNumericDate, isTokenId, type ServiceClaims } from './service-token.js';
+import { isTokenId, readTimes, type ServiceClaims } from './service-token.js';
 
 /** What of an issuer's rules and settings an answer is held to. */
 export interface IntrospectionRules extends Pick<
@@ -42,12 +42,9 @@ export function verifyIntrospection(
 ): Result<ServiceClaims, Denial> {
   const mismatch = findMismatch(answer, rules);
   if (mismatch !== null) return refuse(denial(mismatch));
-  const { exp, nbf, iat, jti } = answer;
-  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
-    return refuse(denial('claim_malformed'));
-  }
-  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
-  if (untimely !== null) return refuse(denial(untimely));
+  const times = readTimes(answer, rules, nowMs);
+  if (!times.ok) return times;
+  const { jti } = answer;
   const subject = valueAt(answer, rules.claims.subject);
   const permissions = permissionsOf(answer, rules.claims.permissions);
   if (!isVisibleAscii(subject, maxSubjectLength) || permissions === null) return refuse(denial('claim_malformed'));
@@ -56,8 +53,7 @@ export function verifyIntrospection(
     subject,
     permissions,
     tokenId: typeof jti === 'string' ? jti : null,
-    expiresAtS: exp,
-    issuedAtS: iat ?? null,
+    ...times.value,
   });
 }
 

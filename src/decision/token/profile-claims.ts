@@ -5,12 +5,11 @@ import { maxSubjectLength } from './principal.js';
 import type { ClaimPath } from './profiles.js';
 import { mediaType } from './service-header.js';
 import {
-  findTimeProblem,
   grantsOf,
   isAbsentOr,
-  isNumericDate,
   isTokenId,
   maxPermissions,
+  readTimes,
   sessionClaims,
   verifyClaims,
   type ServiceClaims,
@@ -45,20 +44,17 @@ export function verifyTokenClaims(
   const mismatch = findMismatch(payload, rules);
   if (mismatch !== null) return refuse(denial(mismatch));
 
-  const { exp, nbf, iat, jti } = payload;
-  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
-    return refuse(denial('claim_malformed'));
-  }
-  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
-  if (untimely !== null) return refuse(denial(untimely));
+  const times = readTimes(payload, rules, nowMs);
+  if (!times.ok) return times;
 
+  const { jti } = payload;
   const subject = subjectOf(payload, rules);
   const permissions = permissionsOf(payload, rules.claims.permissions);
   if (subject === null || permissions === null || !isAbsentOr(isTokenId, jti)) {
     return refuse(denial('claim_malformed'));
   }
   if (missingClaims(payload, rules, type).length > 0) return refuse(denial('claim_malformed'));
-  return accept({ subject, permissions, tokenId: jti ?? null, expiresAtS: exp, issuedAtS: iat ?? null });
+  return accept({ subject, permissions, tokenId: jti ?? null, ...times.value });
 }
 
 /** Whether the token says that it is by this issuer and for this service: this tells apart those who share key ids. */

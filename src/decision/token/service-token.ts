@@ -77,12 +77,8 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
   const mismatch = findMismatch(payload, rules);
   if (mismatch !== null) return refuse(denial(mismatch));
 
-  const { exp, nbf, iat } = payload;
-  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
-    return refuse(denial('claim_malformed'));
-  }
-  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
-  if (untimely !== null) return refuse(denial(untimely));
+  const times = readTimes(payload, rules, nowMs);
+  if (!times.ok) return times;
 
   const { sub, permissions, jti } = payload;
   if (!isVisibleAscii(sub, maxSubjectLength) || !isPermissions(permissions) || !isAbsentOr(isTokenId, jti)) {
@@ -92,8 +88,7 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
     subject: sub,
     permissions: grantsOf(permissions),
     tokenId: jti ?? null,
-    expiresAtS: exp,
-    issuedAtS: iat ?? null,
+    ...times.value,
   });
 }
 
@@ -114,8 +109,24 @@ interface Times {
   readonly iat: number | undefined;
 }
 
+/**
+ * Reads until when a token counts, where it counts at `nowMs`: whole numbers, of which `exp` has to be there (RFC 7519
+ * §4.1.4 to §4.1.6), within the issuer's skew and longest life.
+ */
+export function readTimes(
+  { exp, nbf, iat }: JsonObject,
+  rules: Pick<IssuerRules, 'clockSkewS' | 'maxLifetimeS'>,
+  nowMs: number,
+): Result<Pick<ServiceClaims, 'expiresAtS' | 'issuedAtS'>, Denial> {
+  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
+    return refuse(denial('claim_malformed'));
+  }
+  const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
+  return untimely === null ? accept({ expiresAtS: exp, issuedAtS: iat ?? null }) : refuse(denial(untimely));
+}
+
 /** Compared in milliseconds: rounding the clock to seconds would move each boundary by up to one. */
-export function findTimeProblem(
+function findTimeProblem(
   { exp, nbf, iat }: Times,
   rules: Pick<IssuerRules, 'clockSkewS' | 'maxLifetimeS'>,
   nowMs: number,

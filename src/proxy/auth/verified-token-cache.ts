@@ -1,5 +1,5 @@
-import { hash, type KeyObject } from 'node:crypto';
-import { usualScheme, type RememberedTokens } from '../../decision/token/credential.js';
+import type { KeyObject } from 'node:crypto';
+import { bearerDigest, fieldDigest, usualScheme, type RememberedTokens } from '../../decision/token/credential.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { TokenLookups } from '../../ports/auth.js';
@@ -79,11 +79,11 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
     digestOfField: (authorization) => {
       const mayHoldToken =
         authorization.startsWith(usualScheme) && authorization.length <= usualScheme.length + maxTokenBytes;
-      return mayHoldToken ? digestOf(authorization) : null;
+      return mayHoldToken ? fieldDigest(authorization) : null;
     },
     has: (digest) => entries.has(digest),
     find: (token, nowMs, known = null) => {
-      const digest = known ?? digestOf(usualScheme + token);
+      const digest = known ?? bearerDigest(token);
       const entry = entries.get(digest);
       if (entry === undefined) return null;
       if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
@@ -102,7 +102,7 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
       const { principal, issuer } = verified;
       const size = entryBytes + token.length;
       if (size > maxBytes) return;
-      const digest = given ?? digestOf(usualScheme + token);
+      const digest = given ?? bearerDigest(token);
       const known = entries.get(digest);
       if (known !== undefined) remove(digest, known);
       const holder = holderOf(`${issuer.rules.name} ${principal.subject}`);
@@ -185,9 +185,4 @@ function createCursor(keys: () => Iterator<string>): Cursor {
     }
     return next.done === true ? undefined : next.value;
   };
-}
-
-/** Of the field as it comes, since a part of a text costs more to hand over than all of it. */
-function digestOf(authorization: string): string {
-  return hash('sha256', authorization, 'base64url');
 }
