@@ -186,6 +186,12 @@ export interface DiscoveryPlace {
   readonly issuer: string;
   /** Origins, as `URL.origin` writes them, at one of which its `jwks_uri` has to be. */
   readonly keyOrigins: ReadonlySet<string>;
+  /**
+   * Origins, all of https, that get the token of `tokenFile`: that of the document, and those that the config names for
+   * keys. The issuer's own is none because it issues: a managed cluster's is a public address, which is not to see what
+   * lets into the cluster.
+   */
+  readonly tokenOrigins: ReadonlySet<string>;
 }
 
 export interface KeySourceSettings {

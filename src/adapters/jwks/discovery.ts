@@ -157,9 +157,9 @@ export function createDiscoveryOrigin(
     signal: AbortSignal,
   ): Promise<Result<LoadedKeySet, FetchFailure>> {
     const exact = { ...limits, maxRedirects: 0 };
-    const first = await fetchText(new URL(place.url), access, exact, signal);
+    const first = await fetchText(new URL(place.url), accessTo(place.url, place, access), exact, signal);
     if (first.ok || first.error.status !== 404 || place.otherUrl === null) return first;
-    return fetchText(new URL(place.otherUrl), access, exact, signal);
+    return fetchText(new URL(place.otherUrl), accessTo(place.otherUrl, place, access), exact, signal);
   }
 
   async function fetchKeys(
@@ -184,18 +184,9 @@ export function createDiscoveryOrigin(
   };
 }
 
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
-}
-
-/**
- * A token that is sent along goes to where the metadata is, and to origins that the config names besides the issuer's:
- * a managed cluster's issuer is a public address, which is not to see what lets into the cluster.
- */
-function accessTo(keysUrl: string, { url, issuer }: DiscoveryPlace, access: FetchAccess): FetchAccess {
-  const { origin } = new URL(keysUrl);
-  const isTrusted = origin === new URL(url).origin || origin !== originOf(issuer);
-  return isTrusted ? access : { ...access, tokenFile: null };
+/** What keys at this place are fetched with: the token goes to the origins that the config has for it alone. */
+function accessTo(keysUrl: string, { tokenOrigins }: DiscoveryPlace, access: FetchAccess): FetchAccess {
+  return tokenOrigins.has(new URL(keysUrl).origin) ? access : { ...access, tokenFile: null };
 }
 
 const noPlaces: MetadataState['introspection'] = { url: null, mtlsUrl: null };

@@ -168,7 +168,9 @@ function discoveryOf(file: IssuerFile): KeyPlace {
   const isProtected = ({ protocol, hostname }: URL): boolean =>
     protocol === 'https:' || (protocol === 'http:' && (file.allow_http || isLoopback(hostname)));
   const keyOrigins = new Set(origins.filter(isProtected).map(({ origin }) => origin));
-  return { kind: 'discovery', url, otherUrl, issuer, keyOrigins };
+  const named = [url, ...file.jwks_origins].flatMap((origin) => readUrl(origin) ?? []);
+  const tokenOrigins = new Set(named.filter(({ protocol }) => protocol === 'https:').map(({ origin }) => origin));
+  return { kind: 'discovery', url, otherUrl, issuer, keyOrigins, tokenOrigins };
 }
 
 function coreKeysUrl({ issuer = '' }: Pick<IssuerFile, 'issuer'>): string {

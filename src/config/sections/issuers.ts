@@ -29,7 +29,7 @@ import {
   visibleText,
 } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
-import { checkOverlaps } from './issuers/overlaps.js';
+import { checkOverlaps, checkSameCallers } from './issuers/overlaps.js';
 import {
   checkIntrospection,
   checkPrefixes,
@@ -314,6 +314,7 @@ function checkIssuers(parts: ParsedConfig, report: Report): void {
     checkTimes(entry, entry.parsed.value, parts, report);
   }
   checkOverlaps([...parts.issuers.values()], report);
+  checkSameCallers([...parts.issuers.values()], report);
   checkPrefixes([...parts.issuers.values()], report);
   checkSingleUse(parts, report);
 }

@@ -25,6 +25,7 @@ function placeAt(server: MetadataServer, over: Partial<DiscoveryPlace> = {}): Di
     otherUrl: `${origin}/.well-known/oauth-authorization-server`,
     issuer: origin,
     keyOrigins: new Set([origin]),
+    tokenOrigins: new Set(),
   };
   return { ...place, ...over };
 }

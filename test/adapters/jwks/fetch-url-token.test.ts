@@ -39,6 +39,7 @@ function settingsFor(origin: string): KeySourceSettings['source'] {
     otherUrl: null,
     issuer: 'https://kubernetes.default.svc',
     keyOrigins: new Set([origin]),
+    tokenOrigins: new Set([origin]),
   };
 }
 
@@ -109,7 +110,7 @@ t.test('a token file that is missing is told, and nothing is asked', async (t) =
   t.equal(source.state().lastError, `no metadata: the token file ${missing} does not exist`);
 });
 
-t.test('the token goes where the metadata is, and not to the issuer’s own address elsewhere', async (t) => {
+t.test('the token goes to the origins that have it coming, and to no other that may have keys', async (t) => {
   const made = certificates(t);
   const tokenFile = join(tempDir(t), 'token');
   writeFileSync(tokenFile, 'secret');
@@ -128,15 +129,25 @@ t.test('the token goes where the metadata is, and not to the issuer’s own addr
     );
     places[name] = `https://127.0.0.1:${String(port)}`;
   }
-  const place: KeySourceSettings['source'] = {
-    kind: 'discovery',
-    url: `${places.cluster}${oidcPath}`,
-    otherUrl: null,
-    issuer: places.issuer,
-    keyOrigins: new Set(Object.values(places)),
-  };
-  const { source, lookUp } = createKeySourceHarness(t, place, { settings: { caFile: made.ca.certFile, tokenFile } });
-  await source.start();
-  t.equal(await lookUp('d-1'), 'found');
-  t.same(seen, ['cluster Bearer secret', 'issuer none']);
+  const rows = [
+    { tokenOrigins: [places.cluster], expected: ['cluster Bearer secret', 'issuer none'] },
+    { tokenOrigins: [places.cluster, places.issuer], expected: ['cluster Bearer secret', 'issuer Bearer secret'] },
+    { tokenOrigins: [places.issuer], expected: ['cluster none', 'issuer Bearer secret'] },
+    { tokenOrigins: [], expected: ['cluster none', 'issuer none'] },
+  ];
+  for (const { tokenOrigins, expected } of rows) {
+    seen.length = 0;
+    const place: KeySourceSettings['source'] = {
+      kind: 'discovery',
+      url: `${places.cluster}${oidcPath}`,
+      otherUrl: null,
+      issuer: places.issuer,
+      keyOrigins: new Set(Object.values(places)),
+      tokenOrigins: new Set(tokenOrigins),
+    };
+    const { source, lookUp } = createKeySourceHarness(t, place, { settings: { caFile: made.ca.certFile, tokenFile } });
+    await source.start();
+    t.equal(await lookUp('d-1'), 'found');
+    t.same(seen, expected);
+  }
 });

@@ -11,6 +11,7 @@ const place: DiscoveryPlace = {
   otherUrl: null,
   issuer: 'https://idp.example.com',
   keyOrigins: new Set(['https://idp.example.com', 'https://keys.example.com']),
+  tokenOrigins: new Set(['https://keys.example.com']),
 };
 
 function settings(source: KeySourceSettings['source']): KeySourceSettings {

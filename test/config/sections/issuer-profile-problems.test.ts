@@ -266,11 +266,26 @@ t.test('two issuers that take the same tokens', (t) => {
   t.match(both(`${oauth}, audience: [a, b]`, `${oauth}, audience: [b, c]`), [
     /warning: issuers\.other takes the same tokens as issuers\.one: keys of either vouch for them; allowed: another issuer or audience$/,
   ]);
-  t.same(both(`${oauth}, audience: a`, `${oauth}, audience: b`), []);
   const spiffe = 'profile: spiffe, audience: a, bundle_file: /b';
   t.match(both(`${spiffe}, trust_domain: a.example`, `${spiffe}, trust_domain: a.example`), [
     /issuers\.other takes the same/,
   ]);
   t.same(both(`${spiffe}, trust_domain: a.example`, `${spiffe}, trust_domain: b.example`), []);
+  t.end();
+});
+
+t.test('two issuers whose subjects are one caller', (t) => {
+  const both = (one: string, other: string): readonly string[] =>
+    problemsOf(configText({ issuers: `{ one: { ${one} }, other: { ${other} } }` }));
+  const oauth = 'issuer: "https://idp.example.com", profile: oauth';
+  const said =
+    /warning: issuers\.other has the issuer of issuers\.one: a subject that both let in is one caller, with one set of limits and idempotency keys; allowed: /;
+  t.match(both(`${oauth}, audience: a`, `${oauth}, audience: b`), [said]);
+  t.equal(both(`${oauth}, audience: a`, `${oauth}, audience: a`).length, 1, 'what takes the same tokens is told once');
+  t.same(both(`${oauth}, audience: a`, 'issuer: "https://idp2.example.com", profile: oauth, audience: a'), []);
+  const spiffe = 'profile: spiffe, trust_domain: a.example, bundle_file: /b';
+  t.match(both(`${spiffe}, audience: a`, `${spiffe}, audience: b`), [said]);
+  t.match(both(`${spiffe}, audience: a`, `${spiffe}, issuer: "spiffe://a.example", audience: b`), [said]);
+  t.same(both(`${spiffe}, audience: a`, `${spiffe}, issuer: "https://spire.example", audience: a`), []);
   t.end();
 });

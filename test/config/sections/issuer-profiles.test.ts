@@ -160,6 +160,16 @@ const places: readonly { name: string; profile: string; changes: Entries; expect
     },
   },
   {
+    name: 'a further place of the keys',
+    profile: 'kubernetes',
+    changes: { jwks_origins: '["https://10.0.0.5:6443"]' },
+    expected: {
+      source: {
+        keyOrigins: new Set(['https://k8s.example.com', 'https://kubernetes.default.svc', 'https://10.0.0.5:6443']),
+      },
+    },
+  },
+  {
     name: 'the cluster of the pod, with other files',
     profile: 'kubernetes',
     changes: { ca_file: '/ca', token_file: '/token' },
@@ -193,6 +203,39 @@ const places: readonly { name: string; profile: string; changes: Entries; expect
 
 t.test('where keys come from', (t) => {
   for (const { name, profile, changes, expected } of places) t.match(issuer(profile, changes).keys, expected, name);
+  t.end();
+});
+
+/** What `jwks_origins` and `discovery_url` make of who gets the token. */
+const tokenRows: readonly { name: string; changes: Entries; expected: readonly string[] }[] = [
+  { name: 'the cluster alone', changes: {}, expected: ['https://kubernetes.default.svc'] },
+  {
+    name: 'and an origin that the config names',
+    changes: { jwks_origins: '["https://10.0.0.5:6443"]' },
+    expected: ['https://kubernetes.default.svc', 'https://10.0.0.5:6443'],
+  },
+  {
+    name: 'also where it is the issuer’s',
+    changes: { jwks_origins: '["https://k8s.example.com"]' },
+    expected: ['https://kubernetes.default.svc', 'https://k8s.example.com'],
+  },
+  {
+    name: 'none over http',
+    changes: { jwks_origins: '["http://127.0.0.1:8080"]' },
+    expected: ['https://kubernetes.default.svc'],
+  },
+  {
+    name: 'metadata elsewhere, and not the issuer',
+    changes: { discovery_url: '"https://meta.example.com/m"', jwks_url_because: 'it is ours', token_file: '/token' },
+    expected: ['https://meta.example.com'],
+  },
+];
+
+t.test('who gets the token of the file is what the config says, and is not guessed', (t) => {
+  for (const { name, changes, expected } of tokenRows) {
+    const { source } = issuer('kubernetes', changes).keys;
+    t.same(source.kind === 'discovery' ? [...source.tokenOrigins] : null, expected, name);
+  }
   t.end();
 });
 

@@ -16,6 +16,31 @@ export function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Rep
   }
 }
 
+/**
+ * A caller is known by `iss` and subject, whatever the entry is called that let it in: its limits, its share and its
+ * idempotency keys are those of both.
+ */
+export function checkSameCallers(entries: readonly Entry<IssuerFile>[], report: Report): void {
+  const whole = entries.flatMap(({ path, parsed }) => (parsed === null ? [] : [{ path, ...parsed.value }]));
+  for (const [index, one] of whole.entries()) {
+    const named = callersIssuer(one);
+    const earlier = whole.slice(0, index).filter((other) => callersIssuer(other) === named);
+    const [same] = earlier;
+    // Those of which `checkOverlaps` tells have more in common than this.
+    if (same === undefined || earlier.some((other) => takesSameTokens(one, other))) continue;
+    report.warning(
+      [...one.path, one.issuer === undefined ? 'trust_domain' : 'issuer'],
+      `${nameOf(one.path)} has the issuer of ${nameOf(same.path)}: a subject that both let in is one caller, with one set of limits and idempotency keys`,
+      'one entry for both; or two, where it is meant that they share these',
+    );
+  }
+}
+
+/** What stands for the issuer in the name of a caller. */
+function callersIssuer({ issuer, trust_domain: trustDomain }: IssuerFile): string {
+  return issuer ?? `spiffe://${trustDomain ?? ''}`;
+}
+
 /** Whether a token can meet the rules of both for what it is, by whom and for whom. */
 function takesSameTokens(one: IssuerFile, other: IssuerFile): boolean {
   if (one.issuer !== other.issuer || one.trust_domain !== other.trust_domain) return false;
