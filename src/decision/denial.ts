@@ -79,6 +79,8 @@ export const answers = {
   header_too_large: request('The header section is too large', 431),
   header_timeout: request('The request was not received in time', 408),
   body_timeout: request('The request body was not received in time', 408),
+  content_type_refused: request('This route takes gRPC calls alone', 415),
+  grpc_not_unary: request('A reserved call has to have exactly one message'),
   expectation_unknown: request('The expectation is not supported', 417),
   idempotency_key_missing: {
     status: 400,

@@ -216,7 +216,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
       const settlement =
         lapses.has('doubt') && outcome.kind === 'no_status'
           ? ({ kind: 'release' } as const)
-          : machine.settle(outcome, { releaseOn, trustsOutcome, takenOver: attempt.takenOver });
+          : machine.settle(outcome, { releaseOn, trustsOutcome, takenOver: attempt.takenOver, isGrpc: false });
       const told = toldOf(outcome);
       const refused = attempt.answer !== null && isRefusal(attempt.answer);
       const nothingDone =
@@ -263,7 +263,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
       if (isRefused || isBeforeFloor(from, index)) {
         const settlement = machine.settle(
           { kind: 'not_dispatched' },
-          { releaseOn, trustsOutcome: preset.receiver !== 'plain', takenOver: attempt.takenOver },
+          { releaseOn, trustsOutcome: preset.receiver !== 'plain', takenOver: attempt.takenOver, isGrpc: false },
         );
         settleWith(
           callerGone ? 'is left by its caller' : 'is not let through',

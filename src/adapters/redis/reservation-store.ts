@@ -1,4 +1,4 @@
-import type { Complete, Mark, Reserve } from '../../decision/idempotency/record.js';
+import type { Complete, Mark, Reserve, StoredResponse } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { ReservationStore, StoreFailure, StoreShare, UnsettledRecords } from '../../ports/idempotency.js';
@@ -144,10 +144,18 @@ export function completeValues(command: Complete): readonly (string | Buffer)[] 
     command.fingerprint,
     command.state,
     String(response.status),
-    JSON.stringify(response.fields),
+    headersText(response),
     Buffer.from(response.body.buffer, response.body.byteOffset, response.body.byteLength),
     String(command.retentionMs),
   ];
+}
+
+/**
+ * Kept fields: a list, and where there are trailers an object that names both. Versions that know no trailers take the
+ * object for damage and answer 503: without its trailers the answer would be another one.
+ */
+function headersText({ fields, trailers }: StoredResponse): string {
+  return JSON.stringify(trailers === undefined ? fields : { fields, trailers });
 }
 
 export function markValues({ attempt, fence, fingerprint, route, retentionMs }: Mark): readonly string[] {

@@ -1,4 +1,4 @@
-import { answerOf, reasons, type Answer, type Denial, type Reason, type SessionAnswer } from '../denial.js';
+import { answerOf, reasons, type Answer, type Denial, type ProxyError, type Reason, type SessionAnswer } from '../denial.js';
 import { proxyStatus } from './proxy-status.js';
 
 /** Our own answer to a request, ready to be written. */
@@ -25,7 +25,6 @@ const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [rea
  */
 export function problemOf(denial: Denial, requestId: string): Problem {
   const answer = answerOf(denial.reason);
-  const error = answer.status >= firstFailure ? (denial.error ?? answer.error) : answer.error;
   const fields = [
     'Content-Type',
     denial.session === undefined ? 'application/problem+json' : 'application/json',
@@ -34,13 +33,13 @@ export function problemOf(denial: Denial, requestId: string): Problem {
     'X-Request-Id',
     requestId,
     'Proxy-Status',
-    proxyStatus(error),
+    proxyStatus(proxyErrorOf(denial)),
   ];
   if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
   if (answer.status === 405) fields.push('Allow', allowedMethods);
   // RFC 6455 §4.4; 426 names what to upgrade to (RFC 9110 §15.5.22).
   if (answer.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
-  const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
+  const retryAfterS = retryAfterOf(denial);
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
   if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };
   if (denial.rateLimit !== undefined) {
@@ -48,6 +47,17 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   }
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
   return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
+}
+
+/** The `error` of `Proxy-Status`: of a failure as exactly as it is known, of refusals that of the reason. */
+export function proxyErrorOf({ reason, error }: Denial): ProxyError {
+  const answer = answerOf(reason);
+  return answer.status >= firstFailure ? (error ?? answer.error) : answer.error;
+}
+
+/** Whole seconds for `Retry-After`; `undefined` where nothing asks for one. */
+export function retryAfterOf({ reason, retryAfterS }: Denial): number | undefined {
+  return retryAfterS ?? answerOf(reason).retryAfterS;
 }
 
 /** The members in the order of docs/contract.md 4: clients compare the bytes. */

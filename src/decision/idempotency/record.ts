@@ -30,6 +30,8 @@ export interface StoredResponse {
   readonly fields: readonly string[];
   /** Empty in a tombstone. */
   readonly body: Uint8Array;
+  /** What came behind the body, raw pairs. Not there where nothing is kept of it: records of HTTP/1.1 have none. */
+  readonly trailers?: readonly string[];
 }
 
 /** One record. Times are milliseconds of the store's clock. */

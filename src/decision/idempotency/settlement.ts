@@ -1,3 +1,4 @@
+import { httpStatusOf } from '../grpc/status.js';
 import { valuesOf } from '../http/header-values.js';
 import type { Complete, StoredResponse } from './record.js';
 
@@ -26,6 +27,8 @@ export interface SettlementRules {
   readonly trustsOutcome: boolean;
   /** Whether an earlier attempt is in doubt. */
   readonly takenOver: boolean;
+  /** Whether it was a gRPC call, which ends with a status of its own in the trailers. */
+  readonly isGrpc: boolean;
 }
 
 /**
@@ -41,9 +44,13 @@ export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settle
     case 'cut_off':
       if (isNotApplied(outcome.status, outcome.outcome, rules)) return releaseKey(rules);
       return { kind: 'complete', state: 'tombstone', response: statusOnly(outcome.status) };
-    case 'whole':
-      if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return releaseKey(rules);
+    case 'whole': {
+      const status = rules.isGrpc ? grpcStatusOf(outcome.response) : outcome.response.status;
+      // A response that ends without a status is no answer, as one that never came.
+      if (status === null) return { kind: 'mark' };
+      if (isNotApplied(status, outcome.outcome, rules)) return releaseKey(rules);
       return { kind: 'complete', state: 'completed', response: outcome.response };
+    }
   }
 }
 
@@ -54,6 +61,10 @@ export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settle
 export function statedOutcome(rawHeaders: readonly string[]): string | null {
   const words = valuesOf(rawHeaders, 'idempotency-outcome').map((value) => value.trim().toLowerCase());
   return words.find((word) => word === 'committed') ?? words[0] ?? null;
+}
+
+function grpcStatusOf({ status, fields, trailers, body }: StoredResponse): number | null {
+  return httpStatusOf({ status, fields, trailers: trailers ?? [], hasBody: body.byteLength > 0 });
 }
 
 /** What is kept of an answer that cannot be shown again. */

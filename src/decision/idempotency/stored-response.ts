@@ -1,5 +1,6 @@
 import { isFieldName } from '../http/header-names.js';
 import { isFieldValue } from '../http/header-values.js';
+import type { ResponseEnd } from '../grpc/status.js';
 import type { StoredResponse } from './record.js';
 
 /** Limits of what is kept of a response. */
@@ -17,6 +18,9 @@ const kept: ReadonlySet<string> = new Set([
   'link',
   'retry-after',
 ]);
+
+/** Trailers that are kept: how a gRPC call ended. A route may add others. */
+const keptTrailers: ReadonlySet<string> = new Set(['grpc-status', 'grpc-message', 'grpc-status-details-bin']);
 
 /** Fields that are never kept, even where a route adds them, and why. */
 const neverKept: ReadonlyMap<string, string> = new Map([
@@ -87,13 +91,36 @@ export function mayBeStored(name: string): boolean {
  * @returns raw pairs, or `null` where they exceed 8 KiB: the response is then not replayable.
  */
 export function storedFields(fields: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
+  return pickFields(fields, kept, added);
+}
+
+/**
+ * Picks what is kept of how a gRPC call ended: of its trailers, or where the response is nothing but a head
+ * (`Trailers-Only`) of that, so that both are shown again in one form.
+ *
+ * @param added names that the route adds, lower-case. Those of a head are kept with it.
+ * @returns raw pairs, or `null` where they exceed 8 KiB.
+ */
+export function storedTrailers(
+  { fields, trailers, hasBody }: Omit<ResponseEnd, 'status'>,
+  added: ReadonlySet<string>,
+): readonly string[] | null {
+  const isHeadAlone = trailers.length === 0 && !hasBody;
+  return isHeadAlone ? pickFields(fields, keptTrailers, new Set()) : pickFields(trailers, keptTrailers, added);
+}
+
+function pickFields(
+  fields: readonly string[],
+  usual: ReadonlySet<string>,
+  added: ReadonlySet<string>,
+): readonly string[] | null {
   const stored: string[] = [];
   let bytes = 0;
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const name = fields[index] ?? '';
     const value = fields[index + 1] ?? '';
     const lower = name.toLowerCase();
-    if (!(kept.has(lower) || added.has(lower)) || !mayBeStored(lower)) continue;
+    if (!(usual.has(lower) || added.has(lower)) || !mayBeStored(lower)) continue;
     bytes += Buffer.byteLength(name, 'latin1') + Buffer.byteLength(value, 'latin1');
     stored.push(name, value);
   }
@@ -112,8 +139,12 @@ export function isFinalStatus(status: number): boolean {
  * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be
  * written. A store may be damaged, or others may write to it.
  */
-export function isShowable({ status, fields }: StoredResponse): boolean {
-  if (!isFinalStatus(status) || fields.length % 2 !== 0) return false;
+export function isShowable({ status, fields, trailers }: StoredResponse): boolean {
+  return isFinalStatus(status) && areShowable(fields) && areShowable(trailers ?? []);
+}
+
+function areShowable(fields: readonly string[]): boolean {
+  if (fields.length % 2 !== 0) return false;
   return fields.every((text, index) => (index % 2 === 1 ? isFieldValue(text) : isFieldName(text) && mayBeStored(text)));
 }
 

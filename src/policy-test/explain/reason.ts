@@ -77,6 +77,8 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return headerSizeWords(explained);
     case 'expectation_unknown':
       return sentWords(explained, ['expect'], '100-continue');
+    case 'content_type_refused':
+      return sentWords(explained, ['content-type'], 'application/grpc, for the route has grpc');
     case 'idempotency_key_missing':
     case 'idempotency_key_malformed':
       return keyWords(explained);
@@ -147,6 +149,8 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return [`the head took longer than listen.header_timeout, ${config.listen.headerTimeoutMs} ms`];
     case 'body_timeout':
       return [`the body paused for longer than listen.body_idle_timeout, ${config.listen.bodyIdleTimeoutMs} ms`];
+    case 'grpc_not_unary':
+      return ['the body is not exactly one gRPC message; methods that stream need a route with idempotency: none'];
     case 'token_replayed':
       return ['the store says that the token was used before; on this route it passes once'];
     case 'idempotency_in_progress':

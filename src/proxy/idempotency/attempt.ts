@@ -146,6 +146,7 @@ export class Attempt {
       releaseOn: rules.releaseOn,
       trustsOutcome: rules.receiver !== 'plain',
       takenOver,
+      isGrpc: false,
     });
     switch (settlement.kind) {
       case 'release':
@@ -190,7 +191,8 @@ export class Attempt {
       },
     } = this.write;
     if (recordId === null) return { state, response };
-    const bytes = response.fields.reduce((sum, text) => sum + text.length, response.body.byteLength);
+    const texts = [...response.fields, ...(response.trailers ?? [])];
+    const bytes = texts.reduce((sum, text) => sum + text.length, response.body.byteLength);
     if ((await share.keeps(scope.principal, { bytes, retentionMs })) || state === 'tombstone') {
       return { state, response };
     }

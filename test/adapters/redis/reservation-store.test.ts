@@ -82,6 +82,19 @@ t.test('the Redis store', async (t) => {
     return undefined;
   });
 
+  t.test('trailers come back, in a form that versions without them take for damage', async (t) => {
+    const scope = { ...freshScope(), token: null };
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const response = { status: 200, fields: ['ETag', '"1"'], body: Buffer.from('b'), trailers: ['grpc-status', '0'] };
+    const command = { attempt: 'a', fence, fingerprint: 'f', state: 'completed', retentionMs: 60_000 } as const;
+    await store.complete(scope, { ...command, response });
+    t.match(await store.reserve(scope, { ...reserveOf('b'), markerTtlMs: null }), {
+      value: { reserved: { kind: 'replayed', response } },
+    });
+    const kept = await server.client.hget(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, 'h');
+    t.notOk(Array.isArray(JSON.parse(kept ?? '')), 'it was a list before there were trailers');
+  });
+
   t.test('a body that is part of a larger buffer is kept as that part', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store, scope, reserveOf('a'));

@@ -2,6 +2,7 @@ import { deepStrictEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
+import { completeValues } from '../../../src/adapters/redis/reservation-store.js';
 import {
   readCompleted,
   readMarked,
@@ -188,6 +189,7 @@ async function compareSchedule(
       status: step.status,
       fields: ['X', String(step.status)],
       body: Buffer.from([step.status & 0xff, 0]),
+      ...(step.status === 201 ? { trailers: ['grpc-status', '0'] } : {}),
     };
     return {
       attempt: step.attempt,
@@ -252,18 +254,7 @@ async function compareSchedule(
         return readReserved(await run(scripts.reserve, values));
       }
       case 'complete': {
-        const { response, ...command } = completeOf(step);
-        const kept = [response.status, JSON.stringify(response.fields), Buffer.from(response.body)];
-        return readCompleted(
-          await run(scripts.complete, [
-            command.attempt,
-            command.fence,
-            command.fingerprint,
-            command.state,
-            ...kept,
-            forever,
-          ]),
-        );
+        return readCompleted(await run(scripts.complete, completeValues(completeOf(step))));
       }
       case 'release':
         return readReleased(await run(scripts.release, [step.attempt]));

@@ -6,13 +6,19 @@ import {
   type UpstreamOutcome,
 } from '../../../src/decision/idempotency/settlement.js';
 
-const plain: SettlementRules = { releaseOn: new Set([429]), trustsOutcome: false, takenOver: false };
+const plain: SettlementRules = { releaseOn: new Set([429]), trustsOutcome: false, takenOver: false, isGrpc: false };
 const trusting: SettlementRules = { ...plain, trustsOutcome: true };
 const takenOver: SettlementRules = { ...trusting, takenOver: true };
 
 const whole = (status: number, outcome: string | null = null): UpstreamOutcome => ({
   kind: 'whole',
   response: { status, fields: ['A', 'b'], body: new Uint8Array([1]) },
+  outcome,
+});
+const grpc: SettlementRules = { ...plain, isGrpc: true };
+const ended = (trailers: readonly string[], outcome: string | null = null, status = 200): UpstreamOutcome => ({
+  kind: 'whole',
+  response: { status, fields: [], body: new Uint8Array([1]), trailers },
   outcome,
 });
 const cut = (status: number, outcome: string | null = null): UpstreamOutcome => ({ kind: 'cut_off', status, outcome });
@@ -71,6 +77,29 @@ const rows: readonly {
     expected: 'mark',
   },
   { name: 'level 2: the same, cut off', outcome: cut(429, 'not-applied'), rules: takenOver, expected: 'mark' },
+  { name: 'gRPC: OK', outcome: ended(['grpc-status', '0']), rules: grpc, expected: 'completed' },
+  {
+    name: 'gRPC: a code that means not applied, as its status does',
+    outcome: ended(['grpc-status', '8']),
+    rules: grpc,
+    expected: 'release',
+  },
+  { name: 'gRPC: any other code', outcome: ended(['grpc-status', '14']), rules: grpc, expected: 'completed' },
+  { name: 'gRPC: no code at all', outcome: whole(200), rules: grpc, expected: 'mark' },
+  { name: 'gRPC: trailers without a code', outcome: ended(['x', 'y']), rules: grpc, expected: 'mark' },
+  {
+    name: 'gRPC: no code, and the word of a receiver that is trusted',
+    outcome: ended([], 'not-applied'),
+    rules: { ...trusting, isGrpc: true },
+    expected: 'mark',
+  },
+  { name: 'gRPC: a status of HTTP', outcome: ended([], null, 429), rules: grpc, expected: 'release' },
+  {
+    name: 'a code where the call was none of gRPC',
+    outcome: ended(['grpc-status', '8']),
+    rules: plain,
+    expected: 'completed',
+  },
   { name: 'level 2: a takeover that was answered', outcome: whole(200), rules: takenOver, expected: 'completed' },
 ];
 

@@ -5,6 +5,7 @@ import {
   mayBeStored,
   replayedFields,
   storedFields,
+  storedTrailers,
   whyNeverStored,
 } from '../../../src/decision/idempotency/stored-response.js';
 
@@ -119,6 +120,29 @@ t.test('up to 8 KiB of fields are kept, and no byte more', (t) => {
   t.end();
 });
 
+t.test('of trailers, what says how a gRPC call ended is kept, and what a route adds', (t) => {
+  const trailers = [
+    'Grpc-Status',
+    '0',
+    'x-total',
+    '4',
+    'grpc-message',
+    '',
+    'grpc-status-details-bin',
+    'AA',
+    'date',
+    'x',
+  ];
+  const end = { fields: ['grpc-status', '13', 'x-total', '5'], trailers, hasBody: true };
+  t.same(storedTrailers(end, none), ['Grpc-Status', '0', 'grpc-message', '', 'grpc-status-details-bin', 'AA']);
+  t.same(storedTrailers({ ...end, trailers: ['x-total', '4'] }, new Set(['x-total'])), ['x-total', '4']);
+  t.same(storedTrailers({ ...end, trailers: [] }, none), [], 'a body and no trailers: nothing says how it ended');
+  const headAlone = { ...end, trailers: [], hasBody: false };
+  t.same(storedTrailers(headAlone, new Set(['x-total'])), ['grpc-status', '13'], 'a head alone says it itself');
+  t.equal(storedTrailers({ ...end, trailers: ['grpc-message', 'x'.repeat(8_192)] }, none), null);
+  t.end();
+});
+
 t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
   const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
   t.same(replayedFields(response, '"k"', 'r-1'), [
@@ -133,6 +157,16 @@ t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
     'Idempotent-Replayed',
     'true',
   ]);
+  t.end();
+});
+
+t.test('trailers that a store hands back are held to what fields are', (t) => {
+  const of = (trailers: readonly string[]): boolean =>
+    isShowable({ status: 200, fields: [], body: Buffer.alloc(0), trailers });
+  t.ok(of(['grpc-status', '0']));
+  t.notOk(of(['grpc-status']));
+  t.notOk(of(['grpc-message', 'a\r\nb']));
+  t.notOk(of(['set-cookie', 'a=b']));
   t.end();
 });
 

@@ -64,7 +64,19 @@ function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResp
 
 /** Reads a kept response back from its three fields. */
 function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
-  const pairs: unknown = JSON.parse(textOf(fields));
+  const kept: unknown = JSON.parse(textOf(fields));
+  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
+  if (Array.isArray(kept)) return { status: numberOf(status), fields: readPairs(kept), body };
+  // Another member would be a later version's, which says something that is not understood here.
+  if (typeof kept !== 'object' || kept === null || Object.keys(kept).join() !== 'fields,trailers') {
+    throw new UnexpectedReply('a kept response');
+  }
+  const { fields: pairs, trailers } = kept as Readonly<Record<string, unknown>>;
+  return { status: numberOf(status), fields: readPairs(pairs), body, trailers: readPairs(trailers) };
+}
+
+/** Names and values in turn. */
+function readPairs(pairs: unknown): readonly string[] {
   if (
     !Array.isArray(pairs) ||
     pairs.length % 2 !== 0 ||
@@ -72,8 +84,7 @@ function readResponse(status: unknown, fields: unknown, body: unknown): StoredRe
   ) {
     throw new UnexpectedReply('a kept response');
   }
-  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
-  return { status: numberOf(status), fields: pairs, body };
+  return pairs;
 }
 
 export const readCompleted = (reply: unknown): Completed => oneOf(reply, completions, 'complete');

@@ -31,6 +31,14 @@ t.test('what the reserve script answers', (t) => {
     kind: 'replayed',
     response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) },
   });
+  t.same(
+    readReserved(bytes(time, 'replayed', '200', '{"fields":["ETag","\\"1\\""],"trailers":["grpc-status","0"]}', '')),
+    {
+      kind: 'replayed',
+      response: { status: 200, fields: ['ETag', '"1"'], trailers: ['grpc-status', '0'], body: Buffer.alloc(0) },
+    },
+    'with trailers',
+  );
   for (const status of ['200', '599', '999']) {
     t.match(readReserved(bytes(time, 'replayed', status, '[]', '')), {
       kind: 'replayed',
@@ -78,6 +86,14 @@ t.test('what no script of ours answers is refused', (t) => {
     { name: 'a status beyond all', reply: bytes(time, 'replayed', '1000', '[]', '') },
     { name: 'headers that are no JSON', reply: bytes(time, 'replayed', '200', '[', '') },
     { name: 'headers that are no list', reply: bytes(time, 'replayed', '200', '{"a":"b"}', '') },
+    { name: 'headers that are null', reply: bytes(time, 'replayed', '200', 'null', '') },
+    { name: 'headers without their trailers', reply: bytes(time, 'replayed', '200', '{"fields":[]}', '') },
+    {
+      name: 'a member of a later version',
+      reply: bytes(time, 'replayed', '200', '{"fields":[],"trailers":[],"hints":[]}', ''),
+    },
+    { name: 'trailers that are no list', reply: bytes(time, 'replayed', '200', '{"fields":[],"trailers":{}}', '') },
+    { name: 'a trailer without a value', reply: bytes(time, 'replayed', '200', '{"fields":[],"trailers":["a"]}', '') },
     { name: 'headers that are not text', reply: bytes(time, 'replayed', '200', '["a",1]', '') },
     { name: 'a header without a value', reply: bytes(time, 'replayed', '200', '["a"]', '') },
     { name: 'no body', reply: bytes(time, 'replayed', '200', '[]', null) },
