@@ -13,6 +13,7 @@ const ipv6Bits = 128;
 /** Of 16 bits each. */
 const ipv6Groups = 8;
 const networkGroups = 4;
+const siteGroups = 3;
 
 /** What some proxies write behind an address: a port, for which an IPv6 address stands in brackets. */
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/;
@@ -76,25 +77,66 @@ export function plainAddress(address: string): string {
   return ipv4Mapped.exec(withoutZone)?.[1] ?? withoutZone;
 }
 
+/** What an address is counted by, where a number of something is bounded for whoever sends from one place. */
+export interface ClientNetworks {
+  /** What one client has for sure: an IPv4 address, or the first 64 bits of an IPv6 one. */
+  readonly own: string;
+  /** What one customer of a provider may have whole: the first 48 bits of a global IPv6 address. Else `own`. */
+  readonly site: string;
+}
+
 /**
- * What one holder has for sure: an IPv4 address, or the first 64 bits of an IPv6 one (RFC 6177: nobody is given less).
+ * The networks that an address is counted by. A host chooses the last 64 bits of an IPv6 address as it likes (RFC 4291
+ * §2.5.4), and a site is given up to a /48 (RFC 6177 §2), which is 65,536 networks of 64 bits: whoever counts by these
+ * alone counts a stranger that often. Only global addresses (2000::/3) have a site: a unique local /48 is a whole
+ * organisation (RFC 4193 §3.2), of which strangers have none. An IPv4 address that a translator has put into IPv6 counts
+ * as itself (RFC 6052 §2.1).
  */
-export function networkOf(address: string): string {
+export function clientNetworks(address: string): ClientNetworks {
+  // Looked at for connections and requests of strangers, of whom most come again.
+  return rememberedNetworks(address);
+}
+
+const rememberedNetworks = memoize((address: string): ClientNetworks => {
   const plain = plainAddress(address);
-  if (!isIPv6(plain)) return plain;
-  const [front = '', back = ''] = plain.toLowerCase().split('::');
-  const groups = front.split(':').filter((group) => group !== '');
+  if (!isIPv6(plain)) return { own: plain, site: plain };
+  const groups = groupsOf(plain);
+  const translated = translatedIpv4(groups);
+  if (translated !== null) return { own: translated, site: translated };
+  const own = `${groups.slice(0, networkGroups).join(':')}::/64`;
+  const isGlobal = /^[23][0-9a-f]{3}$/.test(groups[0] ?? '');
+  return { own, site: isGlobal ? `${groups.slice(0, siteGroups).join(':')}::/48` : own };
+}, memory);
+
+/** The eight groups of an IPv6 address, in lower case and without zeros in front. */
+function groupsOf(address: string): readonly string[] {
+  const [front = '', back = ''] = withoutDots(address.toLowerCase()).split('::');
+  const [before, behind] = [filledGroups(front), filledGroups(back)];
   // An address that is written whole has no gap to fill.
-  const behind = back.split(':').filter((group) => group !== '').length + (back.includes('.') ? 1 : 0);
-  const filled = [
-    ...groups,
-    ...Array.from({ length: Math.max(0, ipv6Groups - groups.length - behind) }, () => '0'),
-    ...back.split(':'),
-  ];
-  return `${filled
-    .slice(0, networkGroups)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`;
+  const gap = Array.from({ length: Math.max(0, ipv6Groups - before.length - behind.length) }, () => '0');
+  return [...before, ...gap, ...behind].map((group) => group.replace(/^0+(?=.)/, ''));
+}
+
+function filledGroups(part: string): readonly string[] {
+  return part.split(':').filter((group) => group !== '');
+}
+
+/** Writes the IPv4 address that an IPv6 one may end in as two groups. */
+function withoutDots(address: string): string {
+  const at = address.lastIndexOf(':') + 1;
+  const [first, second, third, fourth] = address.slice(at).split('.').map(Number);
+  if (first === undefined || second === undefined || third === undefined || fourth === undefined) return address;
+  return `${address.slice(0, at)}${(first * 256 + second).toString(16)}:${(third * 256 + fourth).toString(16)}`;
+}
+
+/** What stands in an address of 64:ff9b::/96; `null` of any other. */
+function translatedIpv4(groups: readonly string[]): string | null {
+  if (groups.slice(0, 6).join(':') !== '64:ff9b:0:0:0:0') return null;
+  return groups
+    .slice(6)
+    .map((group) => Number.parseInt(group, 16))
+    .flatMap((bits) => [bits >> 8, bits & 255])
+    .join('.');
 }
 
 /**

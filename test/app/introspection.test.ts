@@ -155,6 +155,24 @@ t.test('a flood of made-up tokens does not reach the issuer', async (t) => {
   t.ok((await proxy.metric('sallyport_introspection_lookups_total{issuer="idp",result="limited"}')) > 250);
 });
 
+t.test('whoever has a /48 of IPv6 does not use up what others may ask', async (t) => {
+  const listen = { host: '127.0.0.1', port: 0, trust_forwarded: ['127.0.0.1'] };
+  const { proxy, config } = await start(t, { listen });
+  proxy.rewrite(config({ unknown_per_second: 100, unknown_per_address: 1 }, { listen }));
+  await proxy.loaded();
+  let count = 0;
+  const from = async (address: string): Promise<number> => {
+    const headers = { Authorization: `Bearer x${String((count += 1))}`, 'X-Forwarded-For': address };
+    return (await proxy.request({ path: '/orders', headers })).status;
+  };
+  const answers: number[] = [];
+  for (let index = 0; index < 150; index += 1) answers.push(await from(`2001:db8:1:${index.toString(16)}::1`));
+  const held = answers.filter((status) => status === 503).length;
+  t.ok(held > 75, `it is held back ${String(held)} times, though each of its networks asked once`);
+  t.equal(await from('192.0.2.1'), 401);
+  t.equal(await from('2001:db8:2::1'), 401);
+});
+
 t.test(
   'a reload takes other settings over, keeps what was asked else, and refuses files that cannot be used',
   async (t) => {
@@ -174,8 +192,14 @@ t.test(
     writeFileSync(secretFile, 'renewed');
     proxy.markSecret('renewed');
     await until('taken up', () => proxy.logs().some(({ msg }) => msg === 'the files for introspection were taken up'));
-    await ask(started, 'next');
-    t.equal(issuer.questions.at(-1)?.form.get('client_secret'), 'renewed');
+    // Whoever asked before the reload looks at the file a little longer, and may be the first to say so.
+    let next = 0;
+    await until('the new secret', async () => {
+      const token = `next-${String((next += 1))}`;
+      issuer.tokens.set(token, active());
+      await ask(started, token);
+      return issuer.questions.at(-1)?.form.get('client_secret') === 'renewed';
+    });
 
     proxy.rewrite(config({ client_secret_file: `${secretFile}.none` }));
     await until('refused', () => proxy.logs().some(({ msg }) => String(msg).startsWith('the config was not reloaded')));

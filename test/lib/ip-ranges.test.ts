@@ -4,7 +4,7 @@ import {
   createClientFinder,
   isAddressBlock,
   isLoopback,
-  networkOf,
+  clientNetworks,
   plainAddress,
 } from '../../src/lib/ip-ranges.js';
 
@@ -182,25 +182,29 @@ t.test('a client is found however many others were looked for', (t) => {
   t.end();
 });
 
-t.test("of an IPv6 address the first 64 bits are one holder's, an IPv4 address is one", (t) => {
-  const rows: { address: string; expected: string }[] = [
-    { address: '192.0.2.1', expected: '192.0.2.1' },
-    { address: '::ffff:192.0.2.1', expected: '192.0.2.1' },
-    { address: '', expected: '' },
-    { address: 'unix', expected: 'unix' },
-    { address: '::1', expected: '0:0:0:0::/64' },
-    { address: '::', expected: '0:0:0:0::/64' },
-    { address: '2001:db8::1', expected: '2001:db8:0:0::/64' },
-    { address: '2001:DB8:0:0:1::1', expected: '2001:db8:0:0::/64' },
-    { address: '2001:db8:0:00a0::1', expected: '2001:db8:0:a0::/64' },
-    { address: '2001:db8:1:2:3:4:5:6', expected: '2001:db8:1:2::/64' },
-    { address: '2001:db8:1:2::', expected: '2001:db8:1:2::/64' },
-    { address: '1::4:5:6:7:8', expected: '1:0:0:4::/64' },
-    { address: '1:2::4:5:6:7:8', expected: '1:2:0:4::/64' },
-    { address: '64:ff9b::192.0.2.1', expected: '64:ff9b:0:0::/64' },
-    { address: '1::3:4:5:6:192.0.2.1', expected: '1:0:3:4::/64' },
-    { address: 'fe80::1%eth0', expected: 'fe80:0:0:0::/64' },
+t.test('an address is counted by what one client has, and by what one customer of a provider may have', (t) => {
+  const rows: { address: string; own: string; site?: string }[] = [
+    { address: '192.0.2.1', own: '192.0.2.1' },
+    { address: '::ffff:192.0.2.1', own: '192.0.2.1' },
+    { address: '', own: '' },
+    { address: 'unix', own: 'unix' },
+    { address: '::1', own: '0:0:0:0::/64' },
+    { address: '::', own: '0:0:0:0::/64' },
+    { address: '2001:db8::1', own: '2001:db8:0:0::/64', site: '2001:db8:0::/48' },
+    { address: '2001:DB8:0:0:1::1', own: '2001:db8:0:0::/64', site: '2001:db8:0::/48' },
+    { address: '2001:db8:0:00a0::1', own: '2001:db8:0:a0::/64', site: '2001:db8:0::/48' },
+    { address: '2001:db8:1:2:3:4:5:6', own: '2001:db8:1:2::/64', site: '2001:db8:1::/48' },
+    { address: '2001:db8:1:2::', own: '2001:db8:1:2::/64', site: '2001:db8:1::/48' },
+    { address: '3fff:1:2:3::1', own: '3fff:1:2:3::/64', site: '3fff:1:2::/48' },
+    { address: '2::4:5:6:7:8', own: '2:0:0:4::/64' },
+    { address: '1:2::4:5:6:7:8', own: '1:2:0:4::/64' },
+    { address: '1::3:4:5:6:192.0.2.1', own: '1:0:3:4::/64' },
+    { address: '64:ff9b::192.0.2.1', own: '192.0.2.1' },
+    { address: '64:ff9b::c000:201', own: '192.0.2.1' },
+    { address: '64:ff9b:1::c000:201', own: '64:ff9b:1:0::/64' },
+    { address: 'fd00:1:2:3::1', own: 'fd00:1:2:3::/64' },
+    { address: 'fe80::1%eth0', own: 'fe80:0:0:0::/64' },
   ];
-  for (const { address, expected } of rows) t.equal(networkOf(address), expected, address);
+  for (const { address, own, site = own } of rows) t.same(clientNetworks(address), { own, site }, address);
   t.end();
 });

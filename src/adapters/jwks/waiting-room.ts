@@ -1,4 +1,5 @@
-import { networkOf } from '../../lib/ip-ranges.js';
+import { createFairQueue, type Waiting } from '../../decision/limits/fair-queue.js';
+import { clientNetworks } from '../../lib/ip-ranges.js';
 import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
 
 /**
@@ -26,86 +27,44 @@ interface WaitingRoom {
   readonly size: () => number;
 }
 
-interface Section {
-  /** By the network of their clients, each in the order in which they came. */
-  readonly networks: Map<string, Waiter[]>;
-  size: number;
+interface Place extends Waiting {
+  readonly waiter: Waiter;
 }
 
 const busy: KeyLookup = { kind: 'busy' };
 
 /**
  * Nothing tells a made-up key id from one that was just rotated in. So that nobody who sends many of them takes all
- * places, a newcomer for whom there is none takes that of a caller who left, else the newest of the network that holds
- * the most, where that is two or more ahead of its own: one network among strangers keeps nobody out, and to keep one
- * caller out takes as many networks as there are places.
+ * places, these are shared out fairly among the networks of callers (`createFairQueue`); who loses a place is answered
+ * `busy`.
  */
 export function createWaitingRoom(max = maxWaiting): WaitingRoom {
-  const newSection = (): Section => ({ networks: new Map(), size: 0 });
-  const known = newSection();
-  const strangers = newSection();
-  const ofSection = max / 2;
+  const known = createFairQueue<Place>(max / 2);
+  const strangers = createFairQueue<Place>(max / 2);
 
   function enter(waiter: Waiter): boolean {
-    const section = waiter.asker?.isKnown() === true ? known : strangers;
-    const network = networkOf(waiter.asker?.address() ?? '');
-    if (section.size >= ofSection && !makeRoom(section, network)) return false;
-    const beside = section.networks.get(network);
-    if (beside === undefined) section.networks.set(network, [waiter]);
-    else beside.push(waiter);
-    section.size += 1;
-    return true;
-  }
-
-  function makeRoom(section: Section, network: string): boolean {
-    const ousted = goneFrom(section) ?? newestOfLargest(section, (section.networks.get(network)?.length ?? 0) + 2);
-    if (ousted === null) return false;
-    remove(section, ousted.network, ousted.waiter);
-    ousted.waiter.resolve(busy);
-    return true;
-  }
-
-  function remove(section: Section, network: string, waiter: Waiter): void {
-    const left = section.networks.get(network)?.filter((other) => other !== waiter) ?? [];
-    if (left.length === 0) section.networks.delete(network);
-    else section.networks.set(network, left);
-    section.size -= 1;
+    const { asker } = waiter;
+    const section = asker?.isKnown() === true ? known : strangers;
+    const { entered, ousted } = section.enter({
+      waiter,
+      networks: clientNetworks(asker?.address() ?? ''),
+      isGone: () => asker?.isGone() === true,
+    });
+    ousted?.waiter.resolve(busy);
+    return entered;
   }
 
   function settle(answerTo: (waiter: Waiter) => KeyLookup | null): void {
     for (const section of [known, strangers]) {
-      for (const [network, waiters] of [...section.networks]) {
-        for (const waiter of waiters) {
-          const answer = answerTo(waiter);
-          if (answer === null) continue;
-          remove(section, network, waiter);
-          waiter.resolve(answer);
-        }
-      }
+      const answers = new Map<Place, KeyLookup>();
+      const answered = section.takeAll((place) => {
+        const answer = answerTo(place.waiter);
+        if (answer !== null) answers.set(place, answer);
+        return answer !== null;
+      });
+      for (const place of answered) place.waiter.resolve(answers.get(place) ?? busy);
     }
   }
 
-  return { enter, settle, size: () => known.size + strangers.size };
-}
-
-interface Placed {
-  readonly network: string;
-  readonly waiter: Waiter;
-}
-
-function goneFrom({ networks }: Section): Placed | null {
-  for (const [network, waiters] of networks) {
-    const waiter = waiters.find(({ asker }) => asker?.isGone() === true);
-    if (waiter !== undefined) return { network, waiter };
-  }
-  return null;
-}
-
-/** Of the network that holds the most, where that is at least so many. */
-function newestOfLargest({ networks }: Section, least: number): Placed | null {
-  let largest: readonly [string, readonly Waiter[]] = ['', []];
-  for (const entry of networks) if (entry[1].length > largest[1].length) largest = entry;
-  const [network, waiters] = largest;
-  const waiter = waiters.length < least ? undefined : waiters.at(-1);
-  return waiter === undefined ? null : { network, waiter };
+  return { enter, settle, size: () => known.size() + strangers.size() };
 }

@@ -1,3 +1,5 @@
+import type { ClientNetworks } from '../../lib/ip-ranges.js';
+
 /**
  * Why a connection was ended that would have been kept, had there been less to do: it gave way to a new one; it was
  * new, and none could give way; too much waited behind the request that was being served on it.
@@ -7,7 +9,7 @@ export type ConnectionEnding = (typeof connectionEndings)[number];
 
 /** What a caller's connection is, while no request of it is being served. */
 export interface IdleConnection {
-  readonly address: string;
+  readonly networks: ClientNetworks;
   /** Whether a request of it was let through for somebody with a good credential. */
   readonly isTrusted: boolean;
   /** When its last request was answered, or it came; monotonic milliseconds. */
@@ -15,8 +17,8 @@ export interface IdleConnection {
 }
 
 /**
- * Of all connections, what those of one address may hold before they give way to others. A proxy in front has one
- * address.
+ * Of all connections, what those of one address, or of one /48 of IPv6, may hold before they give way to others. A proxy
+ * in front has one address.
  */
 const greedyShare = 1 / 4;
 
@@ -25,8 +27,9 @@ const graceMs = 1_000;
 
 /**
  * Chooses which resting connections give way to new ones, so that nobody shuts others out by opening many and saying
- * nothing. First those that never showed a good credential, then those of addresses that hold more than a quarter of
- * `limit`; among equals those of the address that holds most, and of these the one that rested longest.
+ * nothing. First those that never showed a good credential, then those of sites that hold more than a quarter of
+ * `limit`; among equals those of the site that holds most, within it of the network that does, and of these the one that
+ * rested longest. A site is an address of IPv4 or a /48 of IPv6, and a network in it an address or a /64.
  *
  * @returns positions in `resting`, at most `count`.
  */
@@ -35,13 +38,19 @@ export function chooseToEnd(
   { count, limit, nowMs }: { count: number; limit: number; nowMs: number },
 ): readonly number[] {
   const counts = new Map<string, number>();
-  for (const { address } of resting) counts.set(address, (counts.get(address) ?? 0) + 1);
-  const holds = ({ address }: IdleConnection): number => counts.get(address) ?? 0;
+  const holds = (name: string): number => counts.get(name) ?? 0;
+  for (const { networks } of resting) {
+    const { own, site } = networks;
+    counts.set(site, holds(site) + 1);
+    if (own !== site) counts.set(own, holds(own) + 1);
+  }
   const chosen: Candidate[] = [];
   // Not sorted whole: a flood of connections asks for this again and again.
   for (const [position, rest] of resting.entries()) {
-    const held = holds(rest);
-    const candidate = { position, held, sinceMs: rest.sinceMs, rank: rankOf(rest, nowMs, held > limit * greedyShare) };
+    const { own, site } = rest.networks;
+    const held = holds(site);
+    const rank = rankOf(rest, nowMs, held > limit * greedyShare);
+    const candidate = { position, held, heldByNetwork: holds(own), sinceMs: rest.sinceMs, rank };
     const last = chosen[count - 1];
     if (last !== undefined && inOrder(last, candidate) <= 0) continue;
     const place = chosen.findIndex((other) => inOrder(candidate, other) < 0);
@@ -55,14 +64,20 @@ export function chooseToEnd(
 interface Candidate {
   readonly position: number;
   readonly rank: number;
-  /** How many its address holds. */
+  /** How many its site holds, and how many of these its network. */
   readonly held: number;
+  readonly heldByNetwork: number;
   readonly sinceMs: number;
 }
 
 /** Below zero where the first gives way before the second. */
 function inOrder(one: Candidate, other: Candidate): number {
-  return one.rank - other.rank || other.held - one.held || one.sinceMs - other.sinceMs;
+  return (
+    one.rank - other.rank ||
+    other.held - one.held ||
+    other.heldByNetwork - one.heldByNetwork ||
+    one.sinceMs - other.sinceMs
+  );
 }
 
 /** Lower gives way earlier. */

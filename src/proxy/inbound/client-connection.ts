@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { denial, type Denial } from '../../decision/denial.js';
+import { clientNetworks, type ClientNetworks } from '../../lib/ip-ranges.js';
 import type { IdleConnection } from '../../decision/limits/idle-connections.js';
 import type { Clock } from '../../ports/system.js';
 import type { QueueBudget } from './queue-budget.js';
@@ -77,6 +78,7 @@ export class ClientConnection {
   private bytesReadAtLastResponse: number;
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
   private idleSinceMs: number;
+  private readonly networks: ClientNetworks;
   private hasGoodCredential = false;
   private flushTimer: NodeJS.Timeout | null = null;
   private headTimer: NodeJS.Timeout | null = null;
@@ -101,6 +103,7 @@ export class ClientConnection {
     });
     this.bytesReadAtLastResponse = socket.bytesRead;
     this.idleSinceMs = clock.monotonic();
+    this.networks = clientNetworks(peer.remoteAddress);
     onDestroySoon(socket, () => {
       const takesOver = this.mayStillSend();
       if (takesOver) this.linger();
@@ -159,7 +162,7 @@ export class ClientConnection {
   /** How little would be lost with it; `null` while a request is being served. */
   idleState(): IdleConnection | null {
     if (this.current !== null || this.isClosing) return null;
-    return { address: this.peer.remoteAddress, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
   }
 
   /**

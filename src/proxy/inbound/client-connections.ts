@@ -8,7 +8,7 @@ import {
   type ConnectionEnding,
   type IdleConnection,
 } from '../../decision/limits/idle-connections.js';
-import { createAddressTest } from '../../lib/ip-ranges.js';
+import { clientNetworks, createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
@@ -73,10 +73,10 @@ export function createClientConnections(
   { log, clock, metrics }: ClientConnectionsDeps,
 ): ClientConnections {
   /**
-   * As the system knows them, with the time when they came: over TLS, those whose handshake is not complete are only
-   * here.
+   * As the system knows them, with when and where from they came: over TLS, those whose handshake is not complete are
+   * only here.
    */
-  const sockets = new Map<Socket, number>();
+  const sockets = new Map<Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>>();
   const connections = new Map<Socket, ClientConnection>();
   let onEmpty = (): void => undefined;
   const limit = maxConnectionsOf(settings);
@@ -96,7 +96,7 @@ export function createClientConnections(
       socket.destroy();
       return;
     }
-    sockets.set(socket, clock.monotonic());
+    sockets.set(socket, { sinceMs: clock.monotonic(), networks: clientNetworks(socket.remoteAddress ?? '') });
     socket.once('close', () => {
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty();
@@ -143,8 +143,8 @@ export function createClientConnections(
       }),
   };
 
-  /** Those whose handshake is not complete, with the time when they came. */
-  function handshaking(): readonly (readonly [Socket, number])[] {
+  /** Those whose handshake is not complete, with when and where from they came. */
+  function handshaking(): readonly (readonly [Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>])[] {
     if (!isTls) return [];
     const serving = new Set([...connections.keys()].map(remoteEnd));
     return [...sockets].filter(([socket]) => !serving.has(remoteEnd(socket)));
@@ -157,10 +157,8 @@ export function createClientConnections(
       const rest = connection.idleState();
       if (rest !== null && !socket.destroyed) resting.push({ socket, rest });
     }
-    for (const [socket, sinceMs] of handshaking()) {
-      if (!socket.destroyed) {
-        resting.push({ socket, rest: { address: socket.remoteAddress ?? '', isTrusted: false, sinceMs } });
-      }
+    for (const [socket, came] of handshaking()) {
+      if (!socket.destroyed) resting.push({ socket, rest: { ...came, isTrusted: false } });
     }
     const chosen = chooseToEnd(
       resting.map(({ rest }) => rest),

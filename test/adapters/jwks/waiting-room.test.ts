@@ -48,6 +48,16 @@ t.test('an IPv6 network is one holder, whatever its addresses', (t) => {
   t.end();
 });
 
+t.test('a /48 of IPv6 is one holder beside others, however many networks it has', (t) => {
+  const { enter, answers } = open(8);
+  for (const name of ['1', '2', '3', '4']) t.ok(enter(name, `2001:db8:1:${name}::1`));
+  t.ok(enter('honest', '192.0.2.1'));
+  t.ok(enter('honest too', '192.0.2.1'));
+  t.equal(answers.length, 2);
+  t.notOk(enter('5', '2001:db8:1:5::1'), 'and takes no place of others with a new one');
+  t.end();
+});
+
 t.test('connections with a good credential have places of their own', (t) => {
   const { enter, answers } = open(8);
   for (const name of ['a', 'b', 'c', 'd']) t.ok(enter(name, '203.0.113.9'));

@@ -5,9 +5,16 @@ import { chooseToEnd, type IdleConnection } from '../../../src/decision/limits/i
 const nowMs = 100_000;
 const limit = 8;
 
-/** `a9!` rested for 9 s, belongs to address a, and had a good credential. */
+const networksOf = (own: string): IdleConnection['networks'] => ({ own, site: own });
+
+/** `a9!` rested for 9 s, belongs to address a, and had a good credential; `ax9` is of network x in site a. */
 function restOf(text: string): IdleConnection {
-  return { address: text[0] ?? '', isTrusted: text.endsWith('!'), sinceMs: nowMs - 1000 * parseFloat(text.slice(1)) };
+  const [, site = '', own = '', seconds = ''] = /^(.)(\D?)([^!]*)/.exec(text) ?? [];
+  return {
+    networks: { site, own: site + own },
+    isTrusted: text.endsWith('!'),
+    sinceMs: nowMs - 1000 * parseFloat(seconds),
+  };
 }
 
 t.test('who has no good credential gives way first, then who holds many', (t) => {
@@ -22,6 +29,14 @@ t.test('who has no good credential gives way first, then who holds many', (t) =>
     { name: 'exactly a quarter is not more', resting: 'a9! a8! b0.5', count: 1, chosen: 'b0.5' },
     { name: 'a second is no longer young', resting: 'b1 c0.999', count: 1, chosen: 'b1' },
     { name: 'with a good credential last', resting: 'b9! c1! d0.1', count: 3, chosen: 'd0.1 b9! c1!' },
+    { name: 'a site by all of its networks', resting: 'b9 ax2 ay1', count: 2, chosen: 'ax2 ay1' },
+    { name: 'in it the network that holds most', resting: 'ax9 ay2 ay1 b3', count: 3, chosen: 'ay2 ay1 ax9' },
+    {
+      name: 'more than a quarter, of several networks of a site',
+      resting: 'b0.5 ax9! ay8! az7!',
+      count: 2,
+      chosen: 'ax9! ay8!',
+    },
     { name: 'all, where more are asked for', resting: 'a1 b2', count: 9, chosen: 'b2 a1' },
   ];
   for (const { name, resting, count, chosen } of cases) {
@@ -40,7 +55,7 @@ t.test('who has no good credential gives way first, then who holds many', (t) =>
 t.test('the first to go are the same, however many are asked for', (t) => {
   const rests = fc.array(
     fc.record({
-      address: fc.constantFrom('a', 'b', 'c'),
+      networks: fc.constantFrom('a', 'b', 'c').map(networksOf),
       isTrusted: fc.boolean(),
       sinceMs: fc.integer({ min: nowMs - 3_000, max: nowMs }),
     }),

@@ -110,7 +110,9 @@ export const introspectionSchema = map({
     ),
   unknown_per_address: integer(1, 10_000)
     .prefault(5)
-    .describe('The same for the callers of one address, or of one /64 of IPv6.'),
+    .describe(
+      'The same for the callers of one address, or of one /64 of IPv6; those of one /48 have twice as much together.',
+    ),
 });
 
 type IntrospectionFile = NonNullable<IssuerFile['introspection']>;
