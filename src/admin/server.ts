@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { withoutSchemas } from '../proxy/inbound/no-schemas.js';
 import type { HostPort } from '../config/types.js';
 import type { Log } from '../ports/system.js';
 import { isOwnHost } from './host-check.js';
@@ -61,6 +62,7 @@ export function createPageServer(settings: PageServerSettings): PageServer {
     rewriteUrl: (request) => (isPage(pathOf(request)) ? (request.url ?? nowhere) : nowhere),
     clientErrorHandler: refuseConnection,
     forceCloseConnections: true,
+    schemaController: withoutSchemas,
     return503OnClosing: false,
   });
   app.addHook('onRequest', (request, reply, done) => {

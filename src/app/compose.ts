@@ -23,6 +23,7 @@ import { createAssertions, type Assertions } from './keys/assertion-keys.js';
 import {
   openLimits,
   openReservations,
+  type LoadedStore,
   type Reservations,
   openRevocations,
   type OpenRevocations,
@@ -70,6 +71,8 @@ export interface ComposedApp {
 /** What was read and loaded that counts at start only. */
 interface StartFiles {
   readonly tls: TlsMaterial | null;
+  /** `null` where no store is configured. */
+  readonly store: LoadedStore | null;
   /** PEM text of the store's authorities, or `null` for the system's. */
   readonly storeCa: string | null;
   /** `null` where no route accepts sessions. */
@@ -79,7 +82,7 @@ interface StartFiles {
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
-  { tls, storeCa, sessionSdk }: StartFiles,
+  { tls, store, storeCa, sessionSdk }: StartFiles,
   options: ComposeOptions,
 ): ComposedApp {
   const opened = first.config;
@@ -104,7 +107,7 @@ export function composeApp(
     watchIntervalMs: options.watchIntervalMs,
   });
   const reservations = openReservations(
-    opened.store,
+    store,
     storeAuthorities.ca,
     () => activator.activeConfig().config.issuers,
     processMetrics.reservations,

@@ -14,7 +14,7 @@ import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js'
 import { logWarnings } from './reload/reload.js';
 import { loadSessions } from './sessions.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
-import { readStoreFiles } from './store/store.js';
+import { loadStore, readStoreFiles, type LoadedStore } from './store/store.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { FileWatch, Log } from '../ports/system.js';
@@ -60,12 +60,12 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     sayWhy(logger, loaded.error);
     return loaded;
   }
-  const { first, certificates, storeCa, sessionSdk } = loaded.value;
+  const { first, certificates, store, storeCa, sessionSdk } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const app = composeApp(
     first,
-    { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk },
+    { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), store, storeCa, sessionSdk },
     options,
   );
   const { log } = app.logger;
@@ -102,6 +102,8 @@ interface Loaded {
   readonly first: CompleteConfig;
   /** `null` where callers come without TLS. */
   readonly certificates: ListenerCertificates | null;
+  /** `null` where no store is configured. */
+  readonly store: LoadedStore | null;
   readonly storeCa: string | null;
   readonly sessionSdk: SessionSdk | null;
 }
@@ -123,6 +125,7 @@ async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFa
   return accept({
     first: first.value,
     certificates: certificates?.value ?? null,
+    store: store === null ? null : await loadStore(store),
     storeCa: storeFiles.value.ca,
     sessionSdk: sessionSdk.value,
   });

@@ -2,7 +2,7 @@ import { waitUntil } from '../lib/promises.js';
 import { silentLog } from '../ports/system.js';
 import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { openStore, readStoreFiles, type OpenStore } from '../app/store/store.js';
+import { loadStore, openStore, readStoreFiles, type OpenStore } from '../app/store/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { escapeControls } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';
@@ -31,7 +31,7 @@ export async function openSharedStore(
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;
   const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
-  const opened = openStore(lenient, () => files.value.ca, {
+  const opened = openStore(await loadStore(lenient), () => files.value.ca, {
     log: silentLog,
     maxTokenLifetimeMs: () => 0,
     looksOn: true,

@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { fastify, type FastifyListenOptions } from 'fastify';
+import { withoutSchemas } from './inbound/no-schemas.js';
 import { exchangeOf } from './inbound/incoming-request.js';
 
 export interface ClientAppDeps {
@@ -39,6 +40,7 @@ export function createClientApp({ server, onRequest, onClientError }: ClientAppD
     clientErrorHandler: onClientError,
     genReqId: () => '',
     exposeHeadRoutes: false,
+    schemaController: withoutSchemas,
     // Who comes while this closes is told by us.
     return503OnClosing: false,
   });

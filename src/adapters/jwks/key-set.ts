@@ -1,5 +1,6 @@
 import { KeyObject } from 'node:crypto';
-import { importJWK } from 'jose';
+// Of the whole package a start would load eight times as much.
+import { importJWK } from 'jose/key/import';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import {
   defaultMaxDepth,

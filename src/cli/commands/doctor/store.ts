@@ -5,7 +5,7 @@ import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/disc
 import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
 import { createLane } from '../../../adapters/redis/client/node-connection.js';
 import type { RedisAddress, RedisSettings } from '../../../adapters/redis/client/settings.js';
-import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
+import { loadStore, openStore, readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
 import { scopeOf } from '../../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
@@ -108,7 +108,7 @@ function unconfirmed(
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
 async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
-  const { store, revocations } = openStore(settings, () => ca, {
+  const { store, revocations } = openStore(await loadStore(settings), () => ca, {
     log: silentLog,
     maxTokenLifetimeMs: () => 0,
     looksOn: true,
