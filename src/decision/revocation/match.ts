@@ -49,10 +49,22 @@ function brokenRule(credential: RevocableCredential, rules: Revocations, digest:
 
 /**
  * Names a token that has no id of its own: a digest of what was signed, so that no other spelling of the signature
- * makes another token of it; of an opaque token all of it, whatever dots it has. Nobody gets the token back from it.
+ * makes another token of it; of an opaque token all of it, whatever dots it has, in its plainest spelling. Nobody gets
+ * the token back from it.
  */
 export function tokenDigest(token: string): string {
-  return digestOf('revoked token', [isOpaque(token) ? token : token.slice(0, token.lastIndexOf('.'))]);
+  return digestOf('revoked token', [
+    isOpaque(token) ? plainestSpelling(token) : token.slice(0, token.lastIndexOf('.')),
+  ]);
+}
+
+/**
+ * Any bearer token may end in `=` (RFC 6750 §2.1), and an issuer that decodes base64 may take it with them and without,
+ * and in either alphabet of RFC 4648 §4 and §5. Only the issuer knows whether two spellings are one token: to a
+ * revocation they are.
+ */
+function plainestSpelling(token: string): string {
+  return token.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_');
 }
 
 /** Whether anything is withdrawn by what the claims of a token say. */

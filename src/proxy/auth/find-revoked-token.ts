@@ -66,9 +66,9 @@ export function findRevokedToken(
   return findAmong(tokens, sources, activeConfig);
 }
 
-/** Everything in a credential that an issuer may be asked about. */
+/** Everything in a credential that an issuer may be asked about, whatever stands around it. */
 function opaqueTokensIn(credential: string, issuers: readonly ActiveIssuer[]): readonly string[] {
-  return credential.split(/[\s,]+/).filter((part) => part !== '' && askedIssuer(part, issuers) !== null);
+  return credential.split(/[^\w.~+/=-]+/).filter((part) => part !== '' && askedIssuer(part, issuers) !== null);
 }
 
 /** Everything in a credential that has the form of a token, whatever stands around it. */

@@ -127,6 +127,11 @@ t.test('a digest names a token by what was signed, and is made only where one is
   // What stands behind the last dot of an opaque token is as much of it as the rest.
   t.not(tokenDigest('v1.one'), tokenDigest('v1.two'));
   t.not(tokenDigest('a.b.c'), tokenDigest('a.b.d'));
+  // Whether these are one token, only the issuer knows: RFC 6750 §2.1, RFC 4648 §3.2 and §5.
+  for (const spelling of ['a-b_c=', 'a-b_c==', 'a-b_c===', 'a+b/c', 'a+b/c=', 'a-b/c']) {
+    t.equal(tokenDigest(spelling), tokenDigest('a-b_c'), spelling);
+  }
+  t.not(tokenDigest('a-b_C'), tokenDigest('a-b_c'));
   t.equal(
     isRevoked(principal(), [revocations()], () => {
       throw new Error('asked');
