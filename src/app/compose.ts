@@ -124,6 +124,7 @@ export function composeApp(
     sessions: sessions?.activeConfig ?? null,
     assertions,
     revocations,
+    onClientCertificates: certificates.useIntrospection,
   });
   const keyStates = (): readonly KeySourceState[] => [
     ...activator.keyStates(),

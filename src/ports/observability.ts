@@ -86,10 +86,10 @@ export interface Metrics {
 }
 
 /**
- * Certificates whose end somebody has to see coming: what callers are shown, and who vouches for callers, receiver and
- * store.
+ * Certificates whose end somebody has to see coming: what callers are shown, who vouches for callers, receiver and
+ * store, and what an issuer, by its name in the config, is shown by whoever asks about tokens (RFC 8705 §2).
  */
-export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca';
+export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca' | `introspection:${string}`;
 
 /** How it stands with a certificate in use, for the log, `/status` and metrics. */
 export interface CertificateStatus {

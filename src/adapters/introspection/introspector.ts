@@ -29,12 +29,18 @@ interface IntrospectorDeps {
   readonly keys: Pick<KeySource, 'find' | 'state'>;
   /** Called with the path of a secret that was read anew. */
   readonly onSecretRead?: (path: string) => void;
+  /** Called when a certificate is in use, the first or another one. */
+  readonly onCertificate?: () => void;
   /** Milliseconds between two looks at the files. */
   readonly watchIntervalMs?: number;
 }
 
 /** Asks an issuer about its opaque tokens until it is closed. */
 export interface RunningIntrospection extends Introspection {
+  /** Why the last question was not answered; `null` where it was, or nothing was asked yet. */
+  readonly failure: () => QuestionFailure | null;
+  /** What the issuer is shown in TLS, as PEM text; `null` where that is nothing, or was not read yet. */
+  readonly certificate: () => string | null;
   /** Settles when the files were read, whatever is in them. */
   readonly start: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -66,7 +72,8 @@ export function createIntrospector(
   const answerRules = { answer: settings.answer, clientId: settings.clientId, issuer, keys };
   let circuit = closedCircuit;
   let connections: IssuerConnections | null = null;
-  let problem: string | null = null;
+  let certificate: string | null = null;
+  let failure: QuestionFailure | null = null;
   /** What is wrong with the files, while nothing was read from them. */
   let fileProblem = 'its files were not read yet';
   let watches: readonly FileWatch[] = [];
@@ -178,10 +185,12 @@ export function createIntrospector(
     return leftMs > 0 ? Math.min(settings.maxAgeMs, leftMs) : settings.maxNegativeAgeMs;
   }
 
-  function fail({ why, refusesClient }: QuestionFailure): void {
+  function fail(next: QuestionFailure): void {
+    const { why, refusesClient } = next;
     metrics.introspection(name, refusesClient ? 'refused' : 'failed');
-    if (problem === why) return;
-    problem = why;
+    const isKnown = failure?.why === why;
+    failure = next;
+    if (isKnown) return;
     const fields = { issuer: name, error: why };
     if (refusesClient) {
       log.error(
@@ -192,8 +201,8 @@ export function createIntrospector(
   }
 
   function recover(): void {
-    if (problem === null) return;
-    problem = null;
+    if (failure === null) return;
+    failure = null;
     log.info('opaque tokens are verified with their issuer again', { issuer: name });
   }
 
@@ -240,6 +249,8 @@ export function createIntrospector(
     connections = connectToIssuer(credentials, settings);
     // What failed with the old ones may do with these.
     circuit = closedCircuit;
+    certificate = credentials.certificate?.cert ?? null;
+    if (certificate !== null) deps.onCertificate?.();
   }
 
   return {
@@ -247,11 +258,13 @@ export function createIntrospector(
     lastClaims: (token) => answers.get(bearerDigest(token))?.claims ?? null,
     state: () => ({
       issuer: name,
-      up: problem === null,
-      problem,
+      up: failure === null,
+      problem: failure?.why ?? null,
       ...answers.counts(),
       inFlight: underWay.size,
     }),
+    failure: () => failure,
+    certificate: () => certificate,
     start,
     close: async () => {
       closed = true;

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { timestamp } from '../../lib/timestamp.js';
 import { readCaBundle } from '../../lib/pem.js';
 import {
@@ -18,6 +19,8 @@ const checkIntervalMs = 60 * 60 * 1000;
 /** Often enough to be seen, and not so often that it fills the log. */
 const repeatMs = 24 * 60 * 60 * 1000;
 
+const introspectionPrefix = 'introspection:';
+
 interface CertificateExpiryDeps {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -29,7 +32,9 @@ export interface CertificateExpiry {
   /** What the callers' listener shows from now on, and the authorities of client certificates. */
   readonly useListener: (certificates: ListenerCertificates) => void;
   /** Authorities, as PEM text, that hold from now on; `null` where there are none of our own. */
-  readonly useAuthorities: (name: Exclude<CertificateName, 'listener'>, pem: string | null) => void;
+  readonly useAuthorities: (name: 'client_ca' | 'upstream_ca' | 'store_ca', pem: string | null) => void;
+  /** What issuers are shown from now on, as PEM text by their names; others are shown nothing. */
+  readonly useIntrospection: (chains: ReadonlyMap<string, string>) => void;
   readonly states: () => readonly CertificateStatus[];
   readonly close: () => void;
 }
@@ -85,6 +90,14 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
     };
   }
 
+  function useIntrospection(chains: ReadonlyMap<string, string>): void {
+    for (const name of [...inUse.keys()]) {
+      if (name.startsWith(introspectionPrefix) && !chains.has(name.slice(introspectionPrefix.length))) use(name, null);
+    }
+    // What follows the certificate itself leads up to its authority.
+    for (const [issuer, pem] of chains) use(`${introspectionPrefix}${issuer}`, validityOf(new X509Certificate(pem)));
+  }
+
   function useAuthorities(name: CertificateName, pem: string | null): void {
     const certificates = pem === null ? null : readCaBundle(pem);
     use(name, certificates?.ok === true ? validityOfBundle(certificates.value) : null);
@@ -96,6 +109,7 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
       useAuthorities('client_ca', clientCa);
     },
     useAuthorities,
+    useIntrospection,
     states: () => [...inUse].map(([name, validity]) => statusOf(name, validity)),
     close: () => cancel(),
   };

@@ -28,6 +28,8 @@ interface ConfigActivatorDeps {
   readonly revocations: Pick<OpenRevocations, 'listed' | 'areKnown'>;
   readonly log: Log;
   readonly metrics: ProcessMetrics;
+  /** Told what issuers are shown by the config in force, as PEM text by their names, whenever that may have changed. */
+  readonly onClientCertificates: (chains: ReadonlyMap<string, string>) => void;
 }
 
 /** Puts a config in force, and holds the active one with the parts that run beside it. */
@@ -102,14 +104,18 @@ export function createConfigActivator(
     keys: RefreshedKeySource,
   ): RunningIntrospection | null {
     if (introspection === null) return null;
-    return createIntrospector(introspection, rules, {
+    const made = createIntrospector(introspection, rules, {
       clock: systemClock,
       files: localFiles,
       log: deps.log,
       metrics,
       keys,
       onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
+      onCertificate: () => {
+        if (running.issuers.some((issuer) => issuer.introspection === made)) tellCertificates();
+      },
     });
+    return made;
   }
 
   async function replace(next: CompiledConfig, nextCa: string | null): Promise<void> {
@@ -155,7 +161,16 @@ export function createConfigActivator(
       if (introspection !== null) inactive.delete(introspection);
     }
     label(next, next.issuers);
+    tellCertificates();
     retire(before, running);
+  }
+
+  function tellCertificates(): void {
+    const chains = running.issuers.flatMap(({ settings, introspection }) => {
+      const chain = introspection?.certificate() ?? null;
+      return chain === null ? [] : [[settings.rules.name, chain] as const];
+    });
+    deps.onClientCertificates(new Map(chains));
   }
 
   function retire(before: Running, after: Running): void {

@@ -337,6 +337,15 @@ function checkKeyOrigins(path: Entry<IssuerFile>['path'], issuer: IssuerFile, re
   });
 }
 
+/** Files that are there for the keys alone: an issuer that is asked over https is held to `ca_file` as well. */
+function filesForKeys(issuer: IssuerFile): readonly ('ca_file' | 'token_file')[] {
+  const isAskedOverTls = issuer.introspection?.url?.startsWith('https:') === true;
+  return [
+    ...(issuer.ca_file === null || isAskedOverTls ? [] : (['ca_file'] as const)),
+    ...((issuer.token_file ?? null) === null ? [] : (['token_file'] as const)),
+  ];
+}
+
 function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
   const name = nameOf(path);
   const file = issuer.jwks_file === null ? (issuer.bundle_file === null ? null : 'bundle_file') : 'jwks_file';
@@ -346,8 +355,7 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
     if (issuer[url] !== null) {
       report.keyError(at, `${name}.${file} stands beside ${name}.${url}`, 'one of them');
     }
-    for (const key of ['ca_file', 'token_file'] as const) {
-      if ((issuer[key] ?? null) === null) continue;
+    for (const key of filesForKeys(issuer)) {
       report.error([...path, key], `${name}.${key} has no use with ${name}.${file}`, url);
     }
     // SPIRE's helpers write the file anew whenever the bundle changes.
@@ -373,8 +381,7 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
   }
   const host = readUrl(place.url)?.hostname ?? '';
   if (!place.url.startsWith('http:')) return;
-  for (const key of ['ca_file', 'token_file'] as const) {
-    if ((issuer[key] ?? null) === null) continue;
+  for (const key of filesForKeys(issuer)) {
     report.error(
       [...path, key],
       `${name}.${key} has no use without https`,

@@ -1,6 +1,14 @@
 /** Says of an opaque token whom it was shown to, and what became of that. Never the token. */
 import type { Reason } from '../../decision/denial.js';
+import { isOpaque } from '../../decision/token/introspection.js';
+import { subjectOf } from '../../decision/token/profile-claims.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
+import { askedIssuer } from '../../proxy/auth/verify-opaque-token.js';
 import type { Explained } from './explanation.js';
+import { audienceWords, boundWords, issuerWords, malformedWords, mismatchWords } from './profile-words.js';
+import { lifeWords, timesWords, tokenOf, type TokenReason } from './token.js';
+import { shown } from './token-reading.js';
 
 type IntrospectionReason = Extract<Reason, 'token_inactive' | 'introspection_unavailable' | 'introspection_limited'>;
 
@@ -21,5 +29,72 @@ export function explainIntrospection(reason: IntrospectionReason, { activeConfig
       return [
         `issuer ${names} was not asked: too many unknown tokens came; introspection.unknown_per_second and unknown_per_address say how many`,
       ];
+  }
+}
+
+/**
+ * Says what of an issuer's answer about an opaque token is not as it has to be, or why nobody was asked about it;
+ * `null` where the token is none.
+ */
+export function explainRefusedAnswer(reason: TokenReason, explained: Explained): readonly string[] | null {
+  const token = tokenOf(explained);
+  if (token === null || !isOpaque(token)) return null;
+  const { issuers } = explained.activeConfig;
+  const issuer = askedIssuer(token, issuers);
+  const answer = issuer?.introspection.source.lastClaims(token) ?? null;
+  if (issuer === null) return unaskedWords(reason, issuers);
+  if (answer === null) return null;
+  const { name } = issuer.rules;
+  return [
+    `an opaque token, of which issuer ${name} says that it is active`,
+    ...answerWords(reason, answer, explained, issuer),
+  ];
+}
+
+function unaskedWords(reason: TokenReason, issuers: readonly ActiveIssuer[]): readonly string[] | null {
+  const prefixes = issuers.flatMap(({ introspection }) => introspection?.rules.tokenPrefix ?? []);
+  if (reason !== 'token_malformed' || prefixes.length === 0) return null;
+  const listed = prefixes.map((prefix) => JSON.stringify(prefix)).join(', ');
+  return [`it is no JWT, and does not begin as opaque tokens of an issuer do (token_prefix): ${listed}`];
+}
+
+function answerWords(
+  reason: TokenReason,
+  answer: JsonObject,
+  { nowMs }: Explained,
+  { rules, introspection }: ActiveIssuer,
+): readonly string[] {
+  switch (reason) {
+    case 'issuer_mismatch':
+      return [issuerWords(answer, rules)];
+    case 'audience_mismatch':
+      return [
+        audienceWords(answer, rules),
+        ...(answer['aud'] === undefined ? ['where the issuer never says it: introspection.require_aud'] : []),
+      ];
+    case 'token_type_mismatch':
+      return [
+        answer['cnf'] === undefined
+          ? `token_type is ${shown(answer['token_type'])}; accepted: "Bearer", or none`
+          : boundWords,
+      ];
+    case 'claim_mismatch':
+      return mismatchWords(answer, rules);
+    case 'claim_malformed':
+      return [
+        ...malformedWords(answer, {}, rules),
+        ...(subjectOf(answer, rules) === null && typeof answer['client_id'] === 'string'
+          ? [`client_id is ${shown(answer['client_id'])}: claims: { subject: client_id } names callers by it`]
+          : []),
+        ...(answer['jti'] === undefined && introspection?.rules.requiresTokenId === true
+          ? ['jti is missing; introspection.has_jti asks for one']
+          : []),
+      ];
+    case 'token_expired':
+    case 'token_not_yet_valid':
+    case 'lifetime_too_long':
+      return [timesWords(answer, nowMs), lifeWords(rules)];
+    default:
+      return [];
   }
 }

@@ -30,7 +30,7 @@ import {
 import { readToken, shown, type TokenReading } from './token-reading.js';
 
 /** What may be wrong with a token as such, whatever the route asks for. */
-type TokenReason = Extract<
+export type TokenReason = Extract<
   Reason,
   | 'token_malformed'
   | 'algorithm_refused'
@@ -177,12 +177,7 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     case 'token_expired':
     case 'token_not_yet_valid':
     case 'lifetime_too_long':
-      return [
-        timesWords(claims, nowMs),
-        ...each(
-          ({ rules }) => `${rules.name} allows ${rules.maxLifetimeS} s of life and ${rules.clockSkewS} s of skew`,
-        ),
-      ];
+      return [timesWords(claims, nowMs), ...each(({ rules }) => lifeWords(rules))];
     case 'issuer_mismatch':
       return each(({ rules }) => issuerWords(claims, rules));
     case 'audience_mismatch':
@@ -271,7 +266,10 @@ function malformedWords({ reading }: Judged, ofHeader: readonly string[]): reado
   if (bytes > maxTokenBytes) return [`it has ${bytes} bytes; at most ${maxTokenBytes} are read`];
   if (parts !== 3) {
     const what = parts === 5 ? ', as an encrypted one has' : '';
-    return [`it has ${parts} ${parts === 1 ? 'part' : 'parts'}${what}; a signed token has three, with dots between`];
+    return [
+      `it has ${parts} ${parts === 1 ? 'part' : 'parts'}${what}; a signed token has three, with dots between`,
+      ...(parts === 5 ? [] : ['opaque tokens are taken where an issuer of the config has introspection']),
+    ];
   }
   return [
     ...(reading.header.object === null ? [`its header ${reading.header.fault}`] : ofHeader),
@@ -324,7 +322,7 @@ function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
 }
 
 /** What was presented; `null` where nothing can be read as a token. */
-function tokenOf({ head, activeConfig }: Explained): string | null {
+export function tokenOf({ head, activeConfig }: Explained): string | null {
   const fields = readFields(head, activeConfig.fieldRules);
   if (!fields.ok) return null;
   const [cookie] = activeConfig.sessions === null ? [] : readSessionFields(fields.value.passed).accessTokens;
@@ -332,7 +330,13 @@ function tokenOf({ head, activeConfig }: Explained): string | null {
   return cookie ?? null;
 }
 
-function timesWords(claims: JsonObject, nowMs: number): string {
+/** How long tokens of an issuer may live. */
+export function lifeWords({ name, maxLifetimeS, clockSkewS }: IssuerRules): string {
+  return `${name} allows ${maxLifetimeS} s of life and ${clockSkewS} s of skew`;
+}
+
+/** The times that a token says, beside the time it is. */
+export function timesWords(claims: JsonObject, nowMs: number): string {
   const said = ['iat', 'nbf', 'exp']
     .filter((name) => claims[name] !== undefined)
     .map((name) => {

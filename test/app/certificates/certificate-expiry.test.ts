@@ -7,7 +7,10 @@ import type { LogFields } from '../../../src/ports/system.js';
 import { manualTime } from '../../adapters/manual-time.js';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
 import { expiredServer } from '../../support/expired-certificate.js';
+import { request } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
+import { startIntrospection } from '../../support/introspection-server.js';
+import { startJwksServer } from '../../support/jwks-server.js';
 import { startInProcessProxy } from '../in-process-proxy.js';
 
 const dayMs = 86_400_000;
@@ -151,3 +154,65 @@ t.test('the authority of the receiver is told of from the load of the config tha
   await until('it is not in use', () => proxy.app.status().certificates.length === 0);
   t.equal((await proxy.admin('/metrics')).text.includes('sallyport_certificate_not_after_seconds{'), false);
 });
+
+t.test(
+  'what an issuer is shown is told of from the load of the config that names it, and when it is renewed',
+  async (t) => {
+    const c = certificates(t);
+    const shown = expiredServer(c);
+    const { cert, key } = c.strangerServer;
+    const issuer = await startIntrospection(t, {
+      tls: { cert, key, ca: [c.ca.cert], requestCert: true, rejectUnauthorized: true },
+    });
+    const jwks = await startJwksServer(t);
+    const asking = (introspection: object): object => ({
+      issuers: {
+        idp: {
+          issuer: 'https://idp.example.com',
+          profile: 'oauth',
+          audience: 'orders',
+          jwks_url: jwks.url,
+          ca_file: c.otherCa.certFile,
+          claims: { subject: 'client_id' },
+          introspection: { url: issuer.url, client_id: 'sallyport', ...introspection },
+        },
+      },
+    });
+    const files = { cert_file: shown.certFile, key_file: shown.keyFile };
+    const withCertificate = asking({ client_auth: 'tls_client_auth', ...files }) as Record<string, unknown>;
+    const proxy = await startInProcessProxy(t, { config: withCertificate });
+    const name = 'introspection:idp';
+    const named = (): readonly unknown[] =>
+      proxy
+        .logs()
+        .filter((line) => line['certificate'] === name)
+        .map(({ level, msg }) => [level, msg]);
+    await until('it is in use', () => named().length > 0);
+    t.same(named(), [['error', expired]]);
+    t.match(proxy.app.status().certificates, [{ certificate: name, state: 'expired' }]);
+    const ask = async (token: string): Promise<number> =>
+      (await request(proxy.port, { path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status;
+    issuer.tokens.set('good', { active: true, aud: 'orders', client_id: 'checkout', scope: 'orders:read', exp: 4e9 });
+    t.equal(await ask('good'), 503, 'nobody takes it');
+
+    place(shown, c.renewed);
+    await until('the new one is in use', () => proxy.app.status().certificates[0]?.state === 'expiring');
+    t.same(named().at(-1), ['warn', expires]);
+    const validTo = proxy.app.status().certificates[0]?.valid_to ?? '';
+    t.equal(
+      await proxy.metric(`sallyport_certificate_not_after_seconds{certificate="${name}"}`),
+      Date.parse(validTo) / 1000,
+    );
+    await until('tokens are verified again', async () => (await ask('good')) === 401);
+    t.match(proxy.logs().at(-1), { reason: 'lifetime_too_long' });
+
+    const told = named().length;
+    proxy.rewrite({ ...withCertificate, log: { user_agent: false } });
+    await until('it is told of at a reload too', () => named().length > told);
+    const secretFile = `${c.dir}/secret`;
+    writeFileSync(secretFile, 'a secret', { mode: 0o600 });
+    proxy.rewrite(asking({ client_secret_file: secretFile }) as Record<string, unknown>);
+    await until('it is not in use', () => proxy.app.status().certificates.length === 0);
+    t.equal((await proxy.admin('/metrics')).text.includes('sallyport_certificate_not_after_seconds{'), false);
+  },
+);

@@ -51,6 +51,7 @@ async function start(t: Scope, overrides: ConfigTree): Promise<ConfigActivator> 
     sessions: null,
     assertions: { fields: () => [] },
     revocations: { listed: () => [], areKnown: () => true },
+    onClientCertificates: () => undefined,
   });
   t.teardown(activator.close);
   await until('the keys', () => activator.keyStates().every(({ usable }) => usable));

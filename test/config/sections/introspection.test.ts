@@ -24,6 +24,17 @@ const rows: readonly Row[] = [
     issuer: { jwks_file: '/keys' },
     says: /does not say where the issuer is asked/,
   },
+  {
+    name: 'an authority for questions alone',
+    introspection: good,
+    issuer: { jwks_url: 'http://127.0.0.1/k', ca_file: '/ca' },
+  },
+  {
+    name: 'an authority for nothing',
+    introspection: { ...good, url: 'http://127.0.0.1:3000/i' },
+    issuer: { jwks_url: 'http://127.0.0.1/k', ca_file: '/ca' },
+    says: /ca_file has no use without https/,
+  },
   { name: 'http on this machine', introspection: { ...good, url: 'http://127.0.0.1:3000/i' } },
   {
     name: 'http elsewhere',

@@ -204,6 +204,12 @@ export const refusedServiceTokens: readonly Row[] = [
     says: [/^it has at_hash, which only ID tokens have: send the access token$/],
   },
   {
+    reason: 'token_type_mismatch',
+    name: 'a token that is bound to a key',
+    token: idp({ cnf: { jkt: 'x' } }),
+    says: [/^it has cnf: it is bound to a key \(DPoP, a client certificate\), of which no proof is asked here;/],
+  },
+  {
     reason: 'token_malformed',
     name: 'typ of another profile',
     token: idp({}, { typ: 'JOSE', jku: 'x', x5t: 'y' }),

@@ -33,11 +33,11 @@ async function checkCertificate(tls: ListenerTls, host: string, nowMs: number): 
     );
   }
   const { leaf } = read.value;
-  return [dateFinding(leaf, nowMs), ...nameFindings(leaf, host)];
+  return [dateFinding('certificate', leaf, nowMs), ...nameFindings(leaf, host)];
 }
 
-function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
-  const subject = 'certificate';
+/** From when and until when a certificate counts. */
+export function dateFinding(subject: string, leaf: X509Certificate, nowMs: number): Finding {
   const validity = validityOf(leaf);
   const from = wholeSeconds(validity.notBeforeMs);
   const until = wholeSeconds(validity.notAfterMs);

@@ -1,13 +1,14 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
 import { localFiles } from '../../../adapters/files/files.js';
+import type { QuestionFailure } from '../../../adapters/introspection/ask-issuer.js';
 import { createIntrospector } from '../../../adapters/introspection/introspector.js';
-import { secretFileOf } from '../../../adapters/introspection/client-credentials.js';
+import { readClientCredentials, secretFileOf } from '../../../adapters/introspection/client-credentials.js';
 import { createKeySource } from '../../../adapters/jwks/key-source.js';
-import type { IssuerSettings } from '../../../config/types.js';
+import type { IntrospectionSettings, IssuerSettings } from '../../../config/types.js';
+import type { IntrospectionAnswer, MetadataState } from '../../../ports/auth.js';
 import { silentLog } from '../../../ports/system.js';
-import type { IntrospectionResult } from '../../../ports/observability.js';
-import { checkSecretMode } from './files.js';
+import { checkSecretMode, dateFinding } from './files.js';
 import { ok, problem, unreachable, type Finding } from './finding.js';
 
 /** Random bytes of the made-up token: nobody has issued it. */
@@ -18,7 +19,11 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
   const { rules, keys: keySettings, introspection: settings } = issuer;
   if (settings === null) return [];
   const subject = `introspection ${rules.name}`;
-  const results: IntrospectionResult[] = [];
+  const read = await readClientCredentials(settings, localFiles);
+  if (!read.ok) {
+    return [problem(subject, read.error, `put into that file what client_auth: ${settings.auth.method} needs`)];
+  }
+  const chain = read.value.certificate?.cert ?? null;
   const deps = {
     clock: systemClock,
     timers: systemTimers,
@@ -28,7 +33,7 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
       jwksRefresh: () => undefined,
       jwksWait: () => undefined,
       discoveryRefresh: () => undefined,
-      introspection: (_issuer: string, result: IntrospectionResult) => results.push(result),
+      introspection: () => undefined,
       introspectionLookup: () => undefined,
     },
   };
@@ -37,15 +42,20 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
   try {
     await Promise.all([keys.start(), source.start()]);
     const token = settings.rules.tokenPrefix + randomBytes(tokenBytes).toString('base64url');
-    const answer = await source.ask(token, null, null);
-    const found = findingOf(subject, answer.kind, results.at(-1) ?? 'failed', source.state().problem ?? 'no answer');
-    return [found, await checkSecretMode(`${subject} secret`, secretFileOf(settings.auth))];
+    const { kind } = await source.ask(token, null, null);
+    return [
+      settings.url === null && placeIn(keys.state().metadata, settings) === null
+        ? nowhere(subject, keys.state().metadata)
+        : findingOf(subject, kind, source.failure()),
+      ...(chain === null ? [] : [dateFinding(`${subject} certificate`, new X509Certificate(chain), systemClock.now())]),
+      await checkSecretMode(`${subject} secret`, secretFileOf(settings.auth)),
+    ];
   } finally {
     await Promise.all([keys.close(), source.close()]);
   }
 }
 
-function findingOf(subject: string, kind: string, result: IntrospectionResult, why: string): Finding {
+function findingOf(subject: string, kind: IntrospectionAnswer['kind'], failure: QuestionFailure | null): Finding {
   if (kind === 'inactive') {
     return ok(subject, 'the issuer knows this client, and says of a made-up token that it is not active');
   }
@@ -56,12 +66,41 @@ function findingOf(subject: string, kind: string, result: IntrospectionResult, w
       'see what answers at introspection.url; it is no issuer',
     );
   }
-  if (result === 'refused') {
+  const why = failure?.why ?? 'no answer';
+  if (failure?.refusesClient === true) {
     return problem(
       subject,
       `${why}: opaque tokens are 503`,
       'compare client_id, client_auth and its files with what the issuer has; the client has to be allowed to introspect',
     );
   }
+  if (failure?.wasAnswered === true) {
+    return problem(
+      subject,
+      `${why}: opaque tokens are 503`,
+      'see what answers there, and whether introspection.url and introspection.answer are what the issuer has',
+    );
+  }
   return unreachable(subject, why, 'check introspection.url, ca_file and that this machine may connect to the issuer');
+}
+
+function placeIn(metadata: MetadataState | null, { auth }: Pick<IntrospectionSettings, 'auth'>): string | null {
+  const { url = null, mtlsUrl = null } = metadata?.introspection ?? {};
+  return auth.method === 'tls_client_auth' ? (mtlsUrl ?? url) : url;
+}
+
+/** The metadata does not say where to ask; what is wrong with it itself is found with the keys. */
+function nowhere(subject: string, metadata: MetadataState | null): Finding {
+  if ((metadata?.keysUrl ?? null) === null) {
+    return unreachable(
+      subject,
+      'the issuer’s metadata could not be had, which says where it is asked',
+      'see metadata above, or write introspection.url',
+    );
+  }
+  return problem(
+    subject,
+    'the issuer’s metadata has no introspection_endpoint, or one at another origin than the issuer’s',
+    'introspection.url; or put that origin into jwks_origins, if the issuer says that it is asked there',
+  );
 }
