@@ -15,6 +15,7 @@ const route: Route = {
   acceptsService: true,
   session: null,
   issuers: null,
+  isGrpc: false,
   allowsWebSocket: false,
   origins: null,
   allowsBody: false,

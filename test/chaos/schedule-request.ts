@@ -65,6 +65,7 @@ export function admissionOf(
     principal,
     requestId: id,
     stripped: nothingStripped,
+    grpcTimeoutMs: null,
     traceId: null,
     forwarded: ['X-Request-Id', id],
     shadow: null,

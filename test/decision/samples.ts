@@ -74,6 +74,7 @@ export function route(overrides: Partial<Route> = {}): Route {
     session: null,
     approvals: [approval(['checkout'], ['orders:read'])],
     issuers: null,
+    isGrpc: false,
     allowsWebSocket: false,
     origins: null,
     allowsBody: false,

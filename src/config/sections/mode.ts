@@ -63,6 +63,7 @@ function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, r
       name: 'none',
       methods: null,
       paths: [],
+      isGrpc: false,
       access: 'public',
       mode: 'shadow',
       acceptsService: false,

@@ -33,6 +33,8 @@ export interface Route {
   /** Upper-case methods; `null` is every method but TRACE and CONNECT. */
   readonly methods: ReadonlySet<string> | null;
   readonly paths: readonly RoutePath[];
+  /** Whether it takes gRPC calls, and nothing else. */
+  readonly isGrpc: boolean;
   readonly access: 'public' | 'protected';
   /** Public routes always enforce: they refuse nobody for want of a credential. */
   readonly mode: Mode;

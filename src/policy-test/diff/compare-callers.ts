@@ -12,7 +12,7 @@ import {
   claimsHolding,
 } from '../simulate/test-credentials.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
-import { headOf, type PolicyRequest, rule } from '../simulate/decide.js';
+import { grpcContentType, headOf, type PolicyRequest, rule } from '../simulate/decide.js';
 
 /** Callers in words, such as `checkout with orders:read`. */
 interface TrialResult {
@@ -81,7 +81,7 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
     const request: PolicyRequest = {
       method: operation.method,
       path: operation.target,
-      headers: [idempotencyKey],
+      headers: [idempotencyKey, ...(isOfGrpc(operation) ? [grpcContentType] : [])],
       body: null,
     };
     const [was, is] = [await passes(anybody, request, from), await passes(anybody, request, to)];
@@ -101,6 +101,11 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
     const { decision } = await rule(headOf(request, show(activeConfig, request).fields), 0, activeConfig, deps.nowMs);
     return decision !== 'denied';
   }
+}
+
+/** A route that takes what is not gRPC takes that too; the other way round it does not. */
+function isOfGrpc({ from, to }: Operation): boolean {
+  return from?.isGrpc === true || to?.isGrpc === true;
 }
 
 /** Who passes with some permissions passes with more: only the fewest are worth telling. */
@@ -186,8 +191,9 @@ function sessionText({ claims }: SessionPolicy): string {
 /** What of a route a caller's passing depends on. */
 function restrictionOf(route: Route | null): unknown {
   if (route === null) return null;
-  const { access, mode, acceptsService, session, approvals, issuers } = route;
+  const { access, mode, acceptsService, session, approvals, issuers, isGrpc } = route;
   return {
+    isGrpc,
     access,
     mode,
     acceptsService,

@@ -21,6 +21,7 @@ const knownFields: Readonly<Record<keyof Route, true>> = {
   name: true,
   methods: true,
   paths: true,
+  isGrpc: true,
   access: true,
   mode: true,
   acceptsService: true,

@@ -128,6 +128,9 @@ export interface PolicyRequest {
   readonly body: string | null;
 }
 
+/** What every gRPC call has to say. */
+export const grpcContentType = ['Content-Type', 'application/grpc'] as const;
+
 /** What a request has to say that was sent by nobody in particular. */
 const assumedHost = 'sallyport.invalid';
 

@@ -10,6 +10,7 @@ import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
 import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
+import { grpcContentType } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** Cases as a file, and the routes that no request reaches. */
@@ -84,7 +85,10 @@ function placesOf(
 
 function draftsOf(route: Route, method: string, path: string, issuers: readonly IssuerSettings[]): readonly Draft[] {
   const { name, reservation, access, approvals, session } = route;
-  const headers: Draft['headers'] = reservation?.key === 'required' ? [['Idempotency-Key', 'policy-test']] : [];
+  const headers: Draft['headers'] = [
+    ...(route.isGrpc ? [grpcContentType] : []),
+    ...(reservation?.key === 'required' ? [['Idempotency-Key', 'policy-test'] as const] : []),
+  ];
   const draft = (what: string, credential: Draft['credential']): Draft => ({
     name: `${name}: ${what}`,
     method,

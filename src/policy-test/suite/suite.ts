@@ -4,7 +4,7 @@ import { locate, valueOf, type SourceNode } from '../../config/load/source-tree.
 import { readYaml } from '../../config/load/yaml.js';
 import { refuse } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
-import type { PolicyRequest } from '../simulate/decide.js';
+import { grpcContentType, type PolicyRequest } from '../simulate/decide.js';
 import { z } from 'zod';
 import { integer, list, map, time, word } from '../../config/schema/scalars.js';
 import { reasons } from '../../decision/denial.js';
@@ -78,24 +78,16 @@ function readCase(
   line: number,
   say: (message: string, allowed: string) => void,
 ): PolicyCase {
-  const {
-    name,
-    request: { method, path, headers, body },
-    claims,
-    session,
-    credential,
-    at,
-    expect,
-  } = entry;
+  const { name, request, claims, session, credential, at, expect } = entry;
   const given = claims ?? session;
-  const fields = Object.entries(headers).flatMap(([field, values]) =>
+  const fields = Object.entries(request.headers).flatMap(([field, values]) =>
     values.map((value): readonly [string, string] => [field, value]),
   );
   return {
     name,
     file,
     line,
-    request: { method, path, headers: fields, body },
+    request: requestOf(request, fields),
     credential:
       given === undefined
         ? { kind: credential ?? 'none' }
@@ -103,6 +95,15 @@ function readCase(
     atMs: at === undefined ? null : Date.parse(at),
     expect,
   };
+}
+
+/** A gRPC method says all that every call of it has in common; what is not one is a path that no route has. */
+function requestOf(
+  { method = 'POST', path, grpc, body }: CaseFile['request'],
+  fields: PolicyRequest['headers'],
+): PolicyRequest {
+  if (grpc === undefined) return { method, path: path ?? '', headers: fields, body };
+  return { method: 'POST', path: `/${grpc}`, headers: [grpcContentType, ...fields], body };
 }
 
 function readClaims(
@@ -124,12 +125,25 @@ const fieldValues = z.union(
 );
 const reasonAllowed = 'a denial reason, or null where the request is let through';
 
+const grpcAllowed = 'a gRPC method, such as shop.v1.Orders/List';
+
 const requestSchema = map({
-  method: z.string('a method').min(1, 'a method'),
-  path: z.string('a path, with its query where it has one').min(1, 'a path, with its query where it has one'),
+  method: z.string('a method').min(1, 'a method').optional(),
+  path: z
+    .string('a path, with its query where it has one')
+    .min(1, 'a path, with its query where it has one')
+    .optional(),
+  grpc: z
+    .string(grpcAllowed)
+    .regex(/^[^/?#]+\/[^/?#]+$/, grpcAllowed)
+    .optional(),
   headers: z.record(z.string(), fieldValues, 'a map of names and values').prefault({}),
   body: z.string(words).nullable().prefault(null),
-});
+}).refine(
+  ({ method, path, grpc }) =>
+    grpc === undefined ? method !== undefined && path !== undefined : method === undefined && path === undefined,
+  'method and path, or grpc',
+);
 
 const expectSchema = map({
   status: integer(100, 599).optional(),

@@ -12,6 +12,9 @@ import { readMethod, headerBytes, type RequestHead } from '../../decision/http/r
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { readFields, type RequestFields } from '../../decision/http/request-headers.js';
+import { isGrpc } from '../../decision/grpc/content-type.js';
+import { readGrpcTimeout } from '../../decision/grpc/timeout.js';
+import { valuesOf } from '../../decision/http/header-values.js';
 import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
@@ -72,6 +75,11 @@ export interface Admission extends Findings {
   readonly route: Route;
   readonly target: RequestTarget;
   readonly fields: RequestFields;
+  /**
+   * How long a gRPC caller waits (`grpc-timeout`), milliseconds; `null` where it does not say, and on routes that are
+   * not of gRPC.
+   */
+  readonly grpcTimeoutMs: number | null;
   /** What the receiver gets: names and values in turn. */
   readonly forwarded: string[];
   /** Why it would have been refused; `null` where nothing is wrong. `principal` is then null. */
@@ -293,6 +301,7 @@ function admission(
     principal,
     target,
     fields,
+    grpcTimeoutMs: grpcTimeoutOf(fields, route),
     requestId,
     stripped,
     traceId: traceIdOf(traceparent),
@@ -341,7 +350,18 @@ function denyOrShadow(request: ParsedRequest, principal: Principal | null, reaso
 function refusedBody({ head, fields }: ParsedRequest, route: Route): Reason | null {
   if (fields.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
   if (hasUnexpectedBody(head, fields) && !route.allowsBody) return 'body_not_allowed';
+  if (route.isGrpc) {
+    const [contentType = null] = valuesOf(fields.passed, 'content-type');
+    if (!isGrpc(contentType)) return 'content_type_refused';
+    if (!readGrpcTimeout(valuesOf(fields.passed, 'grpc-timeout')).ok) return 'field_malformed';
+  }
   return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
+}
+
+/** What is malformed was refused before. */
+function grpcTimeoutOf({ passed }: RequestFields, { isGrpc: isGrpcRoute }: Route): number | null {
+  const timeout = isGrpcRoute ? readGrpcTimeout(valuesOf(passed, 'grpc-timeout')) : null;
+  return timeout?.ok === true ? timeout.value : null;
 }
 
 function forwardedFields(

@@ -146,7 +146,7 @@ export class Attempt {
       releaseOn: rules.releaseOn,
       trustsOutcome: rules.receiver !== 'plain',
       takenOver,
-      isGrpc: false,
+      isGrpc: this.write.admission.route.isGrpc,
     });
     switch (settlement.kind) {
       case 'release':

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { isOneMessage } from '../../decision/grpc/messages.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
@@ -125,6 +126,10 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (this.phase !== 'reading') return;
     const { admission, preparation, method, activeConfig } = this.request;
     const { clock } = this.deps;
+    if (admission.route.isGrpc && this.isKept() && !isOneMessage(body, preparation.rules.maxBodyBytes)) {
+      this.refuse(denial('grpc_not_unary'));
+      return;
+    }
     this.phase = 'waiting';
     this.body = body;
     this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, body });

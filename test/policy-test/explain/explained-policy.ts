@@ -32,6 +32,7 @@ const routes = [
     single_use: true,
     idempotency: { mode: 'required', max_body: '10B' },
   },
+  { name: 'calls', grpc: 'shop.Orders', subjects: ['checkout'], permissions: [], idempotency: 'none' },
   {
     name: 'me',
     methods: ['GET', 'DELETE'],

@@ -18,7 +18,6 @@ const whileServing: readonly Reason[] = [
   'body_broken',
   'header_timeout',
   'body_timeout',
-  'content_type_refused',
   'grpc_not_unary',
   'token_replayed',
   'idempotency_in_progress',

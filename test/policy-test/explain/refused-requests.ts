@@ -93,6 +93,13 @@ export const refusedRequests: readonly Row[] = [
     says: [/Expect: "200-ok"; accepted: 100-continue$/],
   },
   {
+    reason: 'content_type_refused',
+    method: 'POST',
+    path: '/shop.Orders/List',
+    headers: [['Content-Type', 'application/json']],
+    says: [/Content-Type: "application\/json"; accepted: application\/grpc, for the route has grpc$/],
+  },
+  {
     reason: 'idempotency_key_missing',
     method: 'POST',
     token: service({ jti: 'j' }),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import { isMap, type Path } from '../../load/source-tree.js';
+import { isGrpcRoute, writtenMethods } from './grpc.js';
 import type { RouteFile } from './routes.js';
 import { duration, integer, list, map, size, text, word } from '../../schema/scalars.js';
 import { createFieldRules } from '../../../decision/http/header-rules.js';
@@ -12,6 +13,12 @@ import type { ReservationRules } from '../../../decision/route/policy.js';
 
 /** Statuses whose meaning is that nothing was done (RFC 9110 §15.5, RFC 6585 §4, RFC 8470 §5.2). */
 const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];
+
+/**
+ * What they are in gRPC is less sure: RESOURCE_EXHAUSTED, 429, is also what servers answer that acted, and whose answer
+ * is too large to be sent.
+ */
+const notAppliedGrpcStatuses: readonly number[] = [401, 403];
 
 /** Fields that tell two requests apart whether or not a route lists them. */
 const alwaysCompared: ReadonlySet<string> = new Set(['content-type', 'content-encoding']);
@@ -74,8 +81,11 @@ const settingsSchema = map({
         '`ETag`, `Last-Modified`, `Link` and `Retry-After`.',
     ),
   release_on: list(integer(400, 599), 0, 'statuses from 400 to 599')
-    .prefault([...notAppliedStatuses])
-    .describe('Statuses of the upstream that mean that nothing was done: the key is free again.'),
+    .optional()
+    .describe(
+      'Statuses of the upstream that mean that nothing was done: the key is free again. Default: `[401, 403, 408, 421, 425, 429]`. On gRPC routes ' +
+        'what the call’s code [is in HTTP](grpc.md#writes-that-run-once), by default `[401, 403]`: UNAUTHENTICATED and PERMISSION_DENIED.',
+    ),
   receiver: word('plain', 'reports', 'deduplicates')
     .prefault('plain')
     .describe(
@@ -178,7 +188,7 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
 }
 
 function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void {
-  const methods = parts.rawValue([...path, 'methods']);
+  const methods = writtenMethods(parts, path);
   const safe = Array.isArray(methods)
     ? safeMethods.filter((method) => methods.includes(method) || methods.includes('*'))
     : [];
@@ -193,7 +203,7 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
   const releaseOn: unknown = isMap(idempotency) ? idempotency['release_on'] : null;
   if (!Array.isArray(releaseOn)) return;
   releaseOn.forEach((status: unknown, index) => {
-    if (!mayHaveActed.includes(Number(status))) return;
+    if (!mayHaveActed.includes(Number(status)) && !(status === 429 && isGrpcRoute(parts, path))) return;
     const at = [...path, 'idempotency', 'release_on', index];
     report.warning(
       at,
@@ -209,7 +219,7 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
  */
 function checkUnreserved({ path, parts, report, idempotency, isSingleUse }: ReservingRoute): void {
   if (isMap(idempotency) && (idempotency['because'] ?? null) !== null) return;
-  const methods = parts.rawValue([...path, 'methods']);
+  const methods = writtenMethods(parts, path);
   const writes = Array.isArray(methods)
     ? writingMethods.filter((method) => methods.includes(method) || methods.includes('*'))
     : [];
@@ -254,7 +264,7 @@ export function compileReservation(route: RouteFile): ReservationRules | null {
     retentionMs: file.retention,
     fields: [...new Set(file.fields.map((name) => name.toLowerCase()))],
     storeHeaders: new Set(file.store_headers.map((name) => name.toLowerCase())),
-    releaseOn: new Set(file.release_on),
+    releaseOn: new Set(file.release_on ?? (route.grpc === undefined ? notAppliedStatuses : notAppliedGrpcStatuses)),
     receiver: file.receiver,
     // What a route refuses for its size is refused whether or not it is reserved.
     maxBodyBytes: Math.min(file.max_body, route.max_body),

@@ -1,5 +1,6 @@
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
+import { checkPlace, isGrpcRoute, writtenMethods } from './grpc.js';
 import { takesServiceTokens } from '../sessions.js';
 import { isMap, type Path } from '../../load/source-tree.js';
 
@@ -22,6 +23,7 @@ export function checkRoutes(parts: ParsedConfig, report: Report): void {
     const check: RouteCheck = { path, parts, report };
     if (!isMap(parts.rawValue(path))) continue;
     checkName(check, named);
+    checkPlace(parts, path, report);
     checkMethods(check);
     checkWebSocket(check);
     checkApprovals(check);
@@ -60,7 +62,7 @@ function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>
 }
 
 function checkMethods({ path, parts, report }: RouteCheck): void {
-  const methods = parts.rawValue([...path, 'methods']);
+  const methods = writtenMethods(parts, path);
   if (!Array.isArray(methods)) return;
   const isEvery = methods.includes('*');
   if (isEvery && methods.length > 1) {
@@ -80,7 +82,7 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
   if (writes && !parts.isPresent([...path, 'idempotency'])) {
     report.error(
       path,
-      `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
+      `${nameOf(path)}.idempotency is missing: a route for ${isGrpcRoute(parts, path) ? 'gRPC calls' : 'POST or PATCH'} has to say what a repeated request does`,
       'required, optional or none',
     );
   }
@@ -88,6 +90,7 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
 
 /** The opening handshake is a GET, and has no answer that could be kept. */
 function checkWebSocket({ path, parts, report }: RouteCheck): void {
+  if (isGrpcRoute(parts, path)) return;
   if (parts.rawValue([...path, 'websocket']) !== true) {
     const origins = [...path, 'origins'];
     if (parts.isPresent(origins)) {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
 import type { Path } from '../../load/source-tree.js';
+import { compileGrpc, grpcSchema } from './grpc.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
 import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
 import { checkModeOfRoutes } from '../mode.js';
@@ -116,10 +117,17 @@ const approvalSchema = map({
 
 export const routeSchema = map({
   name: routeName.describe('Unique name: in logs, metrics and problems.'),
-  methods: list(method, 1, 'methods').describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
-  path: oneOrMore(pathText, 'paths').describe(
-    'Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.',
-  ),
+  methods: list(method, 1, 'methods')
+    .optional()
+    .describe(
+      'Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT. Required, with `path`, unless `grpc` stands instead.',
+    ),
+  path: oneOrMore(pathText, 'paths')
+    .optional()
+    .describe(
+      'Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.',
+    ),
+  grpc: grpcSchema.optional(),
   subjects: subjects
     .optional()
     .describe(
@@ -213,6 +221,7 @@ export const routeKeys: KeyChanges<Route> = {
   name: saidByAnother,
   methods: saidByAnother,
   path: saidByAnother,
+  grpc: { of: ({ isGrpc }) => isGrpc, widens: whenOff },
   accept: saidByAnother,
   subjects: saidByAnother,
   permissions: saidByAnother,
@@ -293,27 +302,44 @@ export function compileRoutes(parts: ParsedConfig): CompiledRoutes {
     limits: compileLimits(parts.limits?.value ?? null, null),
   };
   for (const entry of parts.routes) {
-    if (entry.parsed === null) continue;
-    const paths = compilePaths(entry, entry.parsed.value, parts, placeOfPath);
+    // A route without a place says nothing of paths, as one that could not be read.
+    if (entry.parsed === null || !hasPlace(entry.parsed.value)) continue;
+    const paths = compilePlaces(entry, entry.parsed.value, parts, placeOfPath);
     placeOfRoute.set(compileRoute(entry.parsed.value, paths, defaults), entry.path);
   }
   const complete = placeOfRoute.size === parts.routes.length;
   return { routes: [...placeOfRoute.keys()], placeOfRoute, placeOfPath, complete };
 }
 
-function compilePaths(
+function hasPlace({ grpc, methods, path }: RouteFile): boolean {
+  return grpc !== undefined || (methods !== undefined && path !== undefined);
+}
+
+/** Compiles the paths of a route, and remembers where in the file each of them stands. */
+function compilePlaces(
   { path }: Entry<RouteFile>,
   route: RouteFile,
   parts: ParsedConfig,
   places: Map<RoutePath, Path>,
 ): readonly RoutePath[] {
-  const isList = parts.isPresent([...path, 'path', 0]);
-  return route.path.flatMap((text, index) => {
+  const key = route.grpc === undefined ? 'path' : 'grpc';
+  const isList = parts.isPresent([...path, key, 0]);
+  const paths = pathsOf(route);
+  paths.forEach((each, index) => places.set(each, isList ? [...path, key, index] : [...path, key]));
+  return paths;
+}
+
+function pathsOf({ grpc, path = [] }: RouteFile): readonly RoutePath[] {
+  if (grpc !== undefined) return compileGrpc(grpc).paths;
+  return path.flatMap((text) => {
     const read = readRoutePath(text);
-    if (!read.ok) return [];
-    places.set(read.value, isList ? [...path, 'path', index] : [...path, 'path']);
-    return [read.value];
+    return read.ok ? [read.value] : [];
   });
+}
+
+function methodsOf({ grpc, methods = [] }: RouteFile): ReadonlySet<string> | null {
+  if (grpc !== undefined) return compileGrpc(grpc).methods;
+  return methods.includes('*') ? null : new Set(methods);
 }
 
 function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: Defaults): Route {
@@ -321,8 +347,9 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
   const acceptsService = !isPublic && file.accept.includes('service');
   return {
     name: file.name,
-    methods: file.methods.includes('*') ? null : new Set(file.methods),
+    methods: methodsOf(file),
     paths,
+    isGrpc: file.grpc !== undefined,
     access: isPublic ? 'public' : 'protected',
     mode: isPublic ? 'enforce' : (file.mode ?? defaults.mode),
     acceptsService,

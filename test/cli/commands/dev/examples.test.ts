@@ -16,6 +16,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     session: null,
     approvals: [{ subjects: new Set(['checkout']), prefixes: [], permissions: ['read'] }],
     issuers: null,
+    isGrpc: false,
     allowsWebSocket: false,
     origins: null,
     allowsBody: false,
