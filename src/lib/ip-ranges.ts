@@ -89,8 +89,8 @@ export interface ClientNetworks {
  * The networks that an address is counted by. A host chooses the last 64 bits of an IPv6 address as it likes (RFC 4291
  * §2.5.4), and a site is given up to a /48 (RFC 6177 §2), which is 65,536 networks of 64 bits: whoever counts by these
  * alone counts a stranger that often. Only global addresses (2000::/3) have a site: a unique local /48 is a whole
- * organisation (RFC 4193 §3.2), of which strangers have none. An IPv4 address that a translator has put into IPv6 counts
- * as itself (RFC 6052 §2.1).
+ * organisation (RFC 4193 §3.2), of which strangers have none. An IPv4 address that a translator has put into IPv6
+ * counts as itself (RFC 6052 §2.1).
  */
 export function clientNetworks(address: string): ClientNetworks {
   // Looked at for connections and requests of strangers, of whom most come again.

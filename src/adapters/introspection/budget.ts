@@ -8,8 +8,8 @@ const burstS = 5;
 const maxNetworks = 4_096;
 
 /**
- * What a /48 of IPv6 may ask, by what one /64 in it may: enough that one customer of a provider does not use up what its
- * neighbour in the same /48 may ask, and half of all with the defaults.
+ * What a /48 of IPv6 may ask, by what one /64 in it may: enough that one customer of a provider does not use up what
+ * its neighbour in the same /48 may ask, and half of all with the defaults.
  */
 const networksOfSite = 2;
 

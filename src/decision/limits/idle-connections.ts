@@ -17,8 +17,8 @@ export interface IdleConnection {
 }
 
 /**
- * Of all connections, what those of one address, or of one /48 of IPv6, may hold before they give way to others. A proxy
- * in front has one address.
+ * Of all connections, what those of one address, or of one /48 of IPv6, may hold before they give way to others. A
+ * proxy in front has one address.
  */
 const greedyShare = 1 / 4;
 
@@ -28,8 +28,8 @@ const graceMs = 1_000;
 /**
  * Chooses which resting connections give way to new ones, so that nobody shuts others out by opening many and saying
  * nothing. First those that never showed a good credential, then those of sites that hold more than a quarter of
- * `limit`; among equals those of the site that holds most, within it of the network that does, and of these the one that
- * rested longest. A site is an address of IPv4 or a /48 of IPv6, and a network in it an address or a /64.
+ * `limit`; among equals those of the site that holds most, within it of the network that does, and of these the one
+ * that rested longest. A site is an address of IPv4 or a /48 of IPv6, and a network in it an address or a /64.
  *
  * @returns positions in `resting`, at most `count`.
  */

@@ -4,7 +4,7 @@ import { denial, type Denial, type Reason } from '../denial.js';
 import { memoize } from '../../lib/memo.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
-import { constants, verify, type KeyObject } from 'node:crypto';
+import { constants, verify, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
 
 /** Longest token that is looked at: 8 KiB, half of the default header section. */
 export const maxTokenBytes = 8192;
@@ -88,7 +88,7 @@ interface SignatureForm {
   /** As Node.js names it. */
   readonly curve?: string;
   readonly isPss?: true;
-  /** Bytes of a signature, where the key does not say so. */
+  /** Bytes of a signature, where it is not the key that says so. */
   readonly bytes?: number;
 }
 
@@ -106,25 +106,51 @@ const signatureForms: Readonly<Record<Algorithm, SignatureForm>> = {
   EdDSA: { keyType: 'ed25519', hash: null, bytes: 64 },
 };
 
+/** What `verify` of Node.js is asked about a signature. */
+export interface SignatureCheck {
+  readonly hash: string | null;
+  readonly key: VerifyKeyObjectInput;
+}
+
+/** A signature, and what it is said to have signed. */
+export type Signed = Pick<SignedToken, 'signingInput' | 'signature'>;
+
 /**
- * Tells whether the key made the token's signature by this algorithm, which is the key's, whatever the token says. A
- * key of another kind verifies nothing: given a secret, or such a key, `verify` would throw or choose another algorithm
- * by the key. ECDSA signatures are two numbers of the curve's length (RFC 7518 §3.4) and no DER; the salt of PSS is as
- * long as the hash (§3.5). Synchronous on purpose: RS256 takes 23 µs, where a trip to the thread pool costs 100.
+ * What tells whether the key made the token's signature by this algorithm, which is the key's, whatever the token says;
+ * `null` where nothing has to be asked, for it did not. A key of another kind verifies nothing: given a secret, or such
+ * a key, `verify` would throw or choose another algorithm by the key. ECDSA signatures are two numbers of the curve's
+ * length (RFC 7518 §3.4) and no DER, RSA ones have the length of the modulus (RFC 8017 §8.1.2, §8.2.2); the salt of PSS
+ * is as long as the hash (RFC 7518 §3.5).
  */
-export function verifySignature(
-  { signingInput, signature }: Pick<SignedToken, 'signingInput' | 'signature'>,
-  key: KeyObject,
-  algorithm: Algorithm = 'RS256',
-): boolean {
+export function signatureCheck({ signature }: Signed, key: KeyObject, algorithm: Algorithm): SignatureCheck | null {
   const { keyType, hash, curve, isPss, bytes } = signatureForms[algorithm];
-  if (key.type !== 'public' || key.asymmetricKeyType !== keyType) return false;
-  if (bytes !== undefined && signature.length !== bytes) return false;
+  if (key.type !== 'public' || key.asymmetricKeyType !== keyType) return null;
+  const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (signature.length !== (bytes ?? Math.ceil(modulusLength / 8)) || namedCurve !== curve) return null;
   if (isPss === true) {
     const padding = constants.RSA_PKCS1_PSS_PADDING;
-    return verify(hash, signingInput, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }, signature);
+    return { hash, key: { key, padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } };
   }
-  if (curve === undefined) return verify(hash, signingInput, key, signature);
-  if (key.asymmetricKeyDetails?.namedCurve !== curve) return false;
-  return verify(hash, signingInput, { key, dsaEncoding: 'ieee-p1363' }, signature);
+  return { hash, key: curve === undefined ? { key } : { key, dsaEncoding: 'ieee-p1363' } };
+}
+
+/** The same, asked at once. */
+export function verifySignature(signed: Signed, key: KeyObject, algorithm: Algorithm = 'RS256'): boolean {
+  const check = signatureCheck(signed, key, algorithm);
+  return check !== null && verify(check.hash, signed.signingInput, check.key, signed.signature);
+}
+
+/** Above it, and above the usual exponent, RSA takes more than 150 µs: it grows with the square of the bits. */
+const fastModulusBits = 4096;
+const usualExponent = 65_537n;
+
+/**
+ * Tells whether checking a signature takes more than 150 µs, right or wrong: so much that a stranger who sends wrong
+ * ones would hold up everybody else, were it done at once. docs/issuers.md has what each takes; up to there a trip to
+ * the thread pool costs as much as the check.
+ */
+export function isSlowToVerify({ asymmetricKeyDetails }: KeyObject, algorithm: Algorithm): boolean {
+  if (algorithm === 'ES384' || algorithm === 'ES512') return true;
+  const { modulusLength = 0, publicExponent = usualExponent } = asymmetricKeyDetails ?? {};
+  return modulusLength > fastModulusBits || publicExponent > usualExponent;
 }

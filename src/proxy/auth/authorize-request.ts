@@ -316,7 +316,7 @@ function admission(
 function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
-  return thenSync(findRevokedToken(request.fields, request.activeConfig), (found) =>
+  return thenSync(findRevokedToken(request.fields, request.activeConfig, request.asker), (found) =>
     found === null ? judgement : deny(request, null, request.observe('revocation', found)),
   );
 }

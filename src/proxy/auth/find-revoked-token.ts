@@ -1,11 +1,5 @@
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import {
-  parseCompactJws,
-  peekHeader,
-  readPayload,
-  type SignedToken,
-  verifySignature,
-} from '../../decision/token/compact-jws.js';
+import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import { subjectOf } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
@@ -13,8 +7,9 @@ import type { RequestFields } from '../../decision/http/request-headers.js';
 import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { readSessionFields } from '../../decision/session/headers.js';
-import type { KeySource } from '../../ports/auth.js';
+import type { KeyAsker, KeySource, VerificationKey } from '../../ports/auth.js';
 import type { ActiveConfig, ActiveIssuer } from './active-config.js';
+import { checkSignature, type SignatureVerdict } from './signature-queue.js';
 import { askedIssuer, findRevokedClaims } from './verify-opaque-token.js';
 import { sessionKeyIds } from '../../decision/session/token.js';
 
@@ -34,10 +29,13 @@ type Found = Denial | null;
  * header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
  * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
  * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.
+ *
+ * @param asker who waits for what is slow to verify.
  */
 export function findRevokedToken(
   { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>,
   activeConfig: ActiveConfig,
+  asker: KeyAsker | null = null,
 ): Found | Promise<Found> {
   const { sessions } = activeConfig;
   const revoked = activeConfig.revocations();
@@ -63,7 +61,7 @@ export function findRevokedToken(
     ...activeConfig.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
     ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds, rules: null }]),
   ];
-  return findAmong(tokens, sources, activeConfig);
+  return findAmong(tokens, sources, activeConfig, asker);
 }
 
 /** Everything in a credential that an issuer may be asked about, whatever stands around it. */
@@ -90,30 +88,56 @@ function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolea
   return typeof keyId === 'string' && revoked.some(({ keyIds }) => keyIds.has(keyId));
 }
 
+/** Tokens of one request whose signatures are checked: callers send one, and some a session beside it. */
+const maxVerified = 4;
+
+/** A token that the keys of these may have signed. */
+interface Candidate {
+  readonly token: SignedToken;
+  readonly sources: readonly Keys[];
+}
+
 async function findAmong(
   tokens: readonly string[],
   sources: readonly Keys[],
   { revocations }: Pick<ActiveConfig, 'revocations'>,
+  asker: KeyAsker | null,
 ): Promise<Found> {
-  for (const token of tokens) {
-    const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
-    if (!signed.ok) continue;
-    const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
+  const candidates = tokens.flatMap((token) => candidateOf(token, sources) ?? []);
+  // Nobody could say for so many whether one is revoked, without everybody else waiting for it.
+  if (candidates.length > maxVerified) return denial('credential_ambiguous');
+  for (const { token, sources: asked } of candidates) {
+    const checked: (readonly [VerificationKey, SignatureVerdict])[] = [];
     for (const { keys, rules } of asked) {
-      const found = (await holds(signed.value, keys)) ? revokedClaims(signed.value, revocations(), rules) : null;
-      if (found !== null) return found;
+      const found = await keyFor(token, keys);
+      if (found === null) continue;
+      // Issuers may have one key set.
+      const same = checked.find(([{ key, algorithm }]) => algorithm === found.algorithm && key.equals(found.key));
+      const verdict = same?.[1] ?? (await checkSignature(token, found, asker));
+      checked.push([found, verdict]);
+      if (verdict === 'busy') return denial('overloaded');
+      const revoked = verdict === 'holds' ? revokedClaims(token, revocations(), rules) : null;
+      if (revoked !== null) return revoked;
     }
   }
   return null;
 }
 
-async function holds(token: SignedToken, keys: KeySource): Promise<boolean> {
+function candidateOf(token: string, sources: readonly Keys[]): Candidate | null {
+  const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
+  if (!signed.ok) return null;
+  const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
+  return asked.length === 0 ? null : { token: signed.value, sources: asked };
+}
+
+/** The key that may have signed it, by its id and its algorithm. */
+async function keyFor({ keyId, header }: SignedToken, keys: KeySource): Promise<VerificationKey | null> {
   try {
-    const lookup = await keys.find(token.keyId);
-    return lookup.kind === 'found' && verifySignature(token, lookup.key.key, lookup.key.algorithm);
+    const lookup = await keys.find(keyId);
+    return lookup.kind === 'found' && lookup.key.algorithm === header['alg'] ? lookup.key : null;
   } catch {
     // A source that breaks its word: nothing is known of the token, as when it was refused.
-    return false;
+    return null;
   }
 }
 

@@ -1,12 +1,13 @@
 import { isMeantFor, verifyTokenClaims } from '../../decision/token/profile-claims.js';
 import { headerProblem, nearestProblem } from '../../decision/token/service-header.js';
 import { parseTokenForm } from '../../decision/token/service-token.js';
-import { readPayload, type SignedToken, verifySignature } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
+import type { KeyAsker, KeyLookup, VerificationKey } from '../../ports/auth.js';
 import type { ActiveIssuer } from './active-config.js';
+import { checkSignature, type SignatureVerdict } from './signature-queue.js';
 import { verifyOpaqueToken } from './verify-opaque-token.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 
@@ -17,8 +18,9 @@ type Verdict = Result<Principal, Denial>;
  * fetched. Claims are read only after a signature held. Issuers may share a key set, so a signature that held under
  * one whose claims do not match ends nothing: the first issuer whose claims hold as well wins, in the order of the
  * config where the keys are known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts.
- * Else it answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
- * one's slow key server delays no good token. An opaque token has the one issuer that is asked about it.
+ * Else it answers at once unless some key has to be fetched, or is slow to verify with, and then as soon as one issuer
+ * accepts, so that another one's slow key server delays no good token. An opaque token has the one issuer that is asked
+ * about it.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no
@@ -55,15 +57,15 @@ export function verifyCredential(
   const remember =
     candidates.length > 1 || verified === null
       ? null
-      : (found: Omit<VerifiedToken, 'atMs'>): void => {
-          verified.keep(encoded, { ...found, atMs: nowMs }, digest);
+      : (found: VerifiedToken): void => {
+          verified.keep(encoded, found, digest);
         };
   const [only] = candidates;
   if (candidates.length === 1 && only !== undefined) {
     const lookup = only.keys.find(token.value.keyId, asker ?? 'fetch');
     return lookup instanceof Promise
-      ? judgeLater(lookup, (found) => judge(token.value, only, found, asker?.now() ?? nowMs, remember))
-      : judge(token.value, only, lookup, nowMs, remember);
+      ? judgeLater(lookup, (found) => judge(token.value, only, found, asker?.now() ?? nowMs, asker, remember))
+      : judge(token.value, only, lookup, nowMs, asker, remember);
   }
   return verifyByAny(token.value, candidates, nowMs, asker);
 }
@@ -87,6 +89,7 @@ function verifyByAny(
   asker: KeyAsker | null,
 ): Verdict | Promise<Verdict> {
   const refused: Denial[] = [];
+  const pending: Promise<Verdict>[] = [];
   const ignorant: ActiveIssuer[] = [];
   for (const issuer of candidates) {
     const lookup = issuer.keys.find(token.keyId, 'now');
@@ -96,24 +99,39 @@ function verifyByAny(
       ignorant.push(issuer);
       continue;
     }
-    const verdict = judge(token, issuer, lookup, nowMs, null);
-    if (verdict.ok) return verdict;
-    refused.push(verdict.error);
+    const verdict = judge(token, issuer, lookup, nowMs, asker, null);
+    if (verdict instanceof Promise) pending.push(verdict);
+    else if (verdict.ok) return verdict;
+    else refused.push(verdict.error);
   }
+  if (pending.length === 0) return askIgnorant(token, ignorant, refused, nowMs, asker);
+  return firstAccepted(pending, refused).then((verdict) =>
+    verdict.ok ? verdict : askIgnorant(token, ignorant, [verdict.error], asker?.now() ?? nowMs, asker),
+  );
+}
+
+/** Asks those whose key is not known, where none of the others accepts the token. */
+function askIgnorant(
+  token: SignedToken,
+  ignorant: readonly ActiveIssuer[],
+  refusedBefore: readonly Denial[],
+  nowMs: number,
+  asker: KeyAsker | null,
+): Verdict | Promise<Verdict> {
+  const refused = [...refusedBefore];
   let isOver = false;
   // Those that still wait when one has accepted wait for nobody.
   const patience = asker === null ? 'fetch' : { ...bound(asker), isGone: () => isOver || asker.isGone() };
   const pending: Promise<Verdict>[] = [];
   for (const issuer of ignorant) {
     const lookup = issuer.keys.find(token.keyId, patience);
-    const conclude = (found: KeyLookup, atMs: number): Verdict => judge(token, issuer, found, atMs, null);
-    if (lookup instanceof Promise) {
-      pending.push(judgeLater(lookup, (found) => conclude(found, asker?.now() ?? nowMs)));
-      continue;
-    }
-    const verdict = conclude(lookup, nowMs);
-    if (verdict.ok) return verdict;
-    refused.push(verdict.error);
+    const verdict =
+      lookup instanceof Promise
+        ? judgeLater(lookup, (found) => judge(token, issuer, found, asker?.now() ?? nowMs, asker, null))
+        : judge(token, issuer, lookup, nowMs, asker, null);
+    if (verdict instanceof Promise) pending.push(verdict);
+    else if (verdict.ok) return verdict;
+    else refused.push(verdict.error);
   }
   if (pending.length === 0) return refuse(mostSpecificDenial(refused));
   return firstAccepted(pending, refused).finally(() => {
@@ -131,26 +149,45 @@ function bound(asker: KeyAsker): KeyAsker {
 }
 
 /** A key source must not reject; if it does, answer 503. */
-function judgeLater(lookup: Promise<KeyLookup>, judged: (found: KeyLookup) => Verdict): Promise<Verdict> {
+function judgeLater(
+  lookup: Promise<KeyLookup>,
+  judged: (found: KeyLookup) => Verdict | Promise<Verdict>,
+): Promise<Verdict> {
   return lookup.then(judged, () => refuse(denial('keys_unavailable')));
 }
 
-type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
+type Remember = (found: VerifiedToken) => void;
 
-/** What one issuer's key and rules say of the token. */
+/** What one issuer's key and rules say of the token: at once, unless the key is slow to verify with. */
 function judge(
   token: SignedToken,
   issuer: ActiveIssuer,
   lookup: KeyLookup,
   nowMs: number,
+  asker: KeyAsker | null,
+  remember: Remember | null,
+): Verdict | Promise<Verdict> {
+  if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
+  const { key } = lookup;
+  // The key says what it verifies; a header that says something else is no mistake of a library.
+  if (token.header['alg'] !== key.algorithm) return refuse(denial('algorithm_refused'));
+  const checked = checkSignature(token, key, asker);
+  return checked instanceof Promise
+    ? checked.then((verdict) => judgeSigned(token, issuer, key, verdict, asker?.now() ?? nowMs, remember))
+    : judgeSigned(token, issuer, key, checked, nowMs, remember);
+}
+
+function judgeSigned(
+  token: SignedToken,
+  issuer: ActiveIssuer,
+  { key }: VerificationKey,
+  signature: SignatureVerdict,
+  nowMs: number,
   remember: Remember | null,
 ): Verdict {
   const { rules } = issuer;
-  if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
-  const { key, algorithm } = lookup.key;
-  // The key says what it verifies; a header that says something else is no mistake of a library.
-  if (token.header['alg'] !== algorithm) return refuse(denial('algorithm_refused'));
-  if (!verifySignature(token, key, algorithm)) return refuse(denial('signature_invalid'));
+  const problem = signatureProblem(signature);
+  if (problem !== null) return refuse(problem);
   const payload = readPayload(token);
   if (!payload.ok) return payload;
   const claims = verifyTokenClaims(payload.value, rules, nowMs, token.header['typ']);
@@ -162,8 +199,14 @@ function judge(
     keyId: token.keyId,
     ...claims.value,
   };
-  remember?.({ principal, issuer, key });
+  remember?.({ principal, issuer, key, atMs: nowMs });
   return accept(principal);
+}
+
+/** Why a token is refused for its signature; `null` where that holds. */
+export function signatureProblem(signature: SignatureVerdict): Denial | null {
+  if (signature === 'holds') return null;
+  return denial(signature === 'busy' ? 'overloaded' : 'signature_invalid');
 }
 
 /** Why a token cannot be verified whose key is not there. */

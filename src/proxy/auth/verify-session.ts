@@ -8,14 +8,15 @@ import {
 import { maxSubjectLength, type Principal } from '../../decision/token/principal.js';
 import { timingSafeEqual } from 'node:crypto';
 import type { SessionSettings } from '../../config/types.js';
-import { readPayload, type SignedToken, verifySignature } from '../../decision/token/compact-jws.js';
+import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import type { Credential } from '../../decision/token/credential.js';
 import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/auth.js';
-import { missingKey } from './verify-service-token.js';
+import { checkSignature } from './signature-queue.js';
+import { missingKey, signatureProblem } from './verify-service-token.js';
 
 /** What verifies sessions. */
 export interface ActiveSessions {
@@ -46,7 +47,8 @@ export async function verifySession(
   if (!acceptsKeyId(sessionKeyIds, token.value.keyId)) return refuse(denial('key_id_refused'));
   const lookup = await find(sessions.keys, token.value.keyId, asker);
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
-  if (!verifySignature(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
+  const problem = signatureProblem(await checkSignature(token.value, { ...lookup.key, algorithm: 'RS256' }, asker));
+  if (problem !== null) return refuse(problem);
   const claims = readClaims(token.value, sessions, asker?.now() ?? nowMs);
   if (!claims.ok) return claims;
   if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) {

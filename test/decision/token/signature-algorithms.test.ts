@@ -1,6 +1,13 @@
-import { createPublicKey, createSecretKey, sign, type JsonWebKey, type KeyObject } from 'node:crypto';
+import {
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+  sign,
+  type JsonWebKey,
+  type KeyObject,
+} from 'node:crypto';
 import t from 'tap';
-import { verifySignature } from '../../../src/decision/token/compact-jws.js';
+import { isSlowToVerify, verifySignature } from '../../../src/decision/token/compact-jws.js';
 import { algorithmNames, type Algorithm } from '../../../src/decision/token/profiles.js';
 import { keyFor, signatureBy } from '../../support/profile-tokens.js';
 
@@ -37,6 +44,25 @@ t.test('a public key is no secret, and a secret no key', (t) => {
   const pem = keyFor('RS256').publicKey.export({ type: 'spki', format: 'pem' });
   const secret = createSecretKey(Buffer.from(pem));
   for (const algorithm of algorithmNames) t.notOk(holds(Buffer.alloc(64), secret, algorithm), algorithm);
+  t.end();
+});
+
+t.test('which keys are slow to verify with', (t) => {
+  const rsa = (modulusLength: number, publicExponent = 65_537): KeyObject =>
+    generateKeyPairSync('rsa', { modulusLength, publicExponent }).publicKey;
+  const rows: { name: string; key: KeyObject; algorithm: Algorithm; expected: boolean }[] = [
+    ...algorithmNames.map((algorithm) => ({
+      name: algorithm,
+      key: keyFor(algorithm).publicKey,
+      algorithm,
+      expected: algorithm === 'ES384' || algorithm === 'ES512',
+    })),
+    { name: '4,096 bits', key: rsa(4_096), algorithm: 'RS256', expected: false },
+    { name: 'more', key: rsa(4_104), algorithm: 'PS512', expected: true },
+    { name: 'a large exponent', key: rsa(2_048, 65_539), algorithm: 'RS256', expected: true },
+    { name: 'a small one', key: rsa(2_048, 3), algorithm: 'RS256', expected: false },
+  ];
+  for (const { name, key, algorithm, expected } of rows) t.equal(isSlowToVerify(key, algorithm), expected, name);
   t.end();
 });
 

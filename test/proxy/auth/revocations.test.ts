@@ -123,6 +123,27 @@ t.test('what is revoked holds in shadow mode, however the token is spelt', async
   }
 });
 
+t.test('of many tokens in one request no more than four are verified, and one too many is refused', async (t) => {
+  let listed: readonly Revocations[] = [revocations({ tokenIds: new Set(['revoked']) })];
+  const proxy = await startProxy(t, { config: { mode: 'shadow', routes }, listed: () => listed });
+  const ask = async (tokens: readonly string[]): Promise<string> => {
+    const headers = { Authorization: `Bearer ${tokens.join(', Bearer ')}` };
+    const { status } = await request(proxy.port, { path: '/orders', headers });
+    return `${String(status)} ${String(proxy.records.at(-1)?.reason)}`;
+  };
+  const mint = (jti: string, header: Claims = {}): string => mintToken({ key: proxy.key, claims: { jti }, header });
+  const four = ['1', '2', '3', '4'].map((jti) => mint(jti));
+  t.equal(await ask(four), '200 credential_malformed');
+  t.equal(await ask([...four.slice(1), mint('revoked')]), '401 token_revoked', 'the fourth is looked at');
+  t.equal(await ask([...four, mint('5')]), '401 credential_ambiguous', 'nobody knows of a fifth');
+  const others = [1, 2, 3, 4, 5].map((id) => mint(String(id), { kid: `s-${String(id)}` }));
+  t.equal(await ask([...others, ...four]), '200 credential_malformed', 'those that no issuer has signed do not count');
+  t.equal(await ask([...four, ...four]), '200 credential_malformed', 'nor does one that comes twice');
+  t.equal(await ask([mint('revoked', { alg: 'RS384' })]), '200 algorithm_refused', 'nor one of another algorithm');
+  listed = [revocations({ keyIds: new Set(['d-none']) })];
+  t.equal(await ask([...four, mint('5')]), '200 credential_malformed', 'where no claim is revoked nothing is verified');
+});
+
 t.test('open WebSockets are judged when more is revoked, and closed with 4401', async (t) => {
   let listed: readonly Revocations[] = [];
   const proxy = await startWebSocketProxy(t, { listed: () => listed });
