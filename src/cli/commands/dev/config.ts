@@ -1,10 +1,25 @@
-import { isMap, isNode, isScalar, parseDocument, type Pair, type Range, type YAMLMap } from 'yaml';
+import {
+  Document,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  parse,
+  parseDocument,
+  visit,
+  type Pair,
+  type Range,
+  type YAMLMap,
+} from 'yaml';
+import { issuerSection, type DevProfile } from './profiles.js';
 
 /** Where the parts of `dev` listen. */
 export interface DevPlaces {
   /** The caller's port; 0 asks the system for a free one. */
   readonly port: number;
-  readonly coreUrl: string;
+  readonly profile: DevProfile;
+  /** Of the emulated Core, or of the issuer of another profile. */
+  readonly issuerUrl: string;
   readonly upstreamUrl: string;
 }
 
@@ -13,57 +28,6 @@ export interface DevPlaces {
  * is one.
  */
 const takenSections: ReadonlySet<string> = new Set(['routes', 'identity', 'receiver']);
-
-/** Routes of the demo receiving service. */
-export const demoRoutes = `
-routes:
-  - name: list-orders
-    methods: [GET]
-    path: /orders
-    subjects: [checkout]
-    permissions: [orders:read]
-  - name: read-order
-    methods: [GET]
-    path: /orders/{id}
-    subjects: [checkout]
-    permissions: [orders:read]
-  - name: create-order
-    methods: [POST]
-    path: /orders
-    subjects: [checkout]
-    permissions: [orders:write]
-    idempotency: required
-  - name: read-report
-    methods: [GET]
-    path: /reports/{id}
-    subjects: [reporting]
-    permissions: [reports:read]
-`;
-
-/** Routes for a receiving service of which nothing is known. */
-export const anyServiceRoutes = `
-routes:
-  - name: read
-    methods: [GET, HEAD]
-    path: [/, /**]
-    subjects: [checkout]
-    permissions: [read]
-  - name: write
-    methods: [POST, PUT, PATCH, DELETE]
-    path: [/, /**]
-    subjects: [checkout]
-    permissions: [write]
-    idempotency: { mode: none, because: this is development }
-`;
-
-/** What a token of the issuer has to say, whatever name the config gives the issuer. */
-export function devClaims(issuerName: string): {
-  readonly audience: string;
-  readonly source: string;
-  readonly tokenType: string;
-} {
-  return { audience: `dev-${issuerName}`, source: 'sallyport-dev', tokenType: 'service' };
-}
 
 /**
  * Writes the config that `dev` runs: routes, identity headers and what is known of the router from the text, everything
@@ -74,7 +38,7 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   const document = parseDocument(text);
   const map = document.contents;
   if (document.errors.length > 0 || !isMap(map)) return text;
-  const sections = devSections(places, issuerNames(map), sessionsOf(map, places));
+  const sections = devSections(places, issuerNames(map, places), sessionsOf(map, places));
   const [start, , end] = map.range;
   const kept = map.items.reduce(
     (rest, pair) => (takenSections.has(keyOf(pair)) ? rest : blank(rest, pair, map.flow === true)),
@@ -85,15 +49,29 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
 }
 
+/** A config for people: whose tokens count and who may do what first, and short things in one line. */
+export function shownConfig(text: string): string {
+  const { issuers, routes, ...rest } = parse(text) as Readonly<Record<string, unknown>>;
+  const document = new Document({ issuers, routes, ...rest });
+  visit(document, {
+    Seq: (_, list) => {
+      if (!list.items.some(isCollection)) list.flow = true;
+    },
+    Map: (_, map, { length: depth }) => {
+      // The map of a document is at 1, the sections of it behind their pairs.
+      const isSection = depth === 3;
+      if (isSection && map !== document.get('issuers')) map.flow = true;
+    },
+  });
+  return document.toString({ lineWidth: 0 }).replace(/: \[ (.*) \]$/gm, ': [$1]');
+}
+
 function devSections(
-  { port, coreUrl, upstreamUrl }: DevPlaces,
+  { port, profile, issuerUrl, upstreamUrl }: DevPlaces,
   names: readonly string[],
   sessions: object | null,
 ): readonly string[] {
-  const issuers = names.map((name) => {
-    const { audience, source, tokenType } = devClaims(name);
-    return [name, { issuer: coreUrl, audience, source, token_type: tokenType }];
-  });
+  const issuers = names.map((name) => [name, issuerSection(profile, issuerUrl, name)]);
   const sections = {
     listen: { host: '127.0.0.1', port },
     admin: { host: '127.0.0.1', port: 0 },
@@ -111,20 +89,20 @@ function devSections(
 }
 
 /** Routes may accept sessions: those of the emulator, by the names that the service which makes them goes by. */
-function sessionsOf(map: YAMLMap, { coreUrl }: DevPlaces): object | null {
+function sessionsOf(map: YAMLMap, { issuerUrl }: DevPlaces): object | null {
   const written = map.get('sessions');
   if (!isMap(written)) return null;
   const names = ['api_domain', 'api_base_path']
     .map((key) => [key, written.get(key)] as const)
     .filter(([, name]) => typeof name === 'string');
-  return { api_domain: coreUrl, ...(Object.fromEntries(names) as object), core_url: coreUrl };
+  return { api_domain: issuerUrl, ...(Object.fromEntries(names) as object), core_url: issuerUrl };
 }
 
 /** Routes may name issuers, so each name stays; behind all of them is the emulator. */
-function issuerNames(map: YAMLMap): readonly string[] {
+function issuerNames(map: YAMLMap, { profile }: DevPlaces): readonly string[] {
   const issuers = map.get('issuers');
   const names = isMap(issuers) ? issuers.items.map(keyOf) : [];
-  return names.length === 0 ? ['core'] : names;
+  return names.length > 0 ? names : [profile === 'core' ? 'core' : 'dev'];
 }
 
 function keyOf({ key }: Pair): string {

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { originArgument, portArgument } from '../../arguments.js';
 import { takesConfig } from '../../config/argument.js';
 import { defineCommand } from '../../definition.js';
+import { devProfiles } from './profiles.js';
 import type { DevOptions } from './run.js';
 import type { Io } from '../../io.js';
 import { jsonOption } from '../../options.js';
@@ -10,14 +11,17 @@ import { jsonOption } from '../../options.js';
 export function createDevCommand(io: Io): Command {
   const command = defineCommand({
     name: 'dev',
-    about: 'Run everything on loopback: Core emulator, demo receiving service and proxy. Prints commands to try.',
+    about:
+      'Run everything on loopback: Core emulator, or an issuer of another profile, demo receiving service and proxy. Prints the config and commands to try.',
     examples: [
       ['with a demo service', 'sallyport dev'],
+      ['with tokens of OAuth, of Kubernetes or of SPIFFE', 'sallyport dev --profile oauth'],
       ['in front of a service of yours, on a free port', 'sallyport dev --upstream http://127.0.0.1:3000 --port 0'],
       ['with the routes of your config', 'sallyport dev --config sallyport.yaml'],
     ],
     notes: [
       'Of a config it takes routes and identity headers; everything else is replaced. Without one it has routes of its own.',
+      'With another profile than core an issuer of its own listens on loopback: metadata and keys, for spiffe a bundle, and for oauth POST /token with a demo client.',
       'The tokens of the commands are in files below the folder for temporary files, which only you can read and which go when it ends.',
     ],
     exitCodes: {
@@ -29,6 +33,11 @@ export function createDevCommand(io: Io): Command {
     page: 'README.md',
   });
   return takesConfig(command, 'a config to take routes and identity headers from')
+    .addOption(
+      new Option('--profile <profile>', 'whose tokens: issuers.NAME.profile; a config of yours is run with core alone')
+        .choices(devProfiles)
+        .default('core'),
+    )
     .option('--upstream <url>', 'a receiving service of yours in the place of the demo one', originArgument)
     .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)
     .addOption(jsonOption())

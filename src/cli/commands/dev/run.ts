@@ -3,75 +3,84 @@ import { startApp } from '../../../app/start.js';
 import type { ConfigSource } from '../../../app/config/config-source.js';
 import { configFailure, readConfig } from '../../../app/config/read-config.js';
 import { startFailure } from '../../../app/start-failure.js';
-import type { CompiledConfig } from '../../../config/types.js';
-import { startCoreEmulator } from '../../../core-emulator/server.js';
+import type { CompiledConfig, HostPort } from '../../../config/types.js';
 import { startDemoReceiver } from '../../../core-emulator/demo-service.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
-import { anyServiceRoutes, demoRoutes, type DevPlaces } from './config.js';
+import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
 import { chooseSamples, curl, curlTwice, strangerTo, type Example } from './examples.js';
+import { startIssuer, type RunningIssuer } from './issuer.js';
 import { devLog } from './log.js';
+import { anyServiceRoutes, demoRoutes, devSubject, type DevProfile } from './profiles.js';
 import { builtInSource, composedSource } from './source.js';
-import { callerOf, mint } from './token.js';
+import { callerOf } from './token.js';
 import type { Io } from '../../io.js';
-import { fail } from '../../options.js';
+import { fail, failUsage } from '../../options.js';
 import { ended } from '../../signals.js';
 
 export interface DevOptions {
   readonly upstream?: string;
   readonly config?: string;
   readonly port: number;
+  readonly profile: DevProfile;
   readonly json?: true;
 }
 
 /** What `dev` says once everything runs. */
 interface Shown {
   readonly proxy: string;
-  readonly core: string;
+  /** The emulated Core, or the issuer of another profile, by whichever it is. */
+  readonly core?: string;
+  readonly issuer?: string;
   readonly token: string;
   readonly examples: readonly Example[];
+  readonly token_command?: string;
+  /** YAML; `null` where it is the user's. */
+  readonly config: string | null;
+}
+
+/** What `dev` runs beside the proxy, and for whom. */
+interface Setting {
+  readonly options: DevOptions;
+  readonly places: DevPlaces;
+  readonly issuer: RunningIssuer;
+  /** Routes of our own; `null` where the config is the user's. */
+  readonly routes: string | null;
 }
 
 /** Runs everything on loopback until a signal. */
 export async function dev(options: DevOptions & ConfigArguments, io: Io): Promise<void> {
   // What lies in the folder is not taken unasked: this is for trying out.
-  const chosen = options.file === undefined && options.config === undefined ? null : chooseConfig(options, io);
+  const isGiven = options.file !== undefined || options.config !== undefined;
+  if (isGiven && options.profile !== 'core') {
+    failUsage('dev', '--profile: routes of a config name callers of its own issuers; allowed with a config: core', io);
+    return;
+  }
+  const chosen = isGiven ? chooseConfig(options, io) : null;
   if (chosen?.ok === false) {
     fail(chosen.error, io);
     return;
   }
   const stopped = ended(io);
-  const core = await startCoreEmulator({
-    host: '127.0.0.1',
-    port: 0,
-    rotateEveryMs: 168 * 60 * 60 * 1000,
-    apiKeys: [],
-  });
+  const issuer = await startIssuer(options.profile);
   const receiver = options.upstream === undefined ? await startDemoReceiver('127.0.0.1', 0) : null;
   try {
     const places: DevPlaces = {
       port: options.port,
-      coreUrl: core.url,
+      profile: options.profile,
+      issuerUrl: issuer.url,
       upstreamUrl: options.upstream ?? receiver?.url ?? '',
     };
-    const source =
-      chosen === null
-        ? builtInSource(receiver === null ? anyServiceRoutes : demoRoutes, places)
-        : composedSource(chosen.value.source, places);
-    await runProxy(source, places, options, io, stopped);
+    const ownRoutes = (receiver === null ? anyServiceRoutes : demoRoutes)(options.profile);
+    const source = chosen === null ? builtInSource(ownRoutes, places) : composedSource(chosen.value.source, places);
+    await runProxy(source, { options, places, issuer, routes: chosen === null ? ownRoutes : null }, io, stopped);
   } finally {
-    await Promise.all([core.close(), receiver?.close()]);
+    await Promise.all([issuer.close(), receiver?.close()]);
   }
 }
 
-async function runProxy(
-  source: ConfigSource,
-  places: DevPlaces,
-  options: DevOptions,
-  io: Io,
-  stopped: Promise<void>,
-): Promise<void> {
+async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped: Promise<void>): Promise<void> {
   const read = await readConfig(source, io);
   if (!read.ok) {
     fail(startFailure('unreadable', read.error), io);
@@ -91,10 +100,8 @@ async function runProxy(
   const { host, port } = app.value.listeners.proxy;
   const credentials = await createDevCredentials();
   try {
-    const shown = await describe(`http://${host}:${port}`, places.coreUrl, config, credentials);
-    io.stdout(
-      options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, places, options.upstream === undefined),
-    );
+    const shown = await describe({ host, port }, setting, config, credentials);
+    io.stdout(setting.options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, setting));
     await stopped;
   } finally {
     await Promise.all([credentials.remove(), app.value.stop()]);
@@ -102,22 +109,28 @@ async function runProxy(
 }
 
 async function describe(
-  proxy: string,
-  core: string,
+  { host, port }: HostPort,
+  { places, issuer, routes }: Setting,
   config: CompiledConfig,
   credentials: DevCredentials,
 ): Promise<Shown> {
+  const proxy = `http://${host}:${port}`;
+  const { mint } = issuer;
   const { allowed, refused, repeated } = chooseSamples(config);
   const issuerNames = config.issuers.map(({ rules }) => rules.name);
   const caller = callerOf(allowed ?? refused, config.routes, issuerNames);
-  const token = await mint(core, caller);
+  const token = await mint(caller);
   const examples: Example[] = [];
   if (allowed !== null) {
     const file = allowed.approval === null ? null : await credentials.keep('caller', token);
     examples.push({ command: curl(proxy, allowed, file), expect: 200 });
   }
   if (refused !== null) {
-    const stranger = await mint(core, { ...caller, subject: strangerTo(config.routes), permissions: [] });
+    const stranger = await mint({
+      ...caller,
+      subject: devSubject(places.profile, strangerTo(config.routes)),
+      permissions: [],
+    });
     const file = await credentials.keep('stranger', stranger);
     examples.push(
       { command: curl(proxy, refused, null), expect: 401 },
@@ -125,17 +138,26 @@ async function describe(
     );
   }
   if (repeated !== null) {
-    const file = await credentials.keep('writer', await mint(core, callerOf(repeated, config.routes, issuerNames)));
+    const file = await credentials.keep('writer', await mint(callerOf(repeated, config.routes, issuerNames)));
     examples.push({ command: curlTwice(proxy, repeated, file, `try-${randomBytes(6).toString('hex')}`), expect: 200 });
   }
-  return { proxy, core, token, examples };
+  return {
+    proxy,
+    ...(places.profile === 'core' ? { core: issuer.url } : { issuer: issuer.url }),
+    token,
+    examples,
+    ...(issuer.tokenCommand === null ? {} : { token_command: issuer.tokenCommand }),
+    config: routes === null ? null : shownConfig(composeDevConfig(routes, { ...places, port })),
+  };
 }
 
-function inWords({ proxy, core, examples }: Shown, { upstreamUrl }: DevPlaces, isDemo: boolean): string {
-  const places = [
+function inWords({ proxy, examples, config }: Shown, { options, places, issuer }: Setting): string {
+  const isDemo = options.upstream === undefined;
+  const inForce = config === null ? '' : `# The config in force:\n${config}\n`;
+  const parts = [
     `proxy     ${proxy}`,
-    `core      ${core}`,
-    `receiver  ${upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
+    `${places.profile === 'core' ? 'core  ' : 'issuer'}    ${issuer.url}`,
+    `receiver  ${places.upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
   ];
   const commands = examples.map(({ command, expect }) => `# expect ${expect}\n${command}\n`);
   const note = [
@@ -144,5 +166,7 @@ function inWords({ proxy, core, examples }: Shown, { upstreamUrl }: DevPlaces, i
       ? ['# The last one sends a write twice. It runs once: the second answer is marked Idempotent-Replayed.\n']
       : []),
   ].join('');
-  return `${places.join('\n')}\n\n${commands.join('\n')}\n${note}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
+  const own =
+    issuer.tokenCommand === null ? '' : `# A token of your own, as a service gets it:\n${issuer.tokenCommand}\n`;
+  return `${inForce}${parts.join('\n')}\n\n${commands.join('\n')}\n${note}${own}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
 }

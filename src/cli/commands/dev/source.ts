@@ -2,7 +2,7 @@ import { changedSource, textSource, type ConfigSource } from '../../../app/confi
 import { accept } from '../../../lib/result.js';
 import { composeDevConfig, type DevPlaces } from './config.js';
 
-/** The config of `dev` from a text of our own. */
+/** The config of `dev` from routes of our own. */
 export function builtInSource(routes: string, places: DevPlaces): ConfigSource {
   return textSource(composeDevConfig(routes, places), 'the config of dev');
 }

@@ -1,10 +1,10 @@
 import { approvesSubject, sampleSubjects } from '../../../decision/route/approval.js';
 import type { Route } from '../../../decision/route/policy.js';
-import { devClaims } from './config.js';
+import { devClaims } from './profiles.js';
 import type { Sample } from './examples.js';
 
 /** A token shows what it shows for a working morning; the proxy accepts none that lives longer. */
-const validityS = 2 * 60 * 60;
+export const validityS = 2 * 60 * 60;
 
 /** What the token of an example says. */
 export interface Caller {

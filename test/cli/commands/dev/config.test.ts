@@ -1,16 +1,17 @@
 import t from 'tap';
 import { parse } from 'yaml';
-import {
-  anyServiceRoutes,
-  composeDevConfig,
-  demoRoutes,
-  type DevPlaces,
-} from '../../../../src/cli/commands/dev/config.js';
+import { composeDevConfig, shownConfig, type DevPlaces } from '../../../../src/cli/commands/dev/config.js';
+import { anyServiceRoutes, demoRoutes, devProfiles } from '../../../../src/cli/commands/dev/profiles.js';
 import { validateConfig } from '../../../../src/config/load/load-config.js';
 import { memoryWarning } from '../../../../src/config/sections/store.js';
 import { refuse } from '../../../../src/lib/result.js';
 
-const places: DevPlaces = { port: 0, coreUrl: 'http://127.0.0.1:4567', upstreamUrl: 'http://127.0.0.1:3000' };
+const places: DevPlaces = {
+  port: 0,
+  profile: 'core',
+  issuerUrl: 'http://127.0.0.1:4567',
+  upstreamUrl: 'http://127.0.0.1:3000',
+};
 const input = { file: 'dev.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here') };
 
 function composed(text: string): Record<string, unknown> {
@@ -98,8 +99,8 @@ t.test('names of issuers stay, because routes may name them; all of them mean th
     `issuers:\n  core: { issuer: https://a.example }\n  partner: { issuer: https://b.example }\nroutes: [${route}]`,
   )['issuers'];
   t.match(issuers, {
-    core: { issuer: places.coreUrl, audience: 'dev-core' },
-    partner: { issuer: places.coreUrl, audience: 'dev-partner' },
+    core: { issuer: places.issuerUrl, audience: 'dev-core' },
+    partner: { issuer: places.issuerUrl, audience: 'dev-partner' },
   });
 });
 
@@ -118,12 +119,17 @@ t.test('what is no YAML map is left to the reader of configs, which says so', as
 });
 
 t.test('the routes of dev itself are a config without a warning but that of its store', async (t) => {
-  for (const routes of [demoRoutes, anyServiceRoutes]) {
-    const { config, problems } = validateConfig(composeDevConfig(routes, places), input);
-    t.not(config, null);
-    t.same(
-      problems.filter(({ message }) => message !== memoryWarning),
-      [],
-    );
+  for (const profile of devProfiles) {
+    for (const routes of [demoRoutes(profile), anyServiceRoutes(profile)]) {
+      const composed = composeDevConfig(routes, { ...places, profile });
+      const { config, problems } = validateConfig(composed, input);
+      t.not(config, null, profile);
+      t.equal(config?.issuers[0]?.rules.profile, profile);
+      t.same(
+        problems.filter(({ message }) => message !== memoryWarning),
+        [],
+      );
+      t.same(parse(shownConfig(composed)), parse(composed), 'people are shown the same');
+    }
   }
 });
