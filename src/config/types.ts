@@ -60,6 +60,12 @@ export interface UpstreamSettings {
   /** Between bytes of a stream. */
   readonly idleTimeoutMs: number;
   readonly maxConnections: number;
+  /** Whether it speaks HTTP/2: nothing else is spoken with it then. */
+  readonly http2: boolean;
+  /** Requests on one HTTP/2 connection at a time. */
+  readonly maxStreams: number;
+  /** Fields in lower case of which no compression of HTTP/2 may remember anything. */
+  readonly sensitiveFields: readonly string[];
   /** When a connection may carry another request. */
   readonly reuse: 'always' | 'safe' | 'never';
   /** Whether the receiver is known to read the body of each request, or else to close. */

@@ -90,7 +90,8 @@ export function createScheduleReceiver(
       },
       retire: () => undefined,
       close: async () => undefined,
-      counts: () => ({ active: 0, waiting: 0 }),
+      connections: () => 0,
+    counts: () => ({ active: 0, waiting: 0 }),
     };
   }
 
@@ -126,13 +127,13 @@ export function createScheduleReceiver(
       case 'limited':
         sink.onHead(status, fields);
         sink.onData(Buffer.from(text));
-        sink.onEnd();
+        sink.onEnd(null);
         return;
       case 'large':
         sink.onHead(status, fields);
         sink.onData(Buffer.from(text));
         sink.onData(Buffer.from(largeBody));
-        sink.onEnd();
+        sink.onEnd(null);
         return;
       case 'cut':
         sink.onHead(status, fields);

@@ -305,6 +305,9 @@ function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSetting
     settings.connectTimeoutMs === next.connectTimeoutMs &&
     settings.idleTimeoutMs === next.idleTimeoutMs &&
     settings.maxConnections === next.maxConnections &&
+    settings.http2 === next.http2 &&
+    settings.maxStreams === next.maxStreams &&
+    isDeepStrictEqual(settings.sensitiveFields, next.sensitiveFields) &&
     settings.reuse === next.reuse &&
     settings.readsBodies === next.readsBodies
   );

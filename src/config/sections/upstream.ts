@@ -22,6 +22,9 @@ import { isLoopback } from '../../lib/ip-ranges.js';
 
 const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 
+/** Of the assertion, where the config gives no other. */
+const defaultAssertionName = 'X-Auth-Assertion';
+
 const upstreamSchema = map({
   url: origin().describe('The upstream: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
   ca_file: filePath()
@@ -60,10 +63,22 @@ const upstreamSchema = map({
     .describe('From dispatch to the end of the response head. A route may set its own.'),
   idle_timeout: duration('10ms', '24h').prefault('60s').describe('Between bytes of a stream, in either direction.'),
   max_connections: integer(1, 65_536).prefault(128).describe('Connections to the upstream.'),
+  http2: flag()
+    .prefault(false)
+    .describe(
+      'Whether HTTP/2 is spoken with the upstream, and nothing else: over https agreed on by ALPN, else from the first byte on (h2c, prior ' +
+        'knowledge). An upstream that does not speak it counts as not reached. WebSocket routes need false.',
+    ),
+  max_streams: integer(1, 1_000)
+    .prefault(100)
+    .describe(
+      'Requests on one HTTP/2 connection at a time, where the upstream does not ask for less. Only with http2.',
+    ),
   reuse: word('safe', 'always', 'never')
     .prefault('safe')
     .describe(
-      'When a connection carries another request: where it is certain that nothing of the last one is left on it, whenever HTTP allows it, or never.',
+      'When a connection carries another request: where it is certain that nothing of the last one is left on it, whenever HTTP allows it, or never. ' +
+        'With http2 it means nothing: there nothing of a request is left on its connection.',
     ),
 });
 
@@ -84,12 +99,15 @@ export const upstream = section({
     response_timeout: saidByAnother,
     idle_timeout: reloaded,
     max_connections: reloaded,
+    http2: reloaded,
+    max_streams: reloaded,
     // What is left on a connection may be taken for another caller's.
     reuse: { of: ({ upstream }) => upstream.reuse, widens: towards('never', 'safe', 'always') },
   },
 });
 
 function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContext): UpstreamSettings {
+  const { assertion } = values.identity;
   return {
     url: file.url.replace(/\/$/, ''),
     caFile: absolute(file.ca_file),
@@ -102,6 +120,9 @@ function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContex
     responseTimeoutMs: file.response_timeout,
     idleTimeoutMs: file.idle_timeout,
     maxConnections: file.max_connections,
+    http2: file.http2,
+    maxStreams: file.max_streams,
+    sensitiveFields: ['authorization', (assertion?.header ?? defaultAssertionName).toLowerCase()],
     reuse: file.reuse,
     readsBodies: values.receiver.reads_bodies,
   };
@@ -132,8 +153,21 @@ function checkUpstream(parts: ParsedConfig, report: Report): void {
       'https, a loopback address or unix:/PATH',
     );
   }
+  if (upstream.http2) checkWebSockets(parts, report);
   checkStripped(upstream, parts, report);
   checkPassed(upstream, parts, report);
+}
+
+/** Checks that no route needs the upgrade that HTTP/2 does not have (RFC 9113 §8.6). */
+function checkWebSockets({ routes }: ParsedConfig, report: Report): void {
+  for (const { path, parsed } of routes) {
+    if (parsed?.value.websocket !== true) continue;
+    report.error(
+      [...path, 'websocket'],
+      `${nameOf([...path, 'websocket'])} is true beside upstream.http2, and WebSockets go over HTTP/1.1`,
+      'upstream.http2: false, or no WebSocket route',
+    );
+  }
 }
 
 /** Checks that nothing is removed that is needed: here, for the body, or to tell two writes apart. */

@@ -50,6 +50,7 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
     },
     retire: () => undefined,
     close: () => Promise.resolve(),
+    connections: () => 0,
     counts: () => ({ active: 0, waiting: 0 }),
   };
 }

@@ -61,12 +61,17 @@ export interface HolderCount {
 
 /** Counts what each holder has. */
 export class FairShareLimiter {
-  private readonly maxOfStrangers: number;
-  private readonly maxOfCaller: number;
+  private maxOfStrangers = 0;
+  private maxOfCaller = 0;
   private readonly held = new Map<string, HolderCount>();
 
   /** @param count what there is for all. Of up to three either may have all, so that none is left unused for nobody. */
   constructor(count: number, leastOfCaller = 1) {
+    this.resize(count, leastOfCaller);
+  }
+
+  /** There is so much for all from now on. Nobody gives up what they have. */
+  resize(count: number, leastOfCaller = 1): void {
     this.maxOfStrangers = Math.ceil(count * shares.strangers);
     this.maxOfCaller = Math.max(Math.floor(count * shares.caller), Math.min(count, 3), leastOfCaller);
   }

@@ -1,8 +1,75 @@
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { HolderCount, Slot } from '../exchange/concurrency.js';
-import type { ConnectionRequest, HttpConnection, RequestEvents } from './http1/http-connection.js';
 import { responseFailure, connectFailure } from './errors.js';
+
+/** A request as it goes out on one connection. */
+export interface ConnectionRequest {
+  readonly method: string;
+  /** The request target, byte for byte as it goes out. */
+  readonly target: string;
+  /**
+   * Names and values in turn. A streamed body without `Content-Length` goes out chunked, or in HTTP/2 without a length.
+   * `TE: trailers` asks for the trailers of the response.
+   */
+  readonly fields: string[];
+  /** A stream that has trailers is a `BodyTrailers` too. */
+  readonly body: Readable | Buffer | null;
+  /** Protocol to switch to, where one is asked for. */
+  readonly upgrade?: string;
+}
+
+/** A streamed body that may end with a trailer section (RFC 9110 §6.5). */
+export interface BodyTrailers {
+  /** Asked once, after its `end`: names and values in turn of what goes out; `null` or nothing where there are none. */
+  readonly trailers: () => readonly string[] | null;
+}
+
+/** What a body ends with, asked after its end; `null` where it has no trailers. */
+export function trailersOf(body: Readable | (Readable & BodyTrailers)): readonly string[] | null {
+  return 'trailers' in body ? body.trailers() : null;
+}
+
+/** Hears how one request goes. It ends in exactly one `onComplete`, `onError`, `onUnprocessed` or `onUpgrade`. */
+export interface RequestEvents {
+  /** It is about to be written: the last moment to `abort` with nothing sent. */
+  readonly onConnect: () => void;
+  /** Some of its body was written. */
+  readonly onBodySent: () => void;
+  /** The last byte of it was written. */
+  readonly onRequestSent: () => void;
+  /** The final response head; names and values in turn. */
+  readonly onHead: (status: number, fields: string[]) => void;
+  /** `false` stops the receiver until `resume`. */
+  readonly onData: (chunk: Buffer) => boolean;
+  /**
+   * The answer is whole. `isReusable` tells whether another request may follow on the connection; `trailers` are names
+   * and values in turn, `null` where there are none.
+   */
+  readonly onComplete: (isReusable: boolean, trailers: readonly string[] | null) => void;
+  /** The limit that was set has passed. */
+  readonly onTimeout: () => void;
+  readonly onError: (error: unknown) => void;
+  /**
+   * The receiver certainly processed nothing of it. `error` is `null` where it was not even tried, since there was no
+   * room on the connection after all; `mayRepeat` tells that nothing of a streamed body is used up.
+   */
+  readonly onUnprocessed: (error: Error | null, mayRepeat: boolean) => void;
+  readonly onUpgrade: (fields: readonly string[], socket: Duplex) => void;
+}
+
+/** What carries one request of a call at a time: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. */
+export interface CallConnection {
+  /** `isLast` tells the receiver of HTTP/1.1 that no other request follows on the connection. */
+  send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void;
+  /** Sets the time limit of the request under way, milliseconds, in place of the one before. */
+  setLimit(limitMs: number): void;
+  clearLimit(): void;
+  /** Lets the body go on after `onData` said `false`. */
+  resume(): void;
+  /** Breaks off the request under way, which then ends in `onError`. */
+  abort(error: Error): void;
+}
 
 /** What the receiver is asked. */
 export interface UpstreamRequest extends ConnectionRequest {
@@ -26,28 +93,30 @@ export interface ResponseSink {
   readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
   /** Some of the body. `false` stops the receiver until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
-  /** The answer is complete. */
-  readonly onEnd: () => void;
+  /** The answer is complete. `trailers` are names and values in turn, as they came; `null` where there are none. */
+  readonly onEnd: (trailers: readonly string[] | null) => void;
   /** There is no answer, or the rest of it will not come. */
   readonly onError: (reason: Denial) => void;
 }
 
 /** What a call needs of the upstream it belongs to. */
-export interface CallHost {
+export interface CallHost<C extends CallConnection> {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: HttpConnection, holderCount: HolderCount, sound: boolean) => void;
+  readonly release: (connection: C, holderCount: HolderCount, sound: boolean) => void;
   /** The call will not start. */
-  readonly leaveQueue: (call: QueuedCall) => void;
+  readonly leaveQueue: (call: QueuedCall<C>) => void;
+  /** Starts the call again, or has it wait, after `avoided` processed nothing of it. Not there where that never is. */
+  readonly repeat?: (call: Call<C>, avoided: C) => void;
 }
 
 /** What an upstream sees of a call that waits. */
-export interface QueuedCall {
+export interface QueuedCall<C extends CallConnection> {
   readonly holder: string;
   readonly request: ConnectionRequest;
   /** Whether it goes out on a connection of its own. */
   readonly hasOwnConnection: boolean;
-  readonly start: (connection: HttpConnection, holderCount: HolderCount) => void;
+  readonly start: (connection: C, holderCount: HolderCount) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
 }
@@ -59,13 +128,13 @@ const brokenOff = new Error('broken off');
  * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
  * request to the response head, and between the bytes of the answer.
  */
-export class Call implements RequestEvents, QueuedCall {
+export class Call<C extends CallConnection> implements RequestEvents, QueuedCall<C> {
   readonly holder: string;
   readonly request: UpstreamRequest;
   readonly hasOwnConnection: boolean;
   private readonly sink: ResponseSink;
-  private readonly host: CallHost;
-  private connection: HttpConnection | null = null;
+  private readonly host: CallHost<C>;
+  private connection: C | null = null;
   private holderCount: HolderCount | null = null;
   /** Whether some of it may have been written. */
   private hasBegun = false;
@@ -73,8 +142,10 @@ export class Call implements RequestEvents, QueuedCall {
   /** Whether the sink was told the end, or said that it does not want to hear. */
   private isOver = false;
   private hasHead = false;
+  /** Whether it went out a second time, after the receiver had processed nothing of it. */
+  private isRepeated = false;
 
-  constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost) {
+  constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost<C>) {
     this.hasOwnConnection = isAlone;
     this.holder = request.holder;
     this.request = request;
@@ -90,7 +161,7 @@ export class Call implements RequestEvents, QueuedCall {
     }, limitMs);
   }
 
-  start(connection: HttpConnection, holderCount: HolderCount): void {
+  start(connection: C, holderCount: HolderCount): void {
     this.stopWaiting();
     this.request.place?.();
     this.connection = connection;
@@ -163,9 +234,23 @@ export class Call implements RequestEvents, QueuedCall {
     return false;
   }
 
-  onComplete(isReusable: boolean): void {
-    if (this.end()) this.sink.onEnd();
+  onComplete(isReusable: boolean, trailers: readonly string[] | null): void {
+    if (this.end()) this.sink.onEnd(trailers);
     this.release(isReusable);
+  }
+
+  /** Goes out once more, on another connection where there is one: nothing of it counts as sent. */
+  onUnprocessed(error: Error | null, mayRepeat: boolean): void {
+    const { connection, host } = this;
+    const isLastTry = !mayRepeat || (error !== null && this.isRepeated);
+    this.hasBegun = false;
+    if (this.isOver || connection === null || host.repeat === undefined || isLastTry) {
+      this.onError(error);
+      return;
+    }
+    this.isRepeated ||= error !== null;
+    this.release(false);
+    host.repeat(this, connection);
   }
 
   onError(error: unknown): void {

@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
+import { checkServerIdentity, TLSSocket, type ConnectionOptions } from 'node:tls';
 import type { UpstreamSettings } from '../../config/types.js';
 import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
 
@@ -35,7 +35,8 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';
   const place = socketPath === null ? { host, port: Number(url.port || (isTls ? '443' : '80')) } : { path: socketPath };
-  const tls: ConnectionOptions = tlsOptions(settings.serverName ?? host, ca);
+  const protocol = settings.http2 ? 'h2' : 'http/1.1';
+  const tls: ConnectionOptions = tlsOptions(settings.serverName ?? host, ca, protocol);
   /** Lets the connections to come skip half of the handshake. */
   let session: Buffer | null = null;
   /** When the certificate was last seen. */
@@ -75,6 +76,12 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
         .once(isTls ? 'secureConnect' : 'connect', () => {
           clearTimeout(timer);
           socket.off('error', onError).off('close', onClose);
+          // A server that leaves the choice open means HTTP/1.1 (RFC 9113 §3.3).
+          if (settings.http2 && socket instanceof TLSSocket && socket.alpnProtocol !== protocol) {
+            socket.on('error', () => undefined).destroy();
+            callback(new NoHttp2Agreed());
+            return;
+          }
           callback(link);
         });
       return socket;
@@ -82,17 +89,21 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   };
 }
 
+class NoHttp2Agreed extends Error {
+  readonly code = 'ERR_TLS_NO_HTTP2';
+}
+
 class ConnectTimeout extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
-function tlsOptions(serverName: string, ca: string | null): ConnectionOptions {
+function tlsOptions(serverName: string, ca: string | null, protocol: string): ConnectionOptions {
   return {
     rejectUnauthorized: true,
     checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
     // TLS names no addresses (RFC 6066 §3).
     servername: isIP(serverName) === 0 ? serverName : '',
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
     ...(ca === null ? {} : { ca }),
   };
 }

@@ -6,6 +6,16 @@ export class BrokenResponse extends Error {
   readonly code = 'SALLYPORT_BROKEN_ANSWER';
 }
 
+/** The receiver certainly did nothing with the request (RFC 9113 §8.7). */
+export class NotProcessed extends Error {
+  readonly code = 'SALLYPORT_NOT_PROCESSED';
+}
+
+/** The other side speaks, but not HTTP/2. */
+export class NotHttp2 extends Error {
+  readonly code = 'SALLYPORT_NOT_HTTP2';
+}
+
 /** A request that could not be written: a mistake of ours, for the client's part was checked. */
 const ownMistake = 'SALLYPORT_MALFORMED_REQUEST';
 
@@ -26,6 +36,8 @@ const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyErro
   ['ENETUNREACH', 'destination_ip_unroutable'],
   ['ECONNRESET', 'connection_terminated'],
   ['EPROTO', 'tls_protocol_error'],
+  ['SALLYPORT_NOT_PROCESSED', 'connection_terminated'],
+  ['SALLYPORT_NOT_HTTP2', 'connection_terminated'],
 ]);
 
 /** OpenSSL's names of what is wrong with a certificate, as Node gives them. */

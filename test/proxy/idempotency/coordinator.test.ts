@@ -132,14 +132,14 @@ t.test('a write is active until it is over; whoever waits for the end is told th
   t.equal(one.sent[0]?.body, null, 'it has no body');
   t.equal(one.reserving.active(), 2);
   one.sinks[0]?.onHead(200, []);
-  one.sinks[0]?.onEnd();
+  one.sinks[0]?.onEnd(null);
   await until('the first to be over', () => first.events.length === 2);
   t.same(first.events, ['give', 'over']);
   t.equal(one.reserving.active(), 1);
   await tick();
   t.equal(ends, 0);
   one.sinks[1]?.onHead(200, []);
-  one.sinks[1]?.onEnd();
+  one.sinks[1]?.onEnd(null);
   await until('everybody to be told', () => ends === 2);
   t.equal(one.reserving.active(), 0);
 });
@@ -159,7 +159,7 @@ t.test('the hundred and first write of a caller is refused, and over at once; pl
   t.equal(writes[100]?.events.length, 2, 'nothing of it is left');
   await until('the others to be sent', () => one.sent.length === 100);
   one.sinks[0]?.onHead(200, []);
-  one.sinks[0]?.onEnd();
+  one.sinks[0]?.onEnd(null);
   await until('one to be over', () => one.reserving.active() === 99);
   const another = ordered(one, null, 'a');
   one.reserving.start(another.order);
@@ -264,7 +264,7 @@ t.test('what is left is settled once more at the end', async (t) => {
   one.reserving.start(write.order);
   await until('it to be sent', () => one.sent.length === 1);
   one.sinks[0]?.onHead(200, []);
-  one.sinks[0]?.onEnd();
+  one.sinks[0]?.onEnd(null);
   await until('it to be over', () => write.events.includes('over'));
   t.equal(one.time.due().length, 1, 'its settlement waits');
   one.store.behave('complete', null);

@@ -86,7 +86,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
   await until('it is dispatched', () => sinks.length === 1);
   t.equal(reserving.active(), 1);
   sinks[0]?.onHead(200, []);
-  sinks[0]?.onEnd();
+  sinks[0]?.onEnd(null);
   await until('it is over', () => over === 1);
   t.equal(reserving.active(), 0);
   t.match(failures, [/a bug/]);

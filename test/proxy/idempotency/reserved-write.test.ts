@@ -208,7 +208,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
     sink.onHead(201, ['ETag', '"1"', 'X-Other', 'o']);
     t.equal(sink.onData(Buffer.from('12345')), true);
     t.equal(sink.onData(Buffer.from('67890')), true, 'up to the limit');
-    sink.onEnd();
+    sink.onEnd(null);
     t.same(bench.time.due(), [], 'the receiver is done');
     await tick();
     t.same(bench.events, ['answered', 'settle completed 201']);
@@ -223,7 +223,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
       isGone ? ['over'] : ['give 201 X-Request-Id r ETag "1" X-Other o 1234567890 false', 'over'],
     );
     t.equal(sink.onData(Buffer.from('more')), true, 'what comes after counts for nothing');
-    sink.onEnd();
+    sink.onEnd(null);
     sink.onError({ reason: 'upstream_failed' });
     await tick();
     t.same(
@@ -237,7 +237,7 @@ t.test('fields that are too long to be kept: the status is kept, and the answer 
   const bench = await dispatched();
   const long = 'x'.repeat(9_000);
   bench.sink().onHead(201, ['Link', long]);
-  bench.sink().onEnd();
+  bench.sink().onEnd(null);
   await tick();
   t.same(bench.events, ['answered', 'settle tombstone 201', `give 201 X-Request-Id r Link ${long}  false`, 'over']);
 });
@@ -286,7 +286,7 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
     bench.events.length = 0;
     bench.run.resume();
     t.same(bench.events, ['resume']);
-    sink.onEnd();
+    sink.onEnd(null);
     t.same(bench.events, ['resume', 'answered', 'end', 'over']);
     t.same(bench.time.due(), []);
     bench.run.cancel();
@@ -306,7 +306,7 @@ t.test('what the receiver does while the status is written down comes after what
     const sink = bench.sink();
     sink.onHead(200, ['Content-Length', '11']);
     sink.onData(Buffer.from('a'));
-    if (ending === 'end') sink.onEnd();
+    if (ending === 'end') sink.onEnd(null);
     else sink.onError({ reason: 'upstream_failed' });
     t.same(bench.events, ['settle tombstone 200', 'answered']);
     await bench.settle();

@@ -16,6 +16,8 @@ export interface Heard {
   readonly ends: () => number;
   /** `null` where it ended well or not yet. */
   readonly failure: () => Denial | null;
+  /** Names and values in turn; `null` where none came. */
+  readonly trailers: () => readonly string[] | null;
 }
 
 export interface UpstreamHarness {
@@ -55,6 +57,9 @@ export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): U
     responseTimeoutMs: 30_000,
     idleTimeoutMs: 30_000,
     maxConnections: 8,
+    http2: false,
+    maxStreams: 100,
+    sensitiveFields: ['authorization'],
     reuse: 'safe',
     readsBodies: false,
     ...more,
@@ -79,6 +84,7 @@ export function startUpstream(
     let status: number | null = null;
     let ends = 0;
     let failure: Denial | null = null;
+    let trailers: readonly string[] | null = null;
     const pieces: Buffer[] = [];
     const whole: UpstreamRequest = {
       holder: 'checkout',
@@ -98,8 +104,9 @@ export function startUpstream(
         pieces.push(bytes);
         return takes(bytes, () => call.resume());
       },
-      onEnd: () => {
+      onEnd: (last) => {
         ends += 1;
+        trailers = last;
         onEnd();
       },
       onError: (reason) => {
@@ -108,7 +115,14 @@ export function startUpstream(
         onEnd();
       },
     });
-    return { call, status: () => status, body: () => Buffer.concat(pieces), ends: () => ends, failure: () => failure };
+    return {
+      call,
+      status: () => status,
+      body: () => Buffer.concat(pieces),
+      ends: () => ends,
+      failure: () => failure,
+      trailers: () => trailers,
+    };
   };
   return {
     upstream,

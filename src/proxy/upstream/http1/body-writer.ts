@@ -6,6 +6,8 @@ interface BodyWriterOptions {
   readonly head: string;
   /** `null` sends it in chunks. */
   readonly length: number | null;
+  /** What goes out behind the last chunk, names and values in turn; asked at the end of a body in chunks. */
+  readonly trailers?: () => readonly string[] | null;
   /** Some of it was written. */
   readonly onProgress: () => void;
   /** All of it was written. */
@@ -14,7 +16,10 @@ interface BodyWriterOptions {
   readonly onBroken: () => void;
 }
 
-const lastChunk = '0\r\n\r\n';
+const lastChunk = '0\r\n';
+
+/** One line of a trailer section. What goes in was judged; this holds once more that it ends no line early. */
+const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*$/;
 
 /** Writes a body as it comes, no faster than the receiver takes it. It ends whole, or `onBroken` is called. */
 export class BodyWriter {
@@ -80,9 +85,14 @@ export class BodyWriter {
       this.onBroken();
       return;
     }
+    const trailers = length === null ? trailerSection(this.options.trailers?.() ?? null) : '';
+    if (trailers === null) {
+      this.onBroken();
+      return;
+    }
     this.stop();
     this.begin();
-    if (length === null) this.socket.write(lastChunk, 'latin1');
+    if (length === null) this.socket.write(`${lastChunk}${trailers}\r\n`, 'latin1');
     onEnd();
   };
 
@@ -97,4 +107,16 @@ export class BodyWriter {
     this.hasBegun = true;
     this.socket.write(this.options.head, 'latin1');
   }
+}
+
+/** The lines of a trailer section (RFC 9112 §7.1.2); `null` where they would be something else. */
+function trailerSection(fields: readonly string[] | null): string | null {
+  if (fields === null) return '';
+  let text = '';
+  for (let i = 0; i < fields.length; i += 2) {
+    const line = `${fields[i] ?? ''}: ${fields[i + 1] ?? ''}`;
+    if (!trailerLine.test(line)) return null;
+    text += `${line}\r\n`;
+  }
+  return text;
 }

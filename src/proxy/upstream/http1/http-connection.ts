@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Duplex, Readable } from 'node:stream';
+import { trailersOf, type CallConnection, type ConnectionRequest, type RequestEvents } from '../call.js';
 import type { Connect } from '../connector.js';
 import type { ResponseHead } from './response-head.js';
 import { ResponseParser, type ResponseHeadEvents } from './response-parser.js';
@@ -9,38 +9,6 @@ import { serializeRequest, statedLength } from './serialize-request.js';
 import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
 import { BrokenResponse, MalformedRequest } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
-
-/** A request as it goes out on one connection. */
-export interface ConnectionRequest {
-  readonly method: string;
-  /** The request target, byte for byte as it goes out. */
-  readonly target: string;
-  /** Names and values in turn. A streamed body without `Content-Length` goes out chunked. */
-  readonly fields: string[];
-  readonly body: Readable | Buffer | null;
-  /** Protocol to switch to, where one is asked for. */
-  readonly upgrade?: string;
-}
-
-/** Hears how one request goes. It ends in exactly one `onComplete`, `onError` or `onUpgrade`. */
-export interface RequestEvents {
-  /** It is about to be written: the last moment to `abort` with nothing sent. */
-  readonly onConnect: () => void;
-  /** Some of its body was written. */
-  readonly onBodySent: () => void;
-  /** The last byte of it was written. */
-  readonly onRequestSent: () => void;
-  /** The final response head; names and values in turn. */
-  readonly onHead: (status: number, fields: string[]) => void;
-  /** `false` stops the receiver until `resume`. */
-  readonly onData: (chunk: Buffer) => boolean;
-  /** The answer is whole. `isReusable` tells whether another request may follow on the connection. */
-  readonly onComplete: (isReusable: boolean) => void;
-  /** The limit that was set has passed. */
-  readonly onTimeout: () => void;
-  readonly onError: (error: unknown) => void;
-  readonly onUpgrade: (fields: readonly string[], socket: Duplex) => void;
-}
 
 /** What a connection tells whoever keeps it. */
 export interface ConnectionHost {
@@ -69,7 +37,7 @@ const atTurnEnd = createEventLoopBatch();
  * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing
  * that was not asked for is taken from it.
  */
-export class HttpConnection implements ResponseHeadEvents {
+export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
   private readonly trustsEnds: boolean;
@@ -197,7 +165,7 @@ export class HttpConnection implements ResponseHeadEvents {
     this.isPaused = false;
     this.nextLimitMs = null;
     this.head = null;
-    this.parser.expect(request.method === 'HEAD', this.maySwitch);
+    this.parser.expect(request.method === 'HEAD', this.maySwitch, asksForTrailers(request.fields));
     const { body } = request;
     const length = lengthOf(request);
     const head = serializeRequest(request, length, this.isLast);
@@ -215,6 +183,7 @@ export class HttpConnection implements ResponseHeadEvents {
     this.upload = new BodyWriter(socket, body, {
       head,
       length,
+      trailers: () => trailersOf(body),
       onProgress: () => this.events?.onBodySent(),
       onEnd: () => this.onSent(),
       onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),
@@ -317,7 +286,7 @@ export class HttpConnection implements ResponseHeadEvents {
       if (this.isPaused) link.socket.resume();
     } else if (isClear) this.leave(link, (this.isLast && !this.maySwitch) || head?.persists === false);
     else this.end();
-    events?.onComplete(isReusable);
+    events?.onComplete(isReusable, this.parser.trailers());
   }
 
   /** Ends it in a way that does not keep its port. */
@@ -367,6 +336,14 @@ export class HttpConnection implements ResponseHeadEvents {
 function lengthOf({ body, fields }: ConnectionRequest): number | null {
   if (body === null) return 0;
   return Buffer.isBuffer(body) ? body.length : statedLength(fields);
+}
+
+/** Whether the request says that its sender takes trailers (RFC 9110 §10.1.4). */
+function asksForTrailers(fields: readonly string[]): boolean {
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fields[i]?.length === 2 && fields[i]?.toLowerCase() === 'te') return true;
+  }
+  return false;
 }
 
 function writeWhole(socket: Socket, head: string, body: Buffer | null): void {

@@ -1,3 +1,4 @@
+import { trimBlanks } from '../../../lib/text.js';
 import { isInterim, readResponseHead, type ResponseHead } from './response-head.js';
 
 /** Hears of the head of a response. */
@@ -21,7 +22,7 @@ type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 
 /** Response heads of applications with many cookies fit; what is larger is a broken answer. */
 const maxHeadBytes = 64 * 1024;
 
-/** A chunk's size with its extensions, or a line of the trailers, which nobody gets. */
+/** A chunk's size with its extensions, or a line of the trailers. */
 const maxLineBytes = 4 * 1024;
 
 /** Interim answers before the final one: a receiver that sends more never comes to it. */
@@ -52,6 +53,10 @@ export class ResponseParser {
   /** Bytes of the body, or of the chunk, that are yet to come. */
   private left = 0;
   private trailerBytes = 0;
+  /** Whether the request asked for trailers; else they are read and dropped. */
+  private keepsTrailers = false;
+  /** Names and values in turn. */
+  private kept: string[] | null = null;
   private interim = 0;
   /** The head by which the upstream switched protocols. */
   private switchHead: ResponseHead | null = null;
@@ -64,8 +69,11 @@ export class ResponseParser {
    * The next bytes are an answer to a request that was written.
    *
    * @param maySwitch whether that request asked for another protocol.
+   * @param keepsTrailers whether it asked for trailers.
    */
-  expect(answersHead: boolean, maySwitch = false): void {
+  expect(answersHead: boolean, maySwitch = false, keepsTrailers = false): void {
+    this.keepsTrailers = keepsTrailers;
+    this.kept = null;
     this.state = 'head';
     this.isSound = true;
     this.isResponseToHead = answersHead;
@@ -74,6 +82,11 @@ export class ResponseParser {
     this.carryOver = '';
     this.interim = 0;
     this.trailerBytes = 0;
+  }
+
+  /** What came behind the last chunk, names and values in turn; `null` where there was nothing, or nobody asked. */
+  trailers(): readonly string[] | null {
+    return this.kept;
   }
 
   isDone(): boolean {
@@ -197,13 +210,22 @@ export class ResponseParser {
     if (this.state === 'trailers') {
       this.trailerBytes += line.length;
       if (line === '') this.state = 'done';
-      return line === '' || (this.trailerBytes <= maxHeadBytes && trailerLine.test(line));
+      return line === '' || this.takeTrailer(line);
     }
     const size = chunkSize.exec(line)?.[1];
     if (size === undefined) return false;
     this.left = Number.parseInt(size, 16);
     this.state = this.left === 0 ? 'trailers' : 'chunk';
     return Number.isSafeInteger(this.left);
+  }
+
+  /** Whether it is one, and the section is not too large. */
+  private takeTrailer(line: string): boolean {
+    if (this.trailerBytes > maxHeadBytes || !trailerLine.test(line)) return false;
+    if (!this.keepsTrailers) return true;
+    const colon = line.indexOf(':');
+    (this.kept ??= []).push(line.slice(0, colon), trimBlanks(line.slice(colon + 1)));
+    return true;
   }
 }
 

@@ -15,6 +15,10 @@ const contentLength = 'content-length';
 const transferEncoding = 'transfer-encoding';
 const connection = 'connection';
 const upgradeName = 'upgrade';
+const te = 'te';
+
+/** The one value of TE that is sent: that trailers are taken (RFC 9110 §10.1.4). */
+const trailersOnly = 'trailers';
 
 const decimal = /^[0-9]{1,16}$/;
 
@@ -51,6 +55,7 @@ export function serializeRequest(
 ): string | null {
   let text = `${method} ${target} HTTP/1.1\r\n`;
   let isStated = false;
+  let takesTrailers = false;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const value = fields[i + 1] ?? '';
@@ -59,10 +64,18 @@ export function serializeRequest(
       isStated = true;
     } else if (isNamed(name, transferEncoding) || isNamed(name, connection)) return null;
     else if (upgrade !== undefined && isNamed(name, upgradeName)) return null;
+    else if (isNamed(name, te)) {
+      if (takesTrailers || value !== trailersOnly || upgrade !== undefined) return null;
+      takesTrailers = true;
+    }
     text += `${name}: ${value}\r\n`;
   }
   if (upgrade !== undefined) text += `Connection: upgrade\r\nUpgrade: ${upgrade}\r\n`;
-  else text += isLast ? 'Connection: close\r\n' : 'Connection: keep-alive\r\n';
+  else {
+    text += isLast ? 'Connection: close' : 'Connection: keep-alive';
+    // TE is for this connection alone.
+    text += takesTrailers ? ', TE\r\n' : '\r\n';
+  }
   const isFramed = isStated || (length === 0 && !expectsBody.has(method));
   if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';

@@ -30,7 +30,7 @@ export interface Queued {
 export class ConnectionQueue<T extends Queued> {
   /** By holder. The first one has its turn next. */
   private readonly queues = new Map<string, Set<T>>();
-  private readonly maxInOverload: number;
+  private maxInOverload = 0;
   private readonly onEvicted: (call: T) => void;
   private count = 0;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
@@ -42,8 +42,13 @@ export class ConnectionQueue<T extends Queued> {
 
   /** `onGiveWay` is called with a call that is in line no more. */
   constructor(maxConnections: number, onGiveWay: (call: T) => void) {
-    this.maxInOverload = Math.max(minQueueLength, Math.ceil(maxConnections * waitingPerConnection));
+    this.resize(maxConnections);
     this.onEvicted = onGiveWay;
+  }
+
+  /** So many calls can be served at once from now on. */
+  resize(maxConnections: number): void {
+    this.maxInOverload = Math.max(minQueueLength, Math.ceil(maxConnections * waitingPerConnection));
   }
 
   get length(): number {

@@ -1,9 +1,11 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
-import { FairShareLimiter, slotOf, type Slot } from '../../exchange/concurrency.js';
+import { FairShareLimiter, type Slot } from '../../exchange/concurrency.js';
 import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
 import { createConnector, upstreamHost } from '../connector.js';
 import { ClosingConnections } from './closing-connections.js';
+import { createHttp2Upstream } from '../http2/pool.js';
+import { createEarlyPlaces } from './early-places.js';
 import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
@@ -39,6 +41,8 @@ export interface Upstream {
   /** Breaks off whatever is still under way and closes every connection. */
   readonly close: () => Promise<void>;
   readonly counts: () => UpstreamCounts;
+  /** Connections that are open, or being opened. */
+  readonly connections: () => number;
 }
 
 /** A request under way. */
@@ -55,7 +59,7 @@ export interface UpstreamCall {
 export type UpstreamOperation = Pick<UpstreamCall, 'resume' | 'cancel'>;
 
 interface UpstreamCounts {
-  /** Requests that have a connection. */
+  /** Requests that have a connection, or a stream of one. */
   readonly active: number;
   /** Requests that wait for one, reserved or not. */
   readonly waiting: number;
@@ -67,29 +71,27 @@ interface UpstreamCounts {
  */
 const restingShare = 1 / 4;
 
-/**
- * Of those that may be open, as many may be taken by requests whose bodies are yet to come: others are read first, and
- * then sent.
- */
-const earlyShare = 1 / 4;
-
 /** Opens no connection before the first request, and no more than `max_connections`. */
 export function createUpstream(settings: UpstreamSettings, ca: string | null): Upstream {
+  return settings.http2 ? createHttp2Upstream(settings, ca) : createHttp1Upstream(settings, ca);
+}
+
+function createHttp1Upstream(settings: UpstreamSettings, ca: string | null): Upstream {
   const connector = createConnector(settings, ca);
   const trustsEnds = settings.reuse === 'always';
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();
   /** Those that were left to the receiver to end. */
   const closing = new ClosingConnections();
-  const line = new ConnectionQueue<QueuedCall>(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
+  const line = new ConnectionQueue<QueuedCall<HttpConnection>>(settings.maxConnections, (call) =>
+    call.refuse(denial('overloaded')),
+  );
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
 
   /** Who has how many connections: nobody is to shut the others out. */
   const fairShares = new FairShareLimiter(settings.maxConnections);
-  let earlyCount = 0;
-  const maxEarly = Math.ceil(settings.maxConnections * earlyShare);
 
   const discard = (connection: HttpConnection): void => {
     all.delete(connection);
@@ -148,7 +150,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     return null;
   };
   /** Starts it, where its holder may have a connection and there is one. */
-  const tryToStart = (call: QueuedCall): boolean => {
+  const tryToStart = (call: QueuedCall<HttpConnection>): boolean => {
     const holderCount = fairShares.take(call.holder);
     if (holderCount === null) return false;
     const connection = (call.hasOwnConnection ? null : reuse()) ?? open(call.hasOwnConnection);
@@ -165,7 +167,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     line.startInTurn(tryToStart, () => idle.count() === 0 && all.size >= settings.maxConnections);
     unreserved.startInTurn();
   };
-  const host: CallHost = {
+  const host: CallHost<HttpConnection> = {
     idleTimeoutMs: settings.idleTimeoutMs,
     release: (connection, holderCount, sound) => {
       if (!all.has(connection)) return;
@@ -192,13 +194,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       }
       return call;
     },
-    takeEarlyPlace: () => {
-      if (earlyCount >= maxEarly) return null;
-      earlyCount += 1;
-      return slotOf(() => {
-        earlyCount -= 1;
-      });
-    },
+    takeEarlyPlace: createEarlyPlaces(() => settings.maxConnections),
     awaitTurn: (write) => unreserved.enter(write),
     retire: () => {
       isRetired = true;
@@ -213,6 +209,10 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       closing.endAll();
       return Promise.resolve();
     },
-    counts: () => ({ active: all.size - idle.count(), waiting: line.length + unreserved.length }),
+    connections: () => all.size,
+    counts: () => ({
+      active: all.size - idle.count(),
+      waiting: line.length + unreserved.length,
+    }),
   };
 }

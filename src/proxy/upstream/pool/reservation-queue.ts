@@ -45,19 +45,25 @@ export class ReservationQueue {
   private readonly options: ReservationQueueOptions;
   private readonly line: ConnectionQueue<Waiting>;
   /** Requests with a connection and writes that are reserved and wait for one, together. */
-  private readonly most: number;
+  private most: number;
   /** Writes that are reserved, or about to be, and have no connection yet: each holder's, and all. */
   private readonly fairShares: FairShareLimiter;
   private places = 0;
 
   constructor(options: ReservationQueueOptions) {
     this.options = options;
-    this.most =
-      options.maxConnections + Math.max(minQueueLength, Math.ceil(options.maxConnections * aheadPerConnection));
+    this.most = mostOf(options.maxConnections);
     this.fairShares = new FairShareLimiter(this.most);
     this.line = new ConnectionQueue(options.maxConnections, (waiting) => {
       end(waiting, denial('overloaded'));
     });
+  }
+
+  /** So many requests can be served at once from now on. */
+  resize(maxConnections: number): void {
+    this.most = mostOf(maxConnections);
+    this.fairShares.resize(this.most);
+    this.line.resize(maxConnections);
   }
 
   /** Writes that wait and are not reserved. */
@@ -129,6 +135,10 @@ export class ReservationQueue {
       if (this.line.length > 0) options.onFreed();
     });
   }
+}
+
+function mostOf(maxConnections: number): number {
+  return maxConnections + Math.max(minQueueLength, Math.ceil(maxConnections * aheadPerConnection));
 }
 
 function end({ timer, onRefused }: Waiting, reason: Denial): void {

@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream';
+import type { ClientHttp2Stream, Http2Stream } from 'node:http2';
+
+/** Takes what a stream receives. */
+export interface StreamReader {
+  /** Some of the body. `false` reads no more until `readOn`. */
+  readonly onPiece: (bytes: Buffer) => boolean;
+  /** The other side ended the message: END_STREAM came, and nothing was wrong with the length. */
+  readonly onEndStream: () => void;
+  /** The stream is closed, by whomever. Comes once or more often, behind `onEndStream` where that came. */
+  readonly onClosed: () => void;
+}
+
+const readerOf = Symbol('reader');
+
+interface ReadPast extends ClientHttp2Stream {
+  [readerOf]: StreamReader;
+}
+
+/**
+ * Has what a stream receives go to `reader` and past its buffer, and reads on. Replaces `stream.push`, by which Node's
+ * `onStreamRead` hands on DATA frames and their end.
+ *
+ * Node tells a message that ended from one that was reset with NO_ERROR or CANCEL, or whose connection went away, by
+ * nothing: `end` follows either. But it pushes `null` for END_STREAM while the stream is not closed, and for everything
+ * else once it is. What arrives while nobody reads is pushed all the same, up to the window, so that a buffer of many
+ * tiny pieces would be a multiple of that.
+ */
+export function readPast(stream: ClientHttp2Stream, reader: StreamReader): void {
+  (stream as ReadPast)[readerOf] = reader;
+  stream.push = push;
+  readOn(stream);
+}
+
+/** Reads on after `onPiece` said `false`. Calls `stream._read`, which tells Node's handle so. */
+export function readOn(stream: ClientHttp2Stream): void {
+  if (!stream.destroyed) stream._read(0);
+}
+
+/**
+ * Resets a stream, and nothing else. Replaces `stream.end`: Node's `close` calls it first, which on some versions sends
+ * END_STREAM before RST_STREAM, so that half a body looks like a whole one.
+ */
+export function resetStream(stream: Http2Stream, code: number): void {
+  if (stream.closed) return;
+  stream.end = leaveOpen;
+  stream.close(code);
+}
+
+function leaveOpen<T>(this: T): T {
+  return this;
+}
+
+function push(this: ClientHttp2Stream, chunk: unknown): boolean {
+  const reader = (this as ReadPast)[readerOf];
+  if (Buffer.isBuffer(chunk)) return reader.onPiece(chunk);
+  if (this.closed) reader.onClosed();
+  else reader.onEndStream();
+  // What Node's stream does at its end, it does still.
+  return Readable.prototype.push.call(this, null);
+}

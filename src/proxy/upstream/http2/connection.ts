@@ -1,0 +1,348 @@
+import {
+  connect as connectHttp2,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionRequestOptions,
+  type OutgoingHttpHeaders,
+  type Settings,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import type { Connector } from '../connector.js';
+import { BrokenResponse, NotHttp2, NotProcessed } from '../errors.js';
+import type { OpenSocket } from '../socket.js';
+import { Budget, type Allowance } from './budget.js';
+import type { HeadRules } from './request-head.js';
+import type { RequestStream } from './request-stream.js';
+
+/** Times of a connection, milliseconds. */
+export interface ConnectionTimes {
+  /** Without a byte for so long, while streams are open or before it is used again, it is asked whether it is there. */
+  readonly quietMs: number;
+  /** How long the answer to that may take. */
+  readonly pingMs: number;
+  /** Without streams for so long it is closed. */
+  readonly idleMs: number;
+}
+
+/** Below the 60 s after which load balancers and many servers close what is idle. */
+export const usualTimes: ConnectionTimes = { quietMs: 10_000, pingMs: 5_000, idleMs: 50_000 };
+
+/** What a connection tells whoever keeps it. */
+export interface Http2ConnectionHost {
+  /** It may have more room than before, or less. `peerMax` is what the receiver allows at once. */
+  readonly onRoom: (peerMax: number) => void;
+  /** It takes no more streams. Those that are open go on. */
+  readonly onDraining: (connection: Http2Connection) => void;
+  /** It is closed. */
+  readonly onGone: (connection: Http2Connection) => void;
+}
+
+interface Http2ConnectionOptions {
+  readonly connector: Connector;
+  readonly headRules: HeadRules;
+  /** How many streams it may carry at once. */
+  readonly maxStreams: number;
+  /** How many it probably may, until the receiver has said so. */
+  readonly expectedStreams: number;
+  /** How long the receiver may take for its first settings; milliseconds. */
+  readonly settingsTimeoutMs: number;
+  readonly times: ConnectionTimes;
+}
+
+/** Response heads of applications with many cookies fit, as in HTTP/1.1; what is larger is a broken answer. */
+const maxHeadBytes = 64 * 1024;
+
+/** With 32 bytes that count beside each, more do not fit into that. */
+const maxHeadFields = 2_048;
+
+/**
+ * What the receiver may send on a connection before anybody here takes it; each stream has the 64 KiB that HTTP/2
+ * begins with. Node takes what comes on a connection at once, so that no slow caller holds up the others.
+ */
+const connectionWindowBytes = 1024 * 1024;
+
+/** PING and SETTINGS frames of the receiver: gRPC servers measure by PING how far away we are, some hundred a second. */
+const controlFrames: Allowance = { most: 1_000, perSecond: 500 };
+
+/** DATA frames of a few bytes: streams of small messages have many. */
+const tinyPieces: Allowance = { most: 20_000, perSecond: 20_000 };
+
+/**
+ * Streams that we reset. Callers who leave make us do so, and servers end a connection where that comes too often
+ * (CVE-2023-44487: nghttp2 after 1,000, Envoy after 500), which would break the requests of all other callers on it.
+ */
+const resets: Allowance = { most: 200, perSecond: 10 };
+
+/** How long a socket may take to close when all was said. */
+const farewellMs = 1_000;
+
+/**
+ * - `opening`: the receiver has not sent its first settings. Nothing was sent but ours
+ * - `checking`: it had nothing to do for a while, and was asked whether it is still there
+ * - `open`: streams can be opened
+ * - `draining`: no more of them, those that there are go on
+ * - `closed`: it carries nothing any more
+ */
+type State = 'opening' | 'checking' | 'open' | 'draining' | 'closed';
+
+/** One connection to the receiver, with as many requests at once as both sides allow. */
+export class Http2Connection {
+  readonly headRules: HeadRules;
+  private readonly options: Http2ConnectionOptions;
+  private readonly host: Http2ConnectionHost;
+  private state: State = 'opening';
+  private readonly streams = new Set<RequestStream>();
+  /** Those of them that wait until it is open. */
+  private readonly waiting = new Set<RequestStream>();
+  private peerMax: number;
+  private socket: Socket;
+  private session: ClientHttp2Session | null = null;
+  /** Ends the wait for first settings, or for the answer to a PING. */
+  private limit: NodeJS.Timeout | null = null;
+  private watch: NodeJS.Timeout | null = null;
+  private bytesRead = 0;
+  /** When something came last, as far as the looks tell; monotonic milliseconds. */
+  private heardMs = 0;
+  private idleSinceMs = 0;
+  /** Whether the receiver ended the connection for an error. */
+  private isGivenUpByPeer = false;
+  private readonly controlFrames = new Budget(controlFrames);
+  private readonly tinyPieces = new Budget(tinyPieces);
+  private readonly resets = new Budget(resets);
+
+  constructor(options: Http2ConnectionOptions, host: Http2ConnectionHost) {
+    this.options = options;
+    this.host = host;
+    this.headRules = options.headRules;
+    this.peerMax = options.expectedStreams;
+    this.socket = options.connector.connect((outcome) => {
+      if (outcome instanceof Error) this.fail(outcome);
+      else this.begin(outcome);
+    });
+  }
+
+  /** Streams that it has, open or about to be. */
+  get count(): number {
+    return this.streams.size;
+  }
+
+  isOpen(): boolean {
+    return this.state === 'open';
+  }
+
+  hasRoom(): boolean {
+    return (
+      this.state !== 'draining' &&
+      this.state !== 'closed' &&
+      this.streams.size < Math.min(this.options.maxStreams, this.peerMax)
+    );
+  }
+
+  /** Whether so many of its streams were reset that the receiver may end it soon. */
+  isWornOut(): boolean {
+    return this.resets.isUsedUp();
+  }
+
+  wasGivenUpByPeer(): boolean {
+    return this.isGivenUpByPeer;
+  }
+
+  /** Takes a place for a stream. Give it back by `remove`. */
+  add(stream: RequestStream): void {
+    if (this.streams.size === 0) this.checkAfterRest();
+    this.streams.add(stream);
+  }
+
+  remove(stream: RequestStream): void {
+    this.waiting.delete(stream);
+    if (!this.streams.delete(stream) || this.streams.size > 0) return;
+    this.idleSinceMs = performance.now();
+    if (this.state === 'draining') this.close();
+  }
+
+  /** Has the stream opened when this is open. */
+  await(stream: RequestStream): void {
+    if (this.state === 'opening' || this.state === 'checking') this.waiting.add(stream);
+    else stream.displace();
+  }
+
+  /** The stream need not be opened any more. */
+  leave(stream: RequestStream): void {
+    this.waiting.delete(stream);
+  }
+
+  /** Opens a stream. `null` where none can be opened any more: nothing was sent. */
+  request(head: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream | null {
+    const { session } = this;
+    if (session !== null && !session.closed && !session.destroyed) return session.request(head, options);
+    this.fail(new NotProcessed());
+    return null;
+  }
+
+  /** Takes no more streams, and closes when the last one has ended. */
+  drain(): void {
+    if (this.state === 'closed' || this.state === 'draining') return;
+    const { waiting } = this;
+    this.state = 'draining';
+    this.host.onDraining(this);
+    for (const stream of [...waiting]) stream.displace();
+    if (this.streams.size === 0) this.close();
+  }
+
+  /** Ends it at once. Its streams are told that they are broken. */
+  close(): void {
+    this.end(constants.NGHTTP2_NO_ERROR);
+  }
+
+  countReset(): void {
+    this.resets.take();
+  }
+
+  countTinyPiece(): void {
+    if (!this.tinyPieces.take()) this.giveUpFlood();
+  }
+
+  /** Ends it, since the receiver asks for more than an answer is worth (RFC 9113 §10.5). */
+  giveUpFlood(): void {
+    this.end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  private begin(link: OpenSocket): void {
+    if (this.state === 'closed') {
+      link.socket.destroy();
+      return;
+    }
+    const { connector, settingsTimeoutMs, times } = this.options;
+    this.socket = link.socket;
+    const session = connectHttp2(connector.origin, {
+      createConnection: () => link.socket,
+      settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
+      maxHeaderListPairs: maxHeadFields,
+    });
+    this.session = session;
+    this.limitTo(settingsTimeoutMs, () => this.fail(new NotHttp2('no settings came in time')));
+    this.watch = setInterval(this.look, times.quietMs / 2);
+    session
+      .once('connect', () => session.setLocalWindowSize(connectionWindowBytes))
+      .on('remoteSettings', ({ maxConcurrentStreams }: Settings) => this.onSettings(maxConcurrentStreams))
+      .on('ping', () => this.countControlFrame())
+      .on('goaway', (code: number, lastId: number) => this.onGoaway(code, lastId))
+      .on('error', (error: Error) => this.fail(this.state === 'opening' ? new NotHttp2(error.message) : error))
+      .on('close', () => this.fail(new NotHttp2('the receiver closed the connection')))
+      // What it pushes all the same nobody asked for.
+      .on('stream', (pushed: ClientHttp2Stream) => pushed.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
+  }
+
+  private onSettings(peerMax = Infinity): void {
+    this.countControlFrame();
+    if (this.state === 'closed') return;
+    this.peerMax = peerMax;
+    if (this.state === 'opening') this.beOpen();
+    this.host.onRoom(peerMax);
+  }
+
+  /** Opens the streams that wait, as many as there is room for. */
+  private beOpen(): void {
+    this.stopLimit();
+    this.state = 'open';
+    this.heardMs = performance.now();
+    this.idleSinceMs = this.heardMs;
+    const room = Math.min(this.options.maxStreams, this.peerMax);
+    let opened = this.streams.size - this.waiting.size;
+    for (const stream of [...this.waiting]) {
+      this.waiting.delete(stream);
+      if (opened < room) stream.open();
+      else stream.displace();
+      opened += 1;
+    }
+  }
+
+  private onGoaway(code: number, lastId: number): void {
+    this.isGivenUpByPeer ||= code !== constants.NGHTTP2_NO_ERROR;
+    for (const stream of this.streams) stream.onLastStream(lastId);
+    this.drain();
+  }
+
+  private countControlFrame(): void {
+    if (!this.controlFrames.take()) this.giveUpFlood();
+  }
+
+  /** Who carried nothing for a while may have gone without a word. Asked first, the request can still go elsewhere. */
+  private checkAfterRest(): void {
+    if (this.state !== 'open' || performance.now() - this.idleSinceMs < this.options.times.quietMs) return;
+    this.state = 'checking';
+    this.ping();
+  }
+
+  /** Looks every half `quietMs` whether something came since the last time. */
+  private readonly look = (): void => {
+    const { times } = this.options;
+    const { bytesRead } = this.socket;
+    const nowMs = performance.now();
+    if (bytesRead !== this.bytesRead) {
+      this.bytesRead = bytesRead;
+      this.heardMs = nowMs;
+    }
+    if (this.state !== 'open' && this.state !== 'draining') return;
+    if (this.streams.size === 0) {
+      if (nowMs - this.idleSinceMs >= times.idleMs) this.drain();
+    } else if (this.limit === null && nowMs - this.heardMs >= times.quietMs) this.ping();
+  };
+
+  /** Asks whether the receiver is there. */
+  private ping(): void {
+    this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the receiver does not answer')));
+    this.session?.ping((error) => {
+      if (error !== null || this.state === 'closed') return;
+      this.stopLimit();
+      this.heardMs = performance.now();
+      if (this.state === 'checking') this.beOpen();
+    });
+  }
+
+  private limitTo(ms: number, onDue: () => void): void {
+    this.stopLimit();
+    this.limit = setTimeout(onDue, ms);
+  }
+
+  private stopLimit(): void {
+    if (this.limit !== null) clearTimeout(this.limit);
+    this.limit = null;
+  }
+
+  /** It is of no use any more. */
+  private fail(error: Error): void {
+    this.end(constants.NGHTTP2_NO_ERROR, error);
+  }
+
+  /** @param error what ended it; none where we do. */
+  private end(code: number, error: Error | null = null): void {
+    const { state, session, socket } = this;
+    if (state === 'closed') return;
+    const waiting = [...this.waiting];
+    this.state = 'closed';
+    this.waiting.clear();
+    this.stopLimit();
+    if (this.watch !== null) clearInterval(this.watch);
+    this.host.onGone(this);
+    if (session === null) socket.destroy();
+    else {
+      if (code === constants.NGHTTP2_NO_ERROR) session.destroy();
+      else session.destroy(new BrokenResponse('the connection was given up'), code);
+      // Whoever does not take the farewell is not waited for.
+      const timer = setTimeout(() => socket.destroy(), farewellMs);
+      socket.once('close', () => clearTimeout(timer));
+    }
+    for (const stream of waiting) {
+      // Nothing was sent for it: where the connection was good before, it may go elsewhere.
+      if (state === 'checking' && error !== null) stream.displace();
+      else stream.failUnopened(error ?? new BrokenResponse('the connection was given up'));
+    }
+  }
+}
+
+function ignore(): void {
+  // Told to nobody: nobody asked.
+}

@@ -1,0 +1,138 @@
+import { sensitiveHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import { isFieldName } from '../../../decision/http/header-names.js';
+import { isFieldValue } from '../../../decision/http/header-values.js';
+import { memoize } from '../../../lib/memo.js';
+
+/** What is written of a request before its body. */
+interface RequestHeadParts {
+  readonly method: string;
+  /** The request target, byte for byte as it goes out. */
+  readonly target: string;
+  /** Names and values in turn; `Host` among them. */
+  readonly fields: readonly string[];
+}
+
+/** What all requests of one upstream have in common. */
+export interface HeadRules {
+  readonly scheme: 'http' | 'https';
+  /** Names in lower case of what goes into no table that other requests are compressed with (RFC 7541 §7.1.3). */
+  readonly sensitiveNames: readonly string[];
+}
+
+/** What HTTP/2 has no fields for: it says in frames what these say (RFC 9113 §8.2.2). */
+const connectionFields: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/**
+ * Fields of which Node sends one line and no more. Where there are several, they go out as one line, which means the
+ * same (RFC 9110 §5.3); of all others each line stays a line of its own.
+ */
+const oneLineFields: ReadonlySet<string> = new Set([
+  'access-control-allow-credentials',
+  'access-control-max-age',
+  'access-control-request-method',
+  'age',
+  'authorization',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-md5',
+  'content-range',
+  'content-type',
+  'date',
+  'dnt',
+  'etag',
+  'expires',
+  'from',
+  'host',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'proxy-authorization',
+  'range',
+  'referer',
+  'retry-after',
+  'tk',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'x-content-type-options',
+]);
+
+const method = /^[!#$%&'*+\-.^_`|~0-9A-Z]+$/;
+const target = /^[\x21-\x7e]+$/;
+const decimal = /^[0-9]{1,16}$/;
+
+/** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
+const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** The name in lower case, as HTTP/2 has it; empty where it may be no field of a request there. */
+const sentName = memoize(
+  (name: string): string => {
+    const lowerCase = name.toLowerCase();
+    return isFieldName(name) && !connectionFields.has(lowerCase) ? lowerCase : '';
+  },
+  // Names are the callers' to choose.
+  { maxNames: 512, maxLength: 64 },
+);
+
+/**
+ * Writes the head of a request for Node's HTTP/2 (RFC 9113 §8.3.1): one character for each byte of a value. The object
+ * has no prototype, so that no name of a field means something else.
+ *
+ * @param length bytes of its body; `null` where nobody knows before its end.
+ * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
+ */
+export function requestHead(
+  { method: sentMethod, target: path, fields }: RequestHeadParts,
+  length: number | null,
+  { scheme, sensitiveNames }: HeadRules,
+): OutgoingHttpHeaders | null {
+  if (!method.test(sentMethod) || !target.test(path)) return null;
+  const head = Object.create(null) as OutgoingHttpHeaders;
+  head[':method'] = sentMethod;
+  head[':scheme'] = scheme;
+  head[':authority'] = '';
+  head[':path'] = path;
+  let isStated = false;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = sentName(fields[i] ?? '');
+    const value = fields[i + 1] ?? '';
+    if (name === '' || !isFieldValue(value)) return null;
+    if (name === 'host') {
+      if (head[':authority'] !== '' || value === '') return null;
+      head[':authority'] = value;
+      continue;
+    }
+    if (name === 'te' && value !== 'trailers') return null;
+    if (name === 'content-length') {
+      if (isStated || !decimal.test(value) || Number(value) !== length) return null;
+      isStated = true;
+    }
+    addField(head, name, value);
+  }
+  if (head[':authority'] === '') return null;
+  if (!isStated && length !== null && (length > 0 || expectsBody.has(sentMethod))) head['content-length'] = length;
+  (head as Record<symbol, unknown>)[sensitiveHeaders] = sensitiveNames;
+  return head;
+}
+
+/** Adds a line; `name` in lower case. */
+export function addField(section: OutgoingHttpHeaders, name: string, value: string): void {
+  const earlier = section[name];
+  if (earlier === undefined) section[name] = value;
+  else if (oneLineFields.has(name)) section[name] = `${String(earlier)}, ${value}`;
+  else if (Array.isArray(earlier)) earlier.push(value);
+  else section[name] = [String(earlier), value];
+}

@@ -1,0 +1,122 @@
+/**
+ * Holds Node to what of its HTTP/2 streams is used beside their documented interface: each title begins with the symbol
+ * that is gone where its test fails.
+ */
+import { connect, type ClientHttp2Stream } from 'node:http2';
+import t, { type Test } from 'tap';
+import { readOn, readPast, resetStream } from '../../../src/proxy/node-internals/http2-stream.js';
+import { until } from '../../support/until.js';
+import {
+  code,
+  data,
+  flag,
+  frameType,
+  goaway,
+  head,
+  reset,
+  startFrameUpstream,
+  type Peer,
+} from '../upstream/http2/frame-upstream.js';
+
+interface Told {
+  readonly events: string[];
+  bytes: number;
+  flows: boolean;
+  readonly stream: ClientHttp2Stream;
+}
+
+/** Asks a receiver that answers so, and collects what the reader is told. */
+async function ask(t: Test, answer: (id: number, peer: Peer) => void, flows = true): Promise<Told> {
+  const upstream = await startFrameUpstream(t, answer);
+  const session = connect(upstream.url).on('error', () => undefined);
+  t.teardown(() => session.destroy());
+  const stream = session.request({ ':path': '/' }, { endStream: true }).on('error', () => undefined);
+  const told: Told = { events: [], bytes: 0, flows, stream };
+  stream.on('ready', () => undefined);
+  readPast(stream, {
+    onPiece: (bytes) => {
+      told.bytes += bytes.length;
+      return told.flows;
+    },
+    onEndStream: () => told.events.push('end'),
+    onClosed: () => told.events.push('closed'),
+  });
+  return told;
+}
+
+t.test('stream.push: Node hands on what came by it, and null for END_STREAM before the stream is closed', async (t) => {
+  const answers: Readonly<Record<string, (id: number) => Buffer[]>> = {
+    'at the last DATA frame': (id) => [head(id, 200), data(id, 'hello', true)],
+    'at an empty one': (id) => [head(id, 200), data(id, 'hello'), data(id, '', true)],
+  };
+  for (const [name, answer] of Object.entries(answers)) {
+    const told = await ask(t, (id, peer) => peer.send(...answer(id)));
+    await until('the stream is closed', () => told.stream.destroyed);
+    t.equal(told.events[0], 'end', name);
+    t.equal(told.bytes, 5, name);
+  }
+  const short = await ask(t, (id, peer) => peer.send(head(id, 204, { end: true })));
+  await until('the stream is closed', () => short.stream.destroyed);
+  t.equal(short.events[0], 'end', 'at the head');
+});
+
+t.test('stream.push: Node pushes null for every other end when the stream is closed', async (t) => {
+  const ends: Readonly<Record<string, (id: number, peer: Peer) => void>> = {
+    'RST_STREAM with NO_ERROR': (id, peer) => peer.send(reset(id, code.noError)),
+    'RST_STREAM with CANCEL': (id, peer) => peer.send(reset(id, code.cancel)),
+    'RST_STREAM with INTERNAL_ERROR': (id, peer) => peer.send(reset(id, code.internalError)),
+    GOAWAY: (_id, peer) => peer.send(goaway(0, code.noError)),
+    'the end of TCP': (_id, { socket }) => socket.end(),
+    'a reset of TCP': (_id, { socket }) => socket.resetAndDestroy(),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    let endNow = (): void => undefined;
+    const told = await ask(t, (id, peer) => {
+      endNow = () => end(id, peer);
+      peer.send(head(id, 200), data(id, 'half'));
+    });
+    await until('half of it came', () => told.bytes === 4);
+    endNow();
+    await until('it was told', () => told.events.length > 0);
+    t.equal(told.events[0], 'closed', name);
+  }
+});
+
+t.test('stream._read: Node reads on by it, after false stopped it and the window was used up', async (t) => {
+  const piece = Buffer.alloc(16_000, 'a');
+  const told = await ask(
+    t,
+    (id, peer) => {
+      peer.send(head(id, 200), ...Array.from({ length: 4 }, () => data(id, piece)));
+    },
+    false,
+  );
+  await until('the window is nearly full', () => told.bytes === 64_000);
+  const { stream } = told;
+  t.ok((stream.state.localWindowSize ?? 0) <= 65_535);
+  const before = stream.state.localWindowSize ?? 0;
+  t.ok(before < 40_000, 'nothing is given back while it is stopped');
+  told.flows = true;
+  readOn(stream);
+  await until('the window opens', () => (stream.state.localWindowSize ?? 0) > before);
+});
+
+t.test('stream.end: without it a stream that is closed in the middle of its body does not end it', async (t) => {
+  let hasHead = false;
+  const upstream = await startFrameUpstream(t, () => {
+    hasHead = true;
+  });
+  const session = connect(upstream.url).on('error', () => undefined);
+  t.teardown(() => session.destroy());
+  const stream = session.request({ ':path': '/', ':method': 'POST' }).on('error', () => undefined);
+  stream.write('half');
+  await until('half of it came', () => hasHead && upstream.came(frameType.data).length === 1);
+  resetStream(stream, code.cancel);
+  await until('it was reset', () => upstream.came(frameType.rstStream).length === 1);
+  t.equal(upstream.came(frameType.rstStream)[0]?.payload.readUInt32BE(), code.cancel);
+  t.same(
+    upstream.came(frameType.data).filter(({ flags }) => (flags & flag.endStream) !== 0),
+    [],
+  );
+  await until('Node forgets it', () => stream.destroyed);
+});
