@@ -63,7 +63,7 @@ const maxHeadFields = 2_048;
  */
 const connectionWindowBytes = 1024 * 1024;
 
-/** PING and SETTINGS frames of the receiver: gRPC servers measure by PING how far away we are, some hundred a second. */
+/** PING and SETTINGS frames of the receiver: gRPC servers measure by PING how far away we are, hundreds a second. */
 const controlFrames: Allowance = { most: 1_000, perSecond: 500 };
 
 /** DATA frames of a few bytes: streams of small messages have many. */
