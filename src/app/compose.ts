@@ -116,7 +116,6 @@ export function composeApp(
   const revocations = openRevocations(reservations?.revocations ?? null, {
     log,
     areRequired: reservations?.requiresRevocations ?? false,
-    onRevoked: () => void proxy.reauthorizeWebSockets(),
   });
   const activator = createConfigActivator(opened, first.upstreamCa, {
     log,
@@ -131,6 +130,19 @@ export function composeApp(
     ...(sessions === null ? [] : [sessions.keyState()]),
   ];
   const limits = openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log);
+  const proxy = createProxyServer({
+    activeConfig: activator.activeConfig,
+    clock: systemClock,
+    timers: systemTimers,
+    metrics,
+    log,
+    requestLog: logger.request,
+    listen: opened.listen,
+    tls,
+    limits: limits.callers,
+    reservations: reservations?.parts ?? null,
+  });
+  revocations.onRevoked(() => void proxy.reauthorizeWebSockets());
   const reloader = createReloader(first, activator, {
     assertions,
     source: options.source,
@@ -145,18 +157,6 @@ export function composeApp(
       certificates.useAuthorities('upstream_ca', upstreamCa);
       void proxy.reauthorizeWebSockets();
     },
-  });
-  const proxy = createProxyServer({
-    activeConfig: activator.activeConfig,
-    clock: systemClock,
-    timers: systemTimers,
-    metrics,
-    log,
-    requestLog: logger.request,
-    listen: opened.listen,
-    tls,
-    limits: limits.callers,
-    reservations: reservations?.parts ?? null,
   });
   processMetrics.setReadings({
     keys: keyStates,

@@ -253,6 +253,8 @@ export interface OpenRevocations {
   readonly state: () => RevocationsState | null;
   /** Begins to look, and gives the first list a moment: what comes in before would be judged without it. */
   readonly start: () => Promise<void>;
+  /** Calls back whenever more is revoked than before. */
+  readonly onRevoked: (listener: () => void) => void;
   readonly close: () => void;
 }
 
@@ -265,8 +267,6 @@ const firstWithinMs = 1_500;
 interface RevocationsDeps {
   readonly log: Log;
   readonly areRequired: boolean;
-  /** More is revoked than before. */
-  readonly onRevoked: () => void;
 }
 
 export function openRevocations(source: RevocationSource | null, deps: RevocationsDeps): OpenRevocations {
@@ -276,10 +276,20 @@ export function openRevocations(source: RevocationSource | null, deps: Revocatio
       areKnown: () => true,
       state: () => null,
       start: () => Promise.resolve(),
+      onRevoked: () => undefined,
       close: () => undefined,
     };
   }
-  const watch = createRevocationWatch({ source, clock: systemClock, timers: systemTimers, ...deps });
+  const listeners: (() => void)[] = [];
+  const watch = createRevocationWatch({
+    ...deps,
+    source,
+    clock: systemClock,
+    timers: systemTimers,
+    onRevoked: () => {
+      for (const listener of listeners) listener();
+    },
+  });
   return {
     listed: watch.rules,
     areKnown: watch.areKnown,
@@ -287,6 +297,9 @@ export function openRevocations(source: RevocationSource | null, deps: Revocatio
     start: async () => {
       watch.start();
       await waitUntil(() => watch.state().isLoaded, firstWithinMs);
+    },
+    onRevoked: (listener) => {
+      listeners.push(listener);
     },
     close: watch.close,
   };
