@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { IntrospectionState } from '../../ports/auth.js';
 import type { IntrospectionLookup, IntrospectionResult } from '../../ports/observability.js';
+import { issuerGauges } from './issuer-gauges.js';
 
 /** Counts what becomes of questions about opaque tokens. */
 interface IntrospectionSeries {
@@ -50,18 +51,7 @@ export function createIntrospectionSeries(
     lookups,
     counts.lookedUp,
   );
-  const gauge = (name: string, help: string, valueOf: (state: IntrospectionState) => number): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['issuer'],
-      registers,
-      collect() {
-        this.reset();
-        for (const state of states()) this.set({ issuer: state.issuer }, valueOf(state));
-      },
-    });
-  };
+  const gauge = issuerGauges(registry, states);
   gauge('sallyport_introspection_up', 'Whether an issuer answered the last question about a token.', ({ up }) =>
     up ? 1 : 0,
   );

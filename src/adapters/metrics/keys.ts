@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { DiscoveryRefreshResult, JwksRefreshResult } from '../../ports/observability.js';
 import type { KeyLookup, KeySourceState } from '../../ports/auth.js';
+import { issuerGauges } from './issuer-gauges.js';
 
 /** Counts what becomes of the keys of issuers. */
 interface KeySeries {
@@ -23,7 +24,6 @@ interface Counts {
 
 /** @param states asked at each scrape. */
 export function createKeySeries(registry: Registry, states: () => readonly KeySourceState[]): KeySeries {
-  const registers = [registry];
   let issuers = new Map<string, Counts>();
   const newCounts = (): Counts => ({
     refreshes: { ok: 0, empty: 0, failed: 0 },
@@ -31,76 +31,63 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
     waits: { found: 0, unknown: 0, unavailable: 0, busy: 0 },
   });
 
-  new Counter({
-    name: 'sallyport_jwks_refreshes_total',
-    help: 'Attempts to get the keys of an issuer.',
-    labelNames: ['issuer', 'result'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [issuer, { refreshes }] of issuers) {
-        for (const result of refreshResults) this.inc({ issuer, result }, refreshes[result]);
-      }
-    },
-  });
-  new Counter({
-    name: 'sallyport_discovery_refreshes_total',
-    help: 'Attempts to get the metadata of an issuer that names the place of its keys.',
-    labelNames: ['issuer', 'result'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [issuer, { discoveries }] of issuers) {
-        for (const result of discoveryResults) this.inc({ issuer, result }, discoveries[result]);
-      }
-    },
-  });
-  new Counter({
-    name: 'sallyport_jwks_waits_total',
-    help: 'Requests that waited for a key that may be new, by what came of it.',
-    labelNames: ['issuer', 'result'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [issuer, { waits }] of issuers) {
-        for (const result of waitResults) this.inc({ issuer, result }, waits[result]);
-      }
-    },
-  });
-  const ofIssuers = (name: string, help: string, valueOf: (state: KeySourceState) => number | null): void => {
-    new Gauge({
+  const counter = <Result extends string>(
+    name: string,
+    help: string,
+    results: readonly Result[],
+    countsOf: (counts: Counts) => Readonly<Record<Result, number>>,
+  ): void => {
+    new Counter({
       name,
       help,
-      labelNames: ['issuer'],
-      registers,
+      labelNames: ['issuer', 'result'],
+      registers: [registry],
       collect() {
         this.reset();
-        for (const state of states()) {
-          const value = valueOf(state);
-          if (value !== null) this.set({ issuer: state.issuer }, value);
+        for (const [issuer, counts] of issuers) {
+          for (const result of results) this.inc({ issuer, result }, countsOf(counts)[result]);
         }
       },
     });
   };
-  ofIssuers('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) =>
+  counter(
+    'sallyport_jwks_refreshes_total',
+    'Attempts to get the keys of an issuer.',
+    refreshResults,
+    ({ refreshes }) => refreshes,
+  );
+  counter(
+    'sallyport_discovery_refreshes_total',
+    'Attempts to get the metadata of an issuer that names the place of its keys.',
+    discoveryResults,
+    ({ discoveries }) => discoveries,
+  );
+  counter(
+    'sallyport_jwks_waits_total',
+    'Requests that waited for a key that may be new, by what came of it.',
+    waitResults,
+    ({ waits }) => waits,
+  );
+  const gauge = issuerGauges(registry, states);
+  gauge('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) =>
     ageMs === null ? null : ageMs / 1000,
   );
-  ofIssuers(
+  gauge(
     'sallyport_jwks_stale_ratio',
     'How much of max_stale is used up: 0 within the lifetime of the keys, 1 when they serve no more.',
     ({ stalePart }) => stalePart,
   );
-  ofIssuers(
+  gauge(
     'sallyport_jwks_keys',
     'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
     ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length),
   );
-  ofIssuers(
+  gauge(
     'sallyport_discovery_age_seconds',
     'Age of the metadata of an issuer that names the place of its keys, once there is any.',
     ({ metadata }) => (metadata === null || metadata.ageMs === null ? null : metadata.ageMs / 1000),
   );
-  ofIssuers('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
+  gauge('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
 
   return {
     refresh: (issuer, result) => {
