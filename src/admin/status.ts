@@ -9,7 +9,7 @@ import type { StoreState } from '../ports/idempotency.js';
 import type { RevocationsState } from '../ports/revocations.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
-import type { Revocation, RevocationKind } from '../decision/revocation/record.js';
+import { revocationAsData, type RevocationData } from '../decision/revocation/record.js';
 
 /** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
 export interface Status {
@@ -295,16 +295,8 @@ interface RevocationsStatus {
   readonly not_in_force: number;
 }
 
-interface RevocationEntry {
-  readonly id: string;
-  readonly kind: RevocationKind;
-  /** Of a token by its digest, the digest. */
-  readonly value: string;
-  readonly issuer: string | null;
-  readonly reason: string;
-  readonly author: string;
-  readonly created_at: string;
-  readonly ends_at: string;
+/** Of a token by its digest, the value is the digest. */
+interface RevocationEntry extends RevocationData {
   /** Whether the store has it no more. */
   readonly lost: boolean;
 }
@@ -324,25 +316,10 @@ function revocationsStatus(state: RevocationsState | null): RevocationsStatus | 
     problem,
     news: hasNews,
     held: held.length,
-    entries: sorted.slice(0, mostShown).map((revocation) => entryOf(revocation, missing.has(revocation.id))),
+    entries: sorted
+      .slice(0, mostShown)
+      .map((revocation) => ({ ...revocationAsData(revocation), lost: missing.has(revocation.id) })),
     lost: lost.length,
     not_in_force: notInForce,
-  };
-}
-
-function entryOf(
-  { id, kind, value, issuer, reason, author, createdAtMs, endsAtMs }: Revocation,
-  isLost: boolean,
-): RevocationEntry {
-  return {
-    id,
-    kind,
-    value,
-    issuer,
-    reason,
-    author,
-    created_at: timestamp(createdAtMs),
-    ends_at: timestamp(endsAtMs),
-    lost: isLost,
   };
 }

@@ -4,6 +4,7 @@ import { isKeyId } from '../token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
+import { timestamp } from '../../lib/timestamp.js';
 
 /** What a revocation withdraws. `token` is one token by its digest. */
 export const revocationKinds = ['key_id', 'subject', 'token_id', 'token', 'issued_before'] as const;
@@ -27,6 +28,26 @@ export interface NewRevocation {
 export interface Revocation extends NewRevocation {
   readonly createdAtMs: number;
   readonly endsAtMs: number;
+}
+
+/** A revocation for programs: on `/status`, and as JSON of `sallyport revoke`. */
+export interface RevocationData extends NewRevocation {
+  readonly created_at: string;
+  readonly ends_at: string;
+}
+
+/** Member by member, so that nothing goes out that nobody named. */
+export function revocationAsData({
+  id,
+  kind,
+  value,
+  issuer,
+  reason,
+  author,
+  createdAtMs,
+  endsAtMs,
+}: Revocation): RevocationData {
+  return { id, kind, value, issuer, reason, author, created_at: timestamp(createdAtMs), ends_at: timestamp(endsAtMs) };
 }
 
 /** Takes a revocation back: a record of its own, for one that is missing says nothing. */

@@ -1,7 +1,13 @@
 import { timestamp } from '../../../lib/timestamp.js';
 import { escapeControls } from '../../../lib/text.js';
 import type { StoredRevocations } from '../../../decision/revocation/local-list.js';
-import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../../../decision/revocation/record.js';
+import {
+  revocationAsData,
+  type Revocation,
+  type RevocationData,
+  type RevocationKind,
+  type RevocationUndo,
+} from '../../../decision/revocation/record.js';
 import type { RevocationWrite, UndoneRevocation } from '../../../ports/revocations.js';
 
 const kinds: Readonly<Record<RevocationKind, string>> = {
@@ -19,12 +25,7 @@ export const undoneWords: Readonly<Record<UndoneRevocation['found'], string>> = 
     'the store holds no such revocation; that it is undone is written down all the same, for proxies that hold it',
 };
 
-export interface RevocationData extends NewRevocation {
-  readonly created_at: string;
-  readonly ends_at: string;
-}
-
-export interface RevocationListData {
+interface RevocationListData {
   readonly revocations: readonly RevocationData[];
   readonly undone: readonly (Pick<RevocationUndo, 'id' | 'reason' | 'author'> & {
     readonly undone_at: string;
@@ -35,21 +36,7 @@ export interface RevocationListData {
   readonly store_time: string;
 }
 
-/** A revocation for programs. */
-export function revocationAsData({
-  id,
-  kind,
-  value,
-  issuer,
-  reason,
-  author,
-  createdAtMs,
-  endsAtMs,
-}: Revocation): RevocationData {
-  return { id, kind, value, issuer, reason, author, created_at: timestamp(createdAtMs), ends_at: timestamp(endsAtMs) };
-}
-
-export interface RevocationWriteData {
+interface RevocationWriteData {
   readonly announced: boolean;
   /** That were asked for. */
   readonly replicas: number;
@@ -83,7 +70,7 @@ export function revocationInWords(
 
 /** What the store holds, for programs. */
 export function listAsData(stored: StoredRevocations): RevocationListData {
-  const { revocations, undone } = activeConfig(stored);
+  const { revocations, undone } = inForce(stored);
   return {
     revocations: revocations.map(revocationAsData),
     undone: undone.map(({ id, reason, author, undoneAtMs, endsAtMs }) => ({
@@ -100,7 +87,7 @@ export function listAsData(stored: StoredRevocations): RevocationListData {
 
 /** What the store holds, for people: a line each. */
 export function listInWords(stored: StoredRevocations): string {
-  const { revocations, undone } = activeConfig(stored);
+  const { revocations, undone } = inForce(stored);
   const lines = [
     ...revocations.map((revocation) => {
       const { id, endsAtMs, author, reason } = revocation;
@@ -117,11 +104,7 @@ export function listInWords(stored: StoredRevocations): string {
     : lines.map((line) => `${escapeControls(line)}\n`).join('');
 }
 
-function activeConfig({
-  nowMs,
-  revocations,
-  undone,
-}: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {
+function inForce({ nowMs, revocations, undone }: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {
   const counts = ({ endsAtMs }: { readonly endsAtMs: number }): boolean => endsAtMs > nowMs;
   // The store keeps no order.
   return {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, type Result } from '../../../lib/result.js';
-import { maxReasonLength, type NewRevocation } from '../../../decision/revocation/record.js';
+import { maxReasonLength, revocationAsData, type NewRevocation } from '../../../decision/revocation/record.js';
 import type { RevocationStore, RevocationWrite } from '../../../ports/revocations.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
@@ -10,7 +10,7 @@ import { inputArgument } from '../../config/choose.js';
 import type { Io } from '../../io.js';
 import { fail, failUsage } from '../../options.js';
 import { chosenKind, issuerOf, targetOf, type TargetOptions } from './target.js';
-import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords, writeAsData } from './format.js';
+import { listAsData, listInWords, revocationInWords, undoneWords, writeAsData } from './format.js';
 import { failStore, openSharedStore } from '../../shared-store.js';
 import { userName } from '../../process-io.js';
 

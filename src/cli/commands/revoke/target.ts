@@ -23,7 +23,7 @@ export interface TargetOptions {
   readonly issuedBefore?: number;
 }
 
-export interface Target {
+interface Target {
   readonly kind: RevocationKind;
   readonly value: string;
   readonly notes: readonly string[];
