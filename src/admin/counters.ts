@@ -4,7 +4,7 @@ import type { Metrics, Outcome } from '../ports/observability.js';
 import type { Counts } from './status.js';
 
 /** Counts for `/status` what passes on to the metrics. */
-export interface CountedMetrics extends Metrics {
+interface CountedMetrics extends Metrics {
   readonly counts: () => Counts;
 }
 

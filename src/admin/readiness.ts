@@ -10,7 +10,7 @@ export interface Readiness {
   readonly checks: readonly Check[];
 }
 
-export interface Check {
+interface Check {
   /**
    * `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store` and, where it is Redis, `revocations`.
    */

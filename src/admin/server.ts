@@ -13,7 +13,7 @@ export interface Page {
   readonly body: string;
 }
 
-export interface PageServerSettings {
+interface PageServerSettings {
   readonly listen: HostPort;
   /** Whether `Host` has to name this listener: on where pages say more than monitors need. */
   readonly checksHost: boolean;

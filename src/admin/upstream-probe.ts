@@ -11,7 +11,7 @@ export interface ProbedReceiver {
   readonly ca: string | null;
 }
 
-export interface AppProbeDeps {
+interface AppProbeDeps {
   readonly receiver: () => ProbedReceiver;
   readonly log: Log;
   /** Milliseconds until an upstream is too slow; 5 s unless given. */

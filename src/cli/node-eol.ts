@@ -8,7 +8,7 @@ const endOfLife: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** Set to `off`, it says that somebody knows how old the Node.js is. */
-export const noticeVariable = 'SALLYPORT_NODE_EOL_WARNING';
+const noticeVariable = 'SALLYPORT_NODE_EOL_WARNING';
 
 /** What to tell somebody whose Node.js gets no more security fixes, or `null`. `nodeVersion` is like `20.19.0`. */
 export function endOfLifeNotice(nodeVersion: string, nowMs: number, env: Io['env']): string | null {

@@ -7,7 +7,7 @@ export type LoadCommand = () => Promise<(io: Io) => Command>;
 /** Commands beside the proxy: with the Core emulator, which mints any token, or the import, which reads every user. */
 export type ToolName = 'dev' | 'import' | 'core';
 
-export type Tools = Readonly<Partial<Record<ToolName, LoadCommand>>>;
+type Tools = Readonly<Partial<Record<ToolName, LoadCommand>>>;
 
 /** The tools. The proxy's image has none of them: its bundle is made with an empty list in place of this one. */
 export const tools: Tools = {

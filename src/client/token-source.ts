@@ -37,7 +37,7 @@ export interface TokenSource {
 }
 
 /** What a test replaces. */
-export interface TokenSourceDeps {
+interface TokenSourceDeps {
   readonly clock?: Clock;
   /** From 0 to 1, for jitter. */
   readonly random?: () => number;

@@ -121,6 +121,7 @@ export type RedisTopology =
   | { readonly kind: 'sentinel'; readonly name: string; readonly nodes: readonly RedisPlace[] }
   | { readonly kind: 'cluster'; readonly nodes: readonly RedisPlace[] };
 
+/** A place to connect to. */
 export interface RedisPlace {
   readonly host: string;
   readonly port: number;

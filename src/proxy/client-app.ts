@@ -4,7 +4,7 @@ import { fastify, type FastifyListenOptions } from 'fastify';
 import { withoutSchemas } from './inbound/no-schemas.js';
 import { exchangeOf } from './inbound/incoming-request.js';
 
-export interface ClientAppDeps {
+interface ClientAppDeps {
   /** What Fastify stands on, with all its limits set. */
   readonly server: Server;
   /** Takes every request with its response, before anything of it was read. */
@@ -13,7 +13,7 @@ export interface ClientAppDeps {
 }
 
 /** The application of Fastify that clients talk to. */
-export interface ClientApp {
+interface ClientApp {
   /** Rejects where the address cannot be had. */
   readonly listen: (options: FastifyListenOptions) => Promise<AddressInfo>;
   /** Leads a request that Node announces by another event than `request` to the same hook. */

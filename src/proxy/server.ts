@@ -44,7 +44,7 @@ const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
 /** How often heads are looked for that are too large and not complete. */
 const checkingIntervalMs = 1_000;
 
-export interface ProxyServerDeps {
+interface ProxyServerDeps {
   /** What is in force now; asked once for each request, when it is decided. */
   readonly activeConfig: () => ActiveConfig;
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../lib/strict-json.js';
 
 /** What an issuer said of a token. Times are those of the monotonic clock. */
-export interface RememberedAnswer {
+interface RememberedAnswer {
   /** `null` where the token was not active. */
   readonly claims: JsonObject | null;
   /** Until then it is believed. Afterwards it tells only that the token was a good one. */
@@ -9,7 +9,7 @@ export interface RememberedAnswer {
 }
 
 /** Answers by the digests of their tokens: no token stays in memory. */
-export interface AnswerCache {
+interface AnswerCache {
   readonly get: (digest: string) => RememberedAnswer | null;
   /** @param bytes of the answer as it came. */
   readonly set: (digest: string, answer: RememberedAnswer, bytes: number) => void;
@@ -20,10 +20,10 @@ export interface AnswerCache {
 const entryBytes = 500;
 
 /** What all active tokens of an issuer may take. */
-export const maxActiveBytes = 16 * 1024 * 1024;
+const maxActiveBytes = 16 * 1024 * 1024;
 
 /** Tokens that are remembered as not active: 2 MiB. */
-export const maxInactive = 8_192;
+const maxInactive = 8_192;
 
 /**
  * Keeps answers within bounds; what was set longest ago leaves first. Those that were not active have a room of their

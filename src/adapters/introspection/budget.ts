@@ -29,7 +29,7 @@ interface Section {
 export type Refund = () => void;
 
 /** Bounds questions about tokens of which nothing good is known. */
-export interface Budget {
+interface Budget {
   /** `null` where the question is not to be asked. */
   readonly take: (asker: KeyAsker | null, nowMs: number) => Refund | null;
 }

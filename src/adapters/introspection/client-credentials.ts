@@ -16,7 +16,7 @@ export interface ClientCredentials {
   readonly authenticate: (nowMs: number) => Authentication;
 }
 
-export interface Authentication {
+interface Authentication {
   readonly authorization: string | null;
   readonly form: Readonly<Record<string, string>>;
 }

@@ -8,7 +8,7 @@ import type { KeySource } from '../../ports/auth.js';
 import { acceptedTypes } from './ask-issuer.js';
 
 /** What is needed to believe an answer. */
-export interface AnswerRules {
+interface AnswerRules {
   readonly answer: keyof typeof acceptedTypes;
   readonly clientId: string;
   readonly issuer: Pick<IssuerRules, 'expectedIssuer' | 'algorithms' | 'keyIds' | 'clockSkewS'>;

@@ -7,9 +7,9 @@ import type { ConfigArguments } from './argument.js';
 import { chooseConfig, type ChosenConfig } from './choose.js';
 import type { Io } from '../io.js';
 
-export interface InspectedConfig extends ChosenConfig, ConfigValidation {}
+interface InspectedConfig extends ChosenConfig, ConfigValidation {}
 
-export interface LoadedConfig extends ChosenConfig {
+interface LoadedConfig extends ChosenConfig {
   readonly config: CompiledConfig;
 }
 

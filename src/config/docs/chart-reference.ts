@@ -1,7 +1,7 @@
 import { isMap, parseDocument, stringify, type Pair, type Scalar, type YAMLMap } from 'yaml';
 
 /** A value of the chart, as `values.yaml` has it. */
-export interface ChartValue {
+interface ChartValue {
   readonly path: string;
   /** What stands there unless somebody sets it; empty where the rows below it say so. */
   readonly standard: string;

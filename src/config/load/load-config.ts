@@ -19,7 +19,7 @@ import type { CompiledConfig } from '../types.js';
  * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:PATH}` whose refusal says why
  * in words, without the content.
  */
-export interface ValidationInput extends PlaceholderSources {
+interface ValidationInput extends PlaceholderSources {
   /** Name of the file, for problems. */
   readonly file: string;
   /** Absolute path of the folder that relative paths start from. */

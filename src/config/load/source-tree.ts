@@ -43,7 +43,7 @@ export interface SourceScalar {
 }
 
 /** What a path leads to, or as far as it goes. */
-export interface Location {
+interface Location {
   /** The value, or `null` where the path ends before it. */
   readonly node: SourceNode | null;
   /** The key or the item's start: where a reader looks first. */

@@ -1,10 +1,10 @@
 /** What it means that a key of the config says something else: to a reload, and to `diff`. */
 
 /** Whether the second value lets more through than the first, or guards less. */
-export type Widens = (from: unknown, to: unknown) => boolean;
+type Widens = (from: unknown, to: unknown) => boolean;
 
 /** What a change of one key means. Without any of these: a reload takes it over, and `diff` says nothing of it. */
-export interface KeyChange<Compiled> {
+interface KeyChange<Compiled> {
   /** It counts at start only: a reload goes on with what is open, and says that a restart is needed. */
   readonly restart?: true;
   /**

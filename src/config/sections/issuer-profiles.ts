@@ -178,7 +178,7 @@ function coreKeysUrl({ issuer = '' }: Pick<IssuerFile, 'issuer'>): string {
 }
 
 /** Whether everything that is fetched is fetched from the cluster that the proxy runs in. */
-export function usesCluster(file: IssuerFile): boolean {
+function usesCluster(file: IssuerFile): boolean {
   return (
     file.profile === 'kubernetes' && file.discovery_url === null && file.jwks_url === null && file.jwks_file === null
   );

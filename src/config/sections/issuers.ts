@@ -102,7 +102,7 @@ function neededUnless(profiles: readonly Profile[], keys: readonly string[]): ob
 }
 
 /** Every key that an issuer can have; which of them one has, its profile says. */
-export const issuerSchema = map({
+const issuerSchema = map({
   issuer: issuerText
     .optional()
     .describe(

@@ -18,7 +18,7 @@ import {
   word,
 } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
-import type { RedisStoreSettings, RedisTopology, StoreSettings } from '../types.js';
+import type { RedisPlace, RedisStoreSettings, RedisTopology, StoreSettings } from '../types.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 import { isIP } from 'node:net';
 import { readUrl } from '../schema/addresses.js';
@@ -299,14 +299,8 @@ function topologyOf({ url, sentinel, cluster }: RedisFile): RedisTopology {
   return { kind: 'single', host, port, database };
 }
 
-function placesOf(nodes: readonly string[]): readonly { readonly host: string; readonly port: number }[] {
+function placesOf(nodes: readonly string[]): readonly RedisPlace[] {
   return nodes.flatMap((node) => readNodeAddress(node) ?? []);
-}
-
-/** A place to connect to. */
-export interface RedisPlace {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** One server, by URL. */

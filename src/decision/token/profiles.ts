@@ -39,7 +39,7 @@ export const coreKeyRules: KeyRules = { algorithms: new Set(['RS256']), use: 'si
 export type ClaimPath = readonly string[];
 
 /** A further claim that has to be there. */
-export interface RequiredClaim {
+interface RequiredClaim {
   readonly path: ClaimPath;
   /** The claim is exactly one of these; nothing is converted. */
   readonly values: readonly (string | number | boolean)[];

@@ -15,19 +15,10 @@ export const knownHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 't
  * Members that change how a token is read or bring a key along: none is allowed, whatever the profile. Others are
  * ignored with `profile: oauth`, as RFC 7515 §4 has it.
  */
-export const refusedHeaderMembers: ReadonlySet<string> = new Set([
-  'b64',
-  'crit',
-  'enc',
-  'jku',
-  'jwk',
-  'x5c',
-  'x5u',
-  'zip',
-]);
+const refusedHeaderMembers: ReadonlySet<string> = new Set(['b64', 'crit', 'enc', 'jku', 'jwk', 'x5c', 'x5u', 'zip']);
 
 /** The only `typ` of the Core's service tokens, where one has any. */
-export const coreTokenType = 'JWT';
+const coreTokenType = 'JWT';
 
 /** Why the header is none for tokens of this issuer, or `null`. Nothing in it has been verified. */
 export function headerProblem(header: JsonObject, rules: HeaderRules): Reason | null {

@@ -94,7 +94,7 @@ export interface Admission extends Findings {
 }
 
 /** A request that ends here. */
-export interface Refusal extends Findings {
+interface Refusal extends Findings {
   readonly denial: Denial;
 }
 

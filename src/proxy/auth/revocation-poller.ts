@@ -12,7 +12,7 @@ import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
 import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 
-export interface RevocationWatchDeps {
+interface RevocationWatchDeps {
   readonly source: RevocationSource;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly timers: Timers;

@@ -23,7 +23,7 @@ export interface Sample {
 }
 
 /** What to show of a config. */
-export interface Samples {
+interface Samples {
   /** Let through, with the token of its approval where it has one; `null` where no route can be shown. */
   readonly allowed: Sample | null;
   /** Refused without a token and to a caller nobody approved; `null` where everything is public. */

@@ -22,7 +22,7 @@ const dateToleranceMs = 1_500;
 const anyKeyId: KeyIdRules = { accept: ['*'], reject: [] };
 
 /** What of an issuer is looked at. */
-export interface CheckedIssuer {
+interface CheckedIssuer {
   readonly rules: Pick<IssuerRules, 'name' | 'keyIds' | 'clockSkewS'>;
   readonly keys: KeySourceSettings;
 }

@@ -4,7 +4,7 @@ import { inDoubtAfterLease, type RecordState } from '../../../decision/idempoten
 import type { ShownRecord, UnsettledList, UnsettledRecord } from '../../../ports/idempotency.js';
 
 /** A record for programs. Never what the receiving service answered, but for its status. */
-export interface RecordData {
+interface RecordData {
   readonly record: string;
   readonly state: RecordState;
   readonly version: number;

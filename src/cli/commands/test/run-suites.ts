@@ -12,7 +12,7 @@ import { sourceOf } from '../../config/choose.js';
 import { failureLines } from '../../options.js';
 
 /** Files of policy tests as they could be read, and the policies that they name. */
-export interface ReadSuites {
+interface ReadSuites {
   /** What is wrong, one line each. */
   readonly messages: readonly string[];
   /** Whether some file could not be read at all. */
