@@ -37,7 +37,9 @@ t.test(
     const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${String(proxy.port)}/live`, { headers }));
     await client.opened;
     const id = await revoke(proxy, '--subject', 'checkout', '--issuer', 'core', '--for', '1h', '--reason', 'a test');
+    const revokedAtMs = performance.now();
     t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
+    t.ok(performance.now() - revokedAtMs < 10_000, 'at once, not when it is judged again in any case, after 30 s');
     t.match(proxy.app.status().revocations, {
       loaded: true,
       stale: false,
