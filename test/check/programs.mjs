@@ -42,6 +42,7 @@ export const programs = [
   { name: 'prlimit', debian: ['util-linux'], check: ['prlimit', '--version'] },
   { name: 'prometheus', debian: ['prometheus'], check: ['prometheus', '--version'] },
   { name: 'promtool', support: 'prometheus', debian: ['prometheus'], check: ['promtool', '--version'] },
+  { name: 'protoc', debian: ['protobuf-compiler'], check: ['protoc', '--version'] },
   { name: 'puma', debian: ['puma'], check: ['puma', '--version'] },
   // With its library: Debian's `python3-minimal` comes without.
   {

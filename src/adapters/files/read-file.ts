@@ -19,6 +19,12 @@ const chunkBytes = 16 * 1024;
  * file, is larger than `maxBytes`, or is no text.
  */
 export async function readText(path: string, limits: ReadLimits): Promise<Result<string, string>> {
+  const bytes = await readBytes(path, limits);
+  return bytes.ok ? decode([bytes.value]) : bytes;
+}
+
+/** Reads a whole file of any bytes, as `readText` does. */
+export async function readBytes(path: string, limits: ReadLimits): Promise<Result<Buffer, string>> {
   try {
     // Before the file is opened, because opening a device can have effects; and again after, because it may have been
     // replaced.
@@ -31,7 +37,7 @@ export async function readText(path: string, limits: ReadLimits): Promise<Result
       const parts: Buffer[] = [];
       for (let total = 0; total <= limits.maxBytes;) {
         const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, null);
-        if (bytesRead === 0) return decode(parts);
+        if (bytesRead === 0) return accept(Buffer.concat(parts));
         parts.push(buffer.subarray(0, bytesRead));
         total += bytesRead;
       }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { fileExposure } from '../../adapters/files/files.js';
+import type { GrpcApi } from '../../config/checks/grpc-api.js';
 import { validateConfig, type ConfigValidation } from '../../config/load/load-config.js';
 import type { CompiledConfig } from '../../config/types.js';
 import { countProblems, formatProblem } from '../../config/load/report.js';
@@ -18,6 +19,8 @@ export interface ConfigReading {
   readonly env: Environment;
   /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
   readonly endMarkerFor?: string | null;
+  /** The services that the upstream has, to hold the routes to; they are not unless given. */
+  readonly grpcApi?: GrpcApi | null;
   /** Is told of each file that a placeholder names, and of what it held. */
   readonly onFile?: (path: string, text: string) => void;
 }
@@ -25,7 +28,7 @@ export interface ConfigReading {
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
 export async function readConfig(
   source: ReadSource,
-  { env, endMarkerFor = null, onFile }: ConfigReading,
+  { env, endMarkerFor = null, grpcApi = null, onFile }: ConfigReading,
 ): Promise<Result<ConfigValidation, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
@@ -35,6 +38,7 @@ export async function readConfig(
       folder: source.folder,
       env,
       endMarkerFor,
+      grpcApi,
       readFile: placeholderReader(source, onFile),
       exposureOf: (path) => fileExposure(resolve(source.folder, path)),
     }),

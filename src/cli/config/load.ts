@@ -1,4 +1,4 @@
-import { loadConfig, readConfig } from '../../app/config/read-config.js';
+import { loadConfig, readConfig, type ConfigReading } from '../../app/config/read-config.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
 import type { CompiledConfig } from '../../config/types.js';
 import type { ConfigValidation } from '../../config/load/load-config.js';
@@ -17,11 +17,11 @@ interface LoadedConfig extends ChosenConfig {
 export async function inspectChosen(
   named: ConfigArguments,
   io: Io,
-  endMarkerFor: string | null = null,
+  reading: Pick<ConfigReading, 'endMarkerFor' | 'grpcApi'> = {},
 ): Promise<Result<InspectedConfig, StartFailure>> {
   const chosen = chooseConfig(named, io);
   if (!chosen.ok) return chosen;
-  const read = await readConfig(chosen.value.source, { env: io.env, endMarkerFor });
+  const read = await readConfig(chosen.value.source, { ...reading, env: io.env });
   return read.ok ? accept({ ...chosen.value, ...read.value }) : refuse(startFailure('unreadable', read.error));
 }
 

@@ -9,6 +9,7 @@ import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml.js';
 import { valueKeysOf } from './zod-issues.js';
 import { configSchema, sectionNames, sections } from '../sections/index.js';
+import { checkGrpcApi, type GrpcApi } from '../checks/grpc-api.js';
 import { checkLikelyMistakes } from '../checks/likely-mistakes.js';
 import { checkTable } from '../checks/route-conflicts.js';
 import { compileRoutes } from '../sections/routes/routes.js';
@@ -28,6 +29,8 @@ interface ValidationInput extends PlaceholderSources {
   readonly exposureOf?: FileExposure;
   /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
   readonly endMarkerFor?: string | null;
+  /** The services that the upstream has, to hold the routes to; they are not unless given. */
+  readonly grpcApi?: GrpcApi | null;
 }
 
 /** What an inspection found. */
@@ -55,8 +58,7 @@ export function validateConfig(text: string, input: ValidationInput): ConfigVali
   const parts = root === null ? null : parseSections(root, report);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
   const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };
-  const config =
-    root === null || parts === null ? null : read(root, parts, origin, report, input.exposureOf ?? (() => null));
+  const config = root === null || parts === null ? null : read(root, parts, origin, report, input);
   return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
 
@@ -73,12 +75,14 @@ function read(
   parts: ParsedConfig,
   origin: ConfigOrigin,
   report: Report,
-  exposureOf: FileExposure,
+  { exposureOf = () => null, grpcApi = null }: Pick<ValidationInput, 'exposureOf' | 'grpcApi'>,
 ): CompiledConfig | null {
   for (const name of sectionNames) sections[name].check?.(parts, report);
   checkSecretFiles(root, exposureOf, report);
   checkLikelyMistakes(root, parts, report);
-  const table = checkTable(compileRoutes(parts), parts, report);
+  const routes = compileRoutes(parts);
+  const table = checkTable(routes, parts, report);
+  if (grpcApi !== null) checkGrpcApi(grpcApi, routes, table, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;
   return compileConfig(parts, table, origin, problems.map(formatProblem));

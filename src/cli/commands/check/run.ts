@@ -3,12 +3,15 @@ import { escapeControls } from '../../../lib/text.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import type { Io } from '../../io.js';
+import { readGrpcApi } from '../../grpc/read-api.js';
+import { startFailure } from '../../../app/start-failure.js';
 import { fail } from '../../options.js';
 
 export interface CheckOptions {
   readonly config?: string;
   readonly strict?: true;
   readonly endMarker?: true;
+  readonly proto?: readonly string[];
   readonly json?: true;
 }
 
@@ -17,7 +20,15 @@ const maxNotes = 20;
 
 /** Prints every problem of a config. */
 export async function check(options: CheckOptions & ConfigArguments, io: Io): Promise<void> {
-  const read = await inspectChosen(options, io, options.endMarker === true ? '--end-marker' : null);
+  const api = options.proto === undefined ? null : await readGrpcApi(options.proto, io.cwd);
+  if (api?.ok === false) {
+    fail(startFailure('unreadable', api.error), io);
+    return;
+  }
+  const read = await inspectChosen(options, io, {
+    endMarkerFor: options.endMarker === true ? '--end-marker' : null,
+    grpcApi: api?.value ?? null,
+  });
   if (!read.ok) {
     fail(read.error, io);
     return;
