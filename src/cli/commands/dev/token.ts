@@ -7,7 +7,7 @@ import type { Sample } from './examples.js';
 export const validityS = 2 * 60 * 60;
 
 /** What the token of an example says. */
-interface Caller {
+export interface Caller {
   readonly subject: string;
   readonly permissions: readonly string[];
   readonly issuerName: string;
