@@ -52,7 +52,7 @@ interface Http2ConnectionOptions {
 }
 
 /** Response heads of applications with many cookies fit, as in HTTP/1.1; what is larger is a broken answer. */
-const maxHeadBytes = 64 * 1024;
+export const maxHeadBytes = 64 * 1024;
 
 /** With 32 bytes that count beside each, more do not fit into that. */
 const maxHeadFields = 2_048;

@@ -8,7 +8,7 @@ import { BrokenResponse, MalformedRequest, NotProcessed } from '../errors.js';
 import { Deadline } from '../http1/deadline.js';
 import { bodyless } from '../http1/response-head.js';
 import { statedLength } from '../http1/serialize-request.js';
-import type { Http2Connection } from './connection.js';
+import { maxHeadBytes, type Http2Connection } from './connection.js';
 import { requestHead } from './request-head.js';
 import { Upload } from './upload.js';
 
@@ -17,6 +17,9 @@ const maxInterim = 1_000;
 
 /** Pieces smaller than this are told from a body that comes slowly by how many there are; bytes. */
 const tinyBytes = 64;
+
+/** A colon and a space, or a line end: a section is as large as it would be in HTTP/1.1. */
+const bytesBesideText = 2;
 
 const streamOf = Symbol('stream');
 
@@ -140,7 +143,7 @@ export class RequestStream implements CallConnection, StreamReader {
   onResponse(status: number, rawHeaders: string[], contentLength: string | undefined): void {
     const { events } = this;
     if (events === null) return;
-    if (this.hasHead || status < 200) {
+    if (this.hasHead || status < 200 || isTooLarge(rawHeaders)) {
       this.breakOff('the receiver sent what is no answer');
       return;
     }
@@ -158,7 +161,8 @@ export class RequestStream implements CallConnection, StreamReader {
   }
 
   onTrailers(rawHeaders: readonly string[]): void {
-    this.trailers = rawHeaders;
+    if (isTooLarge(rawHeaders)) this.breakOff('the trailers are too large');
+    else this.trailers = rawHeaders;
   }
 
   onPiece(bytes: Buffer): boolean {
@@ -267,6 +271,13 @@ export class RequestStream implements CallConnection, StreamReader {
     this.deadline.end();
     this.upload?.stop();
   }
+}
+
+/** Node holds the receiver to that limit too, but not before the receiver has confirmed to know it. */
+function isTooLarge(rawHeaders: readonly string[]): boolean {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length + bytesBesideText;
+  return bytes > maxHeadBytes;
 }
 
 function onResponse(
