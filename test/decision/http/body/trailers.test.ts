@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { knownTrailers, requestTrailers, responseTrailers } from '../../../src/decision/http/trailers.js';
+import { createFieldRules } from '../../../../src/decision/http/header-rules.js';
+import { knownTrailers, requestTrailers, responseTrailers } from '../../../../src/decision/http/body/trailers.js';
 
 const rules = createFieldRules({
   identityNames: ['X-Caller', 'X-Auth-Subject'],
