@@ -2,7 +2,7 @@
  * An authorization server as a process of its own: the certified `oidc-provider`, with keys of four algorithms. A
  * resource `urn:orders:ALG` gets access tokens that are JWTs (RFC 9068) signed with that algorithm for the audience
  * `orders`; `urn:orders:opaque` gets opaque ones. Told `rotateTo`, it makes new keys, signs with them from then on, and
- * publishes them at that path.
+ * publishes them at that path. Its keys are told to whoever started it, so that another process can go on with them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:https';
@@ -20,18 +20,16 @@ let introspecting = null;
 let handle = (_req, res) => res.writeHead(503).end();
 const server = createServer({ requestCert: true, rejectUnauthorized: false }, (req, res) => handle(req, res));
 
-process.on('message', ({ listenWith, rotateTo, clients }) => {
+process.on('message', ({ listenWith, rotateTo, clients, port, keys }) => {
   if (listenWith !== undefined) {
     introspecting = clients;
     server.setSecureContext(listenWith);
-    server.listen(0, '127.0.0.1', () => {
-      start('/jwks');
-      process.send({ origin: originOf(server) });
+    server.listen(port, '127.0.0.1', () => {
+      process.send({ origin: originOf(server), keys: start('/jwks', keys ?? makeKeys()) });
     });
     return;
   }
-  start(rotateTo);
-  process.send({ rotated: true });
+  process.send({ keys: start(rotateTo, makeKeys()) });
 });
 
 process.on('disconnect', () => process.exit());
@@ -40,9 +38,9 @@ function originOf(listening) {
   return `https://127.0.0.1:${listening.address().port}`;
 }
 
-function start(jwksPath) {
+function start(jwksPath, keys) {
   const provider = new Provider(originOf(server), {
-    jwks: { keys: Object.keys(kinds).map(makeKey) },
+    jwks: { keys },
     routes: { jwks: jwksPath },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'],
     clients: [
@@ -80,6 +78,11 @@ function start(jwksPath) {
     },
   });
   handle = provider.callback();
+  return keys;
+}
+
+function makeKeys() {
+  return Object.keys(kinds).map(makeKey);
 }
 
 function makeKey(alg) {

@@ -1,5 +1,5 @@
 /** A real authorization server, `oidc-provider`, as a process; and `openid-client`, with which callers get tokens. */
-import { fork } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import {
@@ -26,6 +26,18 @@ export interface OidcProvider {
   readonly revoke: (token: string) => Promise<void>;
   /** Drops every key for a new one, and publishes them at this path and no other: `/jwks` at first. */
   readonly rotate: (jwksPath: string) => Promise<void>;
+  /** Ends the process at once, as a crash does. It forgets its opaque tokens. */
+  readonly kill: () => Promise<void>;
+  /** Starts another one at the same place, with the keys that the last one had or with new ones. */
+  readonly restart: (keys: 'the same keys' | 'new keys') => Promise<void>;
+}
+
+interface Launched {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+  readonly origin: string;
+  /** Private, as JWKs. */
+  readonly keys: unknown;
 }
 
 /** What a client has to know of itself; not secret. */
@@ -36,19 +48,28 @@ export async function startOidcProvider(
   t: Scope,
   clients: readonly Readonly<Record<string, unknown>>[] = [],
 ): Promise<OidcProvider> {
-  const child = fork(join(projectDir, 'test/support/oidc-provider.mjs'), {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
   const { server, ca } = certificates(t);
   const dispatcher = new Agent({ connect: { ca: ca.cert } });
-  const ended = once(child, 'exit');
+  const listenWith = { cert: server.cert, key: server.key, ca: ca.cert };
+  const launch = async (port: number, keys: unknown): Promise<Launched> => {
+    const child = fork(join(projectDir, 'test/support/oidc-provider.mjs'), {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    const ended = once(child, 'exit');
+    child.send({ listenWith, clients, port, keys });
+    const [told] = (await once(child, 'message')) as [Pick<Launched, 'origin' | 'keys'>];
+    return { ...told, child, ended };
+  };
+  let running = await launch(0, undefined);
+  const { origin } = running;
+  const kill = async (): Promise<void> => {
+    running.child.kill('SIGKILL');
+    await running.ended;
+  };
   t.teardown(async () => {
-    child.kill('SIGKILL');
-    await ended;
+    await kill();
     await dispatcher.destroy();
   });
-  child.send({ listenWith: { cert: server.cert, key: server.key, ca: ca.cert }, clients });
-  const [{ origin }] = (await once(child, 'message')) as [{ readonly origin: string }];
   const discovered = async (): Promise<Configuration> => {
     const trusting: CustomFetch = async (url, { body = null, ...options }) => {
       const answer = await fetch(url, { ...options, body, dispatcher });
@@ -67,9 +88,14 @@ export async function startOidcProvider(
     },
     revoke: async (token) => tokenRevocation(await discovered(), token),
     rotate: async (jwksPath) => {
-      const rotated = once(child, 'message');
-      child.send({ rotateTo: jwksPath });
-      await rotated;
+      const rotated = once(running.child, 'message');
+      running.child.send({ rotateTo: jwksPath });
+      const [{ keys }] = (await rotated) as [Pick<Launched, 'keys'>];
+      running = { ...running, keys };
+    },
+    kill,
+    restart: async (which) => {
+      running = await launch(Number(new URL(origin).port), which === 'the same keys' ? running.keys : undefined);
     },
   };
 }
