@@ -7,8 +7,10 @@ import type { Clock, Log, Timers } from '../ports/system.js';
 import type { Metrics, RequestRecord } from '../ports/observability.js';
 import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
-import { createClientConnections } from './inbound/client-connections.js';
-import { ClientRequest } from './inbound/incoming-request.js';
+import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
+import { Http2Connection } from './inbound/http2/connection.js';
+import { describeBug } from '../lib/errors.js';
+import { ClientRequest, Http1Request } from './inbound/incoming-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange, type ExchangeDeps } from './exchange/exchange.js';
 import { createClientApp } from './client-app.js';
@@ -84,6 +86,7 @@ export interface ProxyServer {
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen } = deps;
   const slots = createSlots(listen.maxInFlight);
+  let streams = 0;
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
@@ -111,8 +114,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     isShuttingDown: () => isShuttingDown,
   };
 
-  const { server, setTls } = createListener(listen, deps.tls);
-  const connections = createClientConnections(server, listen, deps.tls !== null, deps);
+  const listener = createListener(listen, deps.tls);
+  const { server, setTls } = listener;
+  const connections = createClientConnections(listener, listen, acceptHttp2, deps);
   const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof ClientRequest)) {
@@ -121,7 +125,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     }
     if (!connection.accepts()) return;
     const upgrade = req.afterHead === null ? null : new UpgradeRequest(res, req.socket, connection, req.afterHead);
-    req.exchange = new Exchange(exchangeDeps, { req, res, connection, upgrade });
+    req.exchange = new Exchange(exchangeDeps, new Http1Request(req, res, connection, upgrade));
     connection.enqueue(req.exchange);
   };
   const refuse = (socket: Socket, reason: Denial, asked?: ParsedLine): void => {
@@ -140,6 +144,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     } else refuse(socket, reason);
   };
   const checking = setInterval(() => {
+    connections.look();
     for (const socket of connections.withLargeHead()) refuse(socket, denial('header_too_large'));
   }, checkingIntervalMs);
   checking.unref();
@@ -158,7 +163,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   return {
     listen: () => app.listen({ host: listen.host, port: listen.port, backlog: acceptQueue }),
     setTls,
-    announceShutdown: announce,
+    announceShutdown: () => {
+      announce();
+      connections.announceEnd();
+    },
     drain: async (graceMs) => {
       announce();
       server.headersTimeout = Math.min(listen.headerTimeoutMs, drainHeadMs);
@@ -190,6 +198,30 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     reauthorizeWebSockets: webSockets.reauthorize,
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
+
+  function acceptHttp2(socket: Socket, options: Parameters<AcceptHttp2>[1]): Http2Connection {
+    return new Http2Connection(socket, {
+      ...options,
+      maxStreams: listen.maxStreams,
+      maxHeaderBytes: listen.maxHeaderBytes,
+      keepAliveMs: listen.keepAliveTimeoutMs,
+      serve: (request) => new Exchange(exchangeDeps, request),
+      takePlace: () => {
+        if (streams >= maxStreamsOf(listen)) return false;
+        streams += 1;
+        return true;
+      },
+      givePlace: () => {
+        streams -= 1;
+      },
+      fail: (error) => deps.log.error('bug', describeBug(error)),
+    });
+  }
+}
+
+/** Streams of all connections together: as many as there may be connections, each of which may have a request. */
+function maxStreamsOf(listen: ListenSettings): number {
+  return maxConnectionsOf(listen);
 }
 
 /**

@@ -59,6 +59,8 @@ const config: CompiledConfig = {
     webSocketIdleTimeoutMs: 1,
     underscoreFields: 'drop',
     http10: 'refuse',
+    http2: false,
+    maxStreams: 100,
   },
   tokenCacheBytes: null,
   admin: { host: '127.0.0.1', port: 0 },

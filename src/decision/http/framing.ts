@@ -4,6 +4,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 /** How the end of a request's body is found. */
 export interface Framing {
   readonly contentLength: number | null;
+  /** Whether it ends where the message says so, and its length is not known before. */
   readonly chunked: boolean;
 }
 
@@ -32,6 +33,17 @@ export function readFraming(
   if (contentLength === undefined) return accept({ contentLength: null, chunked: false });
   const bytes = contentLengthOf(contentLength);
   return bytes === null ? refuse(denial('framing')) : accept({ contentLength: bytes, chunked: false });
+}
+
+/**
+ * Reads the framing of a request of HTTP/2, where the stream says where the body ends: a length may be said beside it,
+ * and has to be 0 where none follows (RFC 9113 §8.1.1).
+ */
+export function readStreamFraming(contentLength: string | undefined, endsStream: boolean): Result<Framing, Denial> {
+  if (contentLength === undefined) return accept({ contentLength: null, chunked: !endsStream });
+  const bytes = contentLengthOf(contentLength);
+  if (bytes === null || (endsStream && bytes > 0)) return refuse(denial('framing'));
+  return accept({ contentLength: bytes, chunked: false });
 }
 
 /**

@@ -6,8 +6,10 @@ export interface RequestHead {
   readonly method: string;
   /** The request target as it came, one character for each byte. */
   readonly target: string;
-  /** `1.1`, as Node's parser gives it. */
+  /** `1.1` or `1.0`, as Node's parser gives it, or `2.0`. */
   readonly httpVersion: string;
+  /** Of HTTP/2: whether no body follows. In HTTP/1 fields say so. */
+  readonly endsStream?: boolean;
   /** Names and values in turn, as they came, one character for each byte. */
   readonly rawHeaders: readonly string[];
 }

@@ -4,7 +4,8 @@ import { readCorrelation, type Correlation } from './trace-context.js';
 import { denial, type Denial } from '../denial.js';
 import type { FieldRules } from './header-rules.js';
 import { combine, isFieldValue, listElements, isHost } from './header-values.js';
-import { readFraming, type Framing } from './framing.js';
+import { readFraming, readStreamFraming, type Framing } from './framing.js';
+import { http2Version } from '../http2/request-head.js';
 import type { JudgedField } from './header-names.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -28,7 +29,7 @@ export interface RequestFields extends Framing, Correlation {
   readonly bearerDigest: string | null;
   /** A sound `uri-host [":" port]`. */
   readonly host: string;
-  /** Whether a body comes: a length above 0, or chunks. */
+  /** Whether a body comes: a length above 0, or chunks; in HTTP/2 wherever the head does not end the stream. */
   readonly hasBody: boolean;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
@@ -81,7 +82,7 @@ export function readFields(
   rememberedTokens: RememberedTokens | null = null,
 ): Result<RequestFields, Denial> {
   const { httpVersion, rawHeaders } = head;
-  if (httpVersion !== '1.1' && (httpVersion !== '1.0' || rules.http10 === 'refuse')) {
+  if (httpVersion !== '1.1' && httpVersion !== http2Version && (httpVersion !== '1.0' || rules.http10 === 'refuse')) {
     return refuse(denial('http_version'));
   }
   if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
@@ -127,19 +128,22 @@ export function readFields(
       }
     }
   }
-  return conclude(httpVersion, judged, rules, { passed, bearer, bearerDigest, stripped, strippedUnlessTrusted });
+  return conclude(head, judged, rules, { passed, bearer, bearerDigest, stripped, strippedUnlessTrusted });
 }
 
 /** Judges what takes the whole section. */
 function conclude(
-  httpVersion: string,
+  { httpVersion, endsStream }: RequestHead,
   judged: ReadonlyMap<JudgedField, string>,
   rules: FieldRules,
   read: Pick<RequestFields, 'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted'>,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
   if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
-  const framing = readFraming(judged.get('content-length'), judged.get('transfer-encoding'), httpVersion);
+  const framing =
+    endsStream === undefined
+      ? readFraming(judged.get('content-length'), judged.get('transfer-encoding'), httpVersion)
+      : readStreamFraming(judged.get('content-length'), endsStream);
   if (!framing.ok) return framing;
   const connection = readConnection(judged.get('connection'), rules.requestKind);
   if (!connection.ok) return connection;
@@ -161,9 +165,9 @@ function conclude(
     host,
     contentLength,
     chunked,
-    hasBody: chunked || (contentLength ?? 0) > 0,
+    hasBody: endsStream === undefined ? chunked || (contentLength ?? 0) > 0 : !endsStream,
     // Clients of HTTP/1.0 cannot read an interim answer (RFC 9110 §10.1.1).
-    expectsContinue: expectation !== undefined && httpVersion === '1.1',
+    expectsContinue: expectation !== undefined && httpVersion !== '1.0',
     upgrade: otherUpgrades(judged.get('upgrade')),
     upgrades,
     requestId: correlation.requestId,

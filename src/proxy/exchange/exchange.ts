@@ -12,9 +12,13 @@ import { authorizeRequest, unread, type Admission, type Findings, type Judgement
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
-import type { ReceivedRequest } from '../inbound/incoming-request.js';
+import type {
+  ReceivedRequest,
+  ResponseWriter,
+  ResponseWriterHost,
+  WholeResponse,
+} from '../inbound/received-request.js';
 import { framedBody, openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
-import { ResponseWriter, type ResponseWriterHost, type WholeResponse } from '../inbound/response-writer.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { clientOf, ExchangeSummary, recordRequest, type Recorder } from './access-log-record.js';
@@ -78,31 +82,18 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private operation: UpstreamOperation | null = null;
 
   constructor(deps: ExchangeDeps, received: ReceivedRequest) {
-    const { req } = received;
     this.deps = deps;
     this.received = received;
-    this.head = {
-      method: req.method ?? '',
-      target: req.originalUrl ?? '',
-      httpVersion: req.httpVersion,
-      rawHeaders: req.rawHeaders,
-    };
-    this.writer = new ResponseWriter(received, this);
+    this.head = received.head;
+    this.writer = received.createWriter(this);
     this.summary = new ExchangeSummary(deps.clock);
   }
 
   /** Its turn on the connection has come. What one turn of the event loop brings is decided together, at its end. */
   start(): void {
-    const { res, connection, upgrade } = this.received;
-    upgrade?.begin();
-    if (res.socket === null) {
-      // Node gave the connection up with the response before: what is sent on now could not be answered.
-      connection.abort();
-      return;
-    }
+    if (!this.received.begin(() => this.finish(), this.fail)) return;
     this.phase = 'deciding';
     this.summary.begin();
-    res.on('close', () => this.finish()).on('error', this.fail);
     const { brokenBy } = this;
     if (brokenBy === null) atTurnEnd(this.decide);
     else this.attempt(() => this.refuse(brokenBy));
@@ -310,7 +301,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.summary.upstreamAnswered();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
-      this.writer.end();
+      this.writer.end(null);
     } catch (error) {
       this.fail(error);
     }
@@ -329,7 +320,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.phase = 'responded';
       const { activeConfig, findings, deps } = this;
       this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock), body);
-      this.writer.end();
+      this.writer.end(null);
     } catch (error) {
       this.fail(error);
     }
@@ -343,7 +334,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     this.summary.missing = reason.missing ?? null;
     this.phase = 'responded';
     this.leaveUpstream();
-    if (hasBegun || reason.reason === 'caller_gone') this.writer.abort();
+    if (reason.reason === 'caller_gone') this.writer.abort();
+    else if (hasBegun) this.writer.breakOff(reason, this.identify());
     else this.writer.refuse(reason, this.identify(), this.upload !== null);
     // The answer is handed over: who does not read it holds no place.
     this.releaseLease();

@@ -48,6 +48,8 @@ export interface ClientConnectionOptions {
   /** Shared by all connections. */
   readonly queueBudget: QueueBudget;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** Bytes that were read of it before its first request; all that were read where it is left out. */
+  readonly bytesReadBefore?: number;
   /** It was ended, or reads no more, since too much waits behind the request that is being served. */
   readonly onQueueOverflow: () => void;
 }
@@ -87,7 +89,7 @@ export class ClientConnection {
 
   constructor(
     socket: Socket,
-    { peer, maxHeadBytes, queueBudget, clock, onQueueOverflow: onTooMuch }: ClientConnectionOptions,
+    { peer, maxHeadBytes, queueBudget, clock, bytesReadBefore, onQueueOverflow: onTooMuch }: ClientConnectionOptions,
   ) {
     this.socket = socket;
     this.peer = peer;
@@ -101,7 +103,7 @@ export class ClientConnection {
         this.onQueueOverflow();
       },
     });
-    this.bytesReadAtLastResponse = socket.bytesRead;
+    this.bytesReadAtLastResponse = bytesReadBefore ?? socket.bytesRead;
     this.idleSinceMs = clock.monotonic();
     this.networks = clientNetworks(peer.remoteAddress);
     onDestroySoon(socket, () => {

@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../../config/types.js';
@@ -11,8 +10,12 @@ import {
 import { clientNetworks, createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
+import type { Peer } from '../auth/authorize-request.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
+import type { Http2Connection, Http2ConnectionOptions } from './http2/connection.js';
+import { chooseProtocol } from './http2/first-bytes.js';
+import type { Listener } from './listener.js';
 import { countConnection } from '../exchange/event-loop-batch.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
@@ -40,6 +43,10 @@ interface ClientConnections {
    * that did not say so.
    */
   readonly drain: (unannouncedMs: number) => void;
+  /** A shutdown was announced: callers that can be told open nothing more on connections that are open. */
+  readonly announceEnd: () => void;
+  /** Ends what takes too long on a connection that keeps no time itself; to be called every second or so. */
+  readonly look: () => void;
   /** Ends those on which no request has begun. */
   readonly closeIdle: () => void;
   /** Ends all, with a word to callers whose request was not sent on. */
@@ -47,6 +54,21 @@ interface ClientConnections {
   /** Resolves once none is open and each one's request has ended: a server says that it is closed before that. */
   readonly allClosed: () => Promise<void>;
 }
+
+/** What all kinds of connections are asked for. */
+interface OpenConnection {
+  /** How little would be lost with it; `null` while a request is being served. */
+  readonly idleState: () => IdleConnection | null;
+  readonly drain: (unannouncedMs: number) => void;
+  readonly closeIdle: () => void;
+  readonly cutOff: () => void;
+}
+
+/** Serves connections of HTTP/2. */
+export type AcceptHttp2 = (
+  socket: Socket,
+  options: Pick<Http2ConnectionOptions, 'peer' | 'clock' | 'onAbuse'>,
+) => Http2Connection;
 
 interface ClientConnectionsDeps {
   readonly log: Log;
@@ -62,14 +84,11 @@ export function maxConnectionsOf({
   return Math.max(minConnections, connectionsPerSlot * maxInFlight) + maxWebSockets;
 }
 
-/**
- * Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a
- * handshake.
- */
+/** Keeps the connections of a listener, and ends them where there is too much to do. */
 export function createClientConnections(
-  server: Server,
+  { server, isTls, serveHttp1 }: Listener,
   settings: ListenSettings,
-  isTls: boolean,
+  acceptHttp2: AcceptHttp2,
   { log, clock, metrics }: ClientConnectionsDeps,
 ): ClientConnections {
   /**
@@ -77,7 +96,9 @@ export function createClientConnections(
    * only here.
    */
   const sockets = new Map<Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>>();
-  const connections = new Map<Socket, ClientConnection>();
+  const http1 = new Map<Socket, ClientConnection>();
+  const http2 = new Map<Socket, Http2Connection>();
+  const connections = new Map<Socket, OpenConnection>();
   let onEmpty = (): void => undefined;
   const limit = maxConnectionsOf(settings);
   const queueBudget = new QueueBudget(queueLimits);
@@ -105,26 +126,28 @@ export function createClientConnections(
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     // One that was refused.
     if (socket.destroyed) return;
-    const remoteAddress = socket.remoteAddress ?? '';
-    const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
-    const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
-    connections.set(
-      socket,
-      new ClientConnection(socket, {
-        peer,
-        maxHeadBytes: settings.maxHeaderBytes,
-        queueBudget,
-        clock,
-        onQueueOverflow: () => ended('too_much_waiting'),
-      }),
-    );
-    socket.once('close', () => connections.delete(socket));
+    if (!settings.http2) acceptHttp1(socket);
+    else if (socket instanceof TLSSocket) {
+      if (socket.alpnProtocol === 'h2') accept2(socket);
+      else acceptHttp1(socket);
+    } else {
+      chooseProtocol(socket, {
+        withinMs: settings.headerTimeoutMs,
+        onHttp1: (first) => acceptHttp1(socket, first),
+        onHttp2: () => accept2(socket),
+      });
+    }
   });
   return {
-    of: (socket) => connections.get(socket),
+    of: (socket) => http1.get(socket),
     count: () => sockets.size,
-    withLargeHead: () =>
-      [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
+    withLargeHead: () => [...http1].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
+    announceEnd: () => {
+      for (const connection of http2.values()) connection.announceEnd();
+    },
+    look: () => {
+      for (const connection of http2.values()) connection.look();
+    },
     drain: (unannouncedMs) => {
       for (const connection of connections.values()) connection.drain(unannouncedMs);
     },
@@ -143,9 +166,46 @@ export function createClientConnections(
       }),
   };
 
-  /** Those whose handshake is not complete, with when and where from they came. */
+  function peerOf(socket: Socket): Peer {
+    const remoteAddress = socket.remoteAddress ?? '';
+    const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
+    return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
+  }
+
+  /** `first` is what was read of it. */
+  function acceptHttp1(socket: Socket, first: Buffer | null = null): void {
+    // Where somebody looks at first bytes, Node's parser has not taken the connection by itself.
+    serveHttp1?.(socket);
+    const connection = new ClientConnection(socket, {
+      peer: peerOf(socket),
+      maxHeadBytes: settings.maxHeaderBytes,
+      queueBudget,
+      clock,
+      bytesReadBefore: socket.bytesRead - (first?.length ?? 0),
+      onQueueOverflow: () => ended('too_much_waiting'),
+    });
+    http1.set(socket, connection);
+    connections.set(socket, connection);
+    socket.once('close', () => {
+      http1.delete(socket);
+      connections.delete(socket);
+    });
+    if (first !== null) socket.emit('data', first);
+  }
+
+  function accept2(socket: Socket): void {
+    const connection = acceptHttp2(socket, { peer: peerOf(socket), clock, onAbuse: () => ended('too_much_waiting') });
+    http2.set(socket, connection);
+    connections.set(socket, connection);
+    socket.once('close', () => {
+      http2.delete(socket);
+      connections.delete(socket);
+    });
+  }
+
+  /** Those whose handshake is not complete, or whose protocol is not known, with when and where from they came. */
   function handshaking(): readonly (readonly [Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>])[] {
-    if (!isTls) return [];
+    if (!isTls && !settings.http2) return [];
     const serving = new Set([...connections.keys()].map(remoteEnd));
     return [...sockets].filter(([socket]) => !serving.has(remoteEnd(socket)));
   }

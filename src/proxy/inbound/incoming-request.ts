@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHead } from '../../decision/http/request-head.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { UpgradeRequest } from '../websocket/upgrade-request.js';
 import type { ClientConnection } from './client-connection.js';
+import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from './received-request.js';
+import { Http1ResponseWriter } from './response-writer.js';
 import { LeanRequest } from '../node-internals/request.js';
 
 /**
@@ -21,16 +24,52 @@ export function exchangeOf(req: IncomingMessage): Exchange | null {
   return req instanceof ClientRequest ? req.exchange : null;
 }
 
-/** A request as Node hands it over. */
-export interface ReceivedRequest {
-  readonly req: IncomingMessage & {
-    /** The target as it came. */
-    readonly originalUrl: string | undefined;
-    /** Whether more than the head is sent. */
-    readonly comesWithBody: () => boolean;
-  };
-  readonly res: ServerResponse;
+/** A request of HTTP/1.1, as Node hands it over. */
+export class Http1Request implements ReceivedRequest {
+  readonly head: RequestHead;
   readonly connection: ClientConnection;
-  /** Where it asks for another protocol, and Node has left its connection to us. */
   readonly upgrade: UpgradeRequest | null;
+  private readonly req: ClientRequest;
+  private readonly res: ServerResponse;
+
+  constructor(req: ClientRequest, res: ServerResponse, connection: ClientConnection, upgrade: UpgradeRequest | null) {
+    this.req = req;
+    this.res = res;
+    this.connection = connection;
+    this.upgrade = upgrade;
+    this.head = {
+      method: req.method ?? '',
+      target: req.originalUrl ?? '',
+      httpVersion: req.httpVersion,
+      rawHeaders: req.rawHeaders,
+    };
+  }
+
+  begin(onOver: () => void, onError: (error: unknown) => void): boolean {
+    const { res, connection, upgrade } = this;
+    upgrade?.begin();
+    if (res.socket === null) {
+      // Node gave the connection up with the response before: what is sent on now could not be answered.
+      connection.abort();
+      return false;
+    }
+    res.on('close', onOver).on('error', onError);
+    return true;
+  }
+
+  createWriter(host: ResponseWriterHost): ResponseWriter {
+    const { req, res, connection, upgrade } = this;
+    return new Http1ResponseWriter({ req, res, connection, upgrade }, host);
+  }
+
+  body(): BodySource {
+    const { req, res } = this;
+    return {
+      stream: req,
+      brokenBy: 'body_broken',
+      isComplete: () => req.complete,
+      trailers: () => req.rawTrailers,
+      sendContinue: () => res.writeContinue(),
+    };
+  }
 }

@@ -1,9 +1,11 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../../config/types.js';
 import { maxConnectionsOf } from './client-connections.js';
 import { ClientRequest } from './incoming-request.js';
+import { takeConnectionListener } from '../node-internals/server.js';
 
 /** Certificates of the listener, as PEM texts. */
 export interface TlsMaterial {
@@ -15,8 +17,11 @@ export interface TlsMaterial {
   readonly clientAuth: 'require' | 'optional';
 }
 
-interface Listener {
+export interface Listener {
   readonly server: Server;
+  readonly isTls: boolean;
+  /** Has Node's parser of HTTP/1 read a connection, where it does not take each by itself: beside HTTP/2. */
+  readonly serveHttp1: ((socket: Socket) => void) | null;
   /**
    * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.
    */
@@ -55,15 +60,18 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
   const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
   server.timeout = 0;
   server.maxConnections = maxClosingShare * maxConnectionsOf(settings);
-  server.on('secureConnection', refuseUnverified);
-  return {
+  const listener: Listener = {
     server,
+    isTls: tls !== null,
+    serveHttp1: settings.http2 ? takeConnectionListener(server, tls !== null) : null,
     setTls: (material) => {
       if ('setSecureContext' in server && typeof server.setSecureContext === 'function') {
         server.setSecureContext(contextOptions(material));
       }
     },
   };
+  server.on('secureConnection', refuseUnverified);
+  return listener;
 }
 
 function tlsOptions(settings: ListenSettings, tls: TlsMaterial): object {
@@ -72,7 +80,7 @@ function tlsOptions(settings: ListenSettings, tls: TlsMaterial): object {
     requestCert: tls.clientCa !== null,
     rejectUnauthorized: tls.clientCa !== null && tls.clientAuth === 'require',
     handshakeTimeout: settings.headerTimeoutMs,
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: settings.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
   };
 }
 

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import { ByteBuffer } from './byte-buffer.js';
+import type { BodySource } from './received-request.js';
 
 /** How slowly a caller may send a body; asked for whenever it counts. */
 export interface BodyPace {
@@ -29,15 +29,16 @@ interface RequestBodyOptions {
  * wanted.
  */
 export function openBody(
-  { req, res }: { readonly req: IncomingMessage; readonly res: ServerResponse },
+  received: { readonly body: () => BodySource },
   { hasBody, expectsContinue }: { readonly hasBody: boolean; readonly expectsContinue: boolean },
   options: Omit<RequestBodyOptions, 'onWanted'>,
 ): RequestBody | null {
   if (!hasBody) return null;
-  return new RequestBody(req, {
+  const source = received.body();
+  return new RequestBody(source, {
     ...options,
     onWanted: () => {
-      if (expectsContinue) res.writeContinue();
+      if (expectsContinue) source.sendContinue();
     },
   });
 }
@@ -58,7 +59,7 @@ const maxGatheredBytes = 64 * 1024;
  * came, so that a broken body never ends like a whole one.
  */
 export class RequestBody extends Readable {
-  private readonly request: IncomingMessage;
+  private readonly source: BodySource;
   private readonly options: RequestBodyOptions;
   private isWanted = false;
   private receivedBytes = 0;
@@ -76,10 +77,10 @@ export class RequestBody extends Readable {
   private waitsSinceMs: number | null = null;
   private onGathered: ((whole: Buffer | null) => void) | null = null;
 
-  constructor(request: IncomingMessage, options: RequestBodyOptions) {
+  constructor(source: BodySource, options: RequestBodyOptions) {
     // The stream keeps a list of what it was given ahead: it is given one piece, when it asks.
     super({ highWaterMark: 1 });
-    this.request = request;
+    this.source = source;
     this.options = options;
     // Who reads learns of a failure from `onBroken`; an error that nobody listens for would end the process.
     this.on('error', () => undefined);
@@ -87,7 +88,7 @@ export class RequestBody extends Readable {
 
   /** Whether all of it came, though it may not be read yet. */
   isReceived(): boolean {
-    return this.request.complete;
+    return this.source.isComplete();
   }
 
   /**
@@ -112,14 +113,19 @@ export class RequestBody extends Readable {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.stopTimer();
-    this.request.off('data', this.onData).off('end', this.onEnd).off('error', this.onClose).off('close', this.onClose);
+    this.source.stream
+      .off('data', this.onData)
+      .off('end', this.onEnd)
+      .off('error', this.onClose)
+      .off('close', this.onClose);
     // The rest is read and forgotten, so that the caller gets to read the answer.
-    this.request.on('error', () => undefined).resume();
+    this.source.stream.on('error', () => undefined).resume();
     callback(error);
   }
 
   private readonly onData = (chunk: Buffer): void => {
     this.receivedBytes += chunk.length;
+    this.source.onRead?.(chunk.length);
     if (this.receivedBytes > this.options.maxBytes) {
       this.break(denial('body_too_large'));
       return;
@@ -131,7 +137,7 @@ export class RequestBody extends Readable {
     this.gathered.append(chunk);
     if (this.isAsked) this.passSoon();
     else if (this.gathered.length >= maxGatheredBytes) {
-      this.request.pause();
+      this.source.stream.pause();
       this.waitFor('receiver');
       this.tellGathered(null);
     } else if (this.onGathered !== null) this.timer?.refresh();
@@ -158,9 +164,9 @@ export class RequestBody extends Readable {
   }
 
   private readonly onEnd = (): void => {
-    if (!this.request.complete) {
+    if (!this.source.isComplete()) {
       this.pass();
-      this.break(denial('body_broken'));
+      this.break(denial(this.source.brokenBy));
       return;
     }
     if (this.onGathered !== null) {
@@ -176,16 +182,22 @@ export class RequestBody extends Readable {
   };
 
   private readonly onClose = (): void => {
-    if (!this.request.complete) this.break(denial('caller_gone'));
+    if (!this.source.isComplete()) this.break(denial('caller_gone'));
   };
 
   private begin(): void {
     if (!this.isWanted) {
       this.isWanted = true;
       this.options.onWanted();
-      this.request.on('data', this.onData).on('end', this.onEnd).on('error', this.onClose).on('close', this.onClose);
+      this.source.stream
+        .on('data', this.onData)
+        .on('end', this.onEnd)
+        .on('error', this.onClose)
+        .on('close', this.onClose);
+      // It was empty, and has said so.
+      if (this.source.stream.readableEnded) process.nextTick(this.onEnd);
     }
-    this.request.resume();
+    this.source.stream.resume();
     this.waitFor('caller');
   }
 
@@ -203,7 +215,7 @@ export class RequestBody extends Readable {
 
   private waitFor(side: 'caller' | 'receiver'): void {
     this.stopTimer();
-    const isForCaller = side === 'caller' && !this.request.complete;
+    const isForCaller = side === 'caller' && !this.source.isComplete();
     this.waitedMs = this.waitedSoFarMs();
     this.waitsSinceMs = isForCaller ? performance.now() : null;
     if (side === 'caller' && !isForCaller) return;

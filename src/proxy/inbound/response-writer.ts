@@ -1,11 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Denial } from '../../decision/denial.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ClientConnection } from './client-connection.js';
-import type { ReceivedRequest } from './incoming-request.js';
+import type { ClientRequest } from './incoming-request.js';
+import type { ResponseWriter, ResponseWriterHost } from './received-request.js';
 import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from './gathered-writes.js';
-import type { UpgradableResponse, UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
+import type { UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;
@@ -16,32 +17,11 @@ const maxHeldBytes = 16 * 1024;
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
 
-/** A response that is complete before any of it is sent. */
-export interface WholeResponse {
-  readonly status: number;
-  /** Names and values in turn. */
-  readonly fields: string[];
-  readonly body: Buffer;
-  /** Whether it was kept from an earlier request. */
-  readonly isReplayed: boolean;
-}
-
-export interface ResponseWriterHost {
-  /** Whether every answer closes its connection. */
-  readonly isShuttingDown: () => boolean;
-  /** The caller has as long to take some of the answer as the receiver has to send some; milliseconds. */
-  readonly writeTimeoutMs: () => number;
-  /** The caller leaves the rest in its connection. */
-  readonly onWriteTimeout: () => void;
-  /** A caller that did not keep up does so again. */
-  readonly onWritable: () => void;
-}
-
 /** Those that were begun, and may be ended by what the same read brings. */
-let begun: ResponseWriter[] = [];
+let begun: Http1ResponseWriter[] = [];
 
 /** Once for all that a turn of the event loop brings. */
-function flushSoon(answer: ResponseWriter): void {
+function flushSoon(answer: Http1ResponseWriter): void {
   if (begun.length === 0) process.nextTick(flushBegun);
   begun.push(answer);
 }
@@ -53,7 +33,7 @@ function flushBegun(): void {
 }
 
 /** One that throws keeps none of the others. */
-function flushFrom(answers: readonly ResponseWriter[], first: number): void {
+function flushFrom(answers: readonly Http1ResponseWriter[], first: number): void {
   let next = first;
   try {
     while (next < answers.length) answers[next++]?.flush();
@@ -62,9 +42,17 @@ function flushFrom(answers: readonly ResponseWriter[], first: number): void {
   }
 }
 
-/** What one caller is answered: the receiver's answer as it comes, or a problem document. */
-export class ResponseWriter implements UpgradableResponse {
-  private readonly req: IncomingMessage;
+/** What a response of HTTP/1.1 is written to. */
+interface Http1Parts {
+  readonly req: ClientRequest;
+  readonly res: ServerResponse;
+  readonly connection: ClientConnection;
+  readonly upgrade: UpgradeRequest | null;
+}
+
+/** Writes a response of HTTP/1.1: the receiver's answer as it comes, or a problem document. */
+export class Http1ResponseWriter implements ResponseWriter {
+  private readonly req: ClientRequest;
   private readonly res: ServerResponse;
   private readonly connection: ClientConnection;
   private readonly host: ResponseWriterHost;
@@ -81,7 +69,7 @@ export class ResponseWriter implements UpgradableResponse {
   private gatheredWrites: GatheredWrites | null = null;
   private fields: readonly string[] = [];
 
-  constructor({ req, res, connection, upgrade }: ReceivedRequest, pace: ResponseWriterHost) {
+  constructor({ req, res, connection, upgrade }: Http1Parts, pace: ResponseWriterHost) {
     this.req = req;
     this.res = res;
     this.connection = connection;
@@ -178,7 +166,7 @@ export class ResponseWriter implements UpgradableResponse {
     return flows;
   }
 
-  end(): void {
+  end(_trailers: readonly string[] | null): void {
     const { heldChunk } = this;
     this.isFlushed = true;
     this.heldChunk = null;
@@ -207,6 +195,11 @@ export class ResponseWriter implements UpgradableResponse {
     const hasLength = this.fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !hasLength;
     this.connection.abort(endsWithConnection);
+  }
+
+  /** There is no place for a reason after a body. */
+  breakOff(): void {
+    this.abort();
   }
 
   private readonly onWriteTimeout = (): void => this.host.onWriteTimeout();

@@ -67,6 +67,23 @@ export function stopAccepting(server: Server, withinMs: number, onClosed: () => 
   setImmediate(look);
 }
 
+/**
+ * Takes Node's own listener for connections away from a server that has no other yet: the one by which its parser takes
+ * each of them.
+ *
+ * @returns has the parser take this connection. What was read of it before goes to the listeners for `data`.
+ */
+export function takeConnectionListener(server: Server, isTls: boolean): (socket: Socket) => void {
+  const event = isTls ? 'secureConnection' : 'connection';
+  const [listener, ...others] = server.listeners(event);
+  if (listener === undefined || others.length > 0)
+    throw new Error(`Node has ${others.length + 1} listeners for ${event}`);
+  server.removeAllListeners(event);
+  return (socket) => {
+    listener.call(server, socket);
+  };
+}
+
 function handleOf(holder: NetServer | Socket): TcpHandle | null {
   return '_handle' in holder ? (holder._handle as TcpHandle | null) : null;
 }

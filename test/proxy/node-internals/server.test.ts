@@ -4,10 +4,10 @@
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { stopAccepting } from '../../../src/proxy/node-internals/server.js';
+import { stopAccepting, takeConnectionListener } from '../../../src/proxy/node-internals/server.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
@@ -44,6 +44,33 @@ t.test(
     raw.write('GET / HTTP/1.1\r\n');
     await raw.closed;
     await until('it is told of the last connection', () => isClosed);
+  },
+);
+
+t.test(
+  'listeners("connection"): the first one of a server is its parser, which can be given a connection later',
+  async (t) => {
+    const server = createServer((req, res) => res.end(req.url));
+    const parse = takeConnectionListener(server, false);
+    server.on('connection', (socket: Socket) => {
+      socket.once('data', (first: Buffer) => {
+        parse(socket);
+        socket.emit('data', first);
+      });
+    });
+    const { port } = await listen(t, server);
+    const raw = await connectRaw(port);
+    t.teardown(raw.end);
+    for (const target of ['/first', '/second']) {
+      raw.write(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      t.equal((await raw.readResponse())?.text, target);
+    }
+    t.throws(() =>
+      takeConnectionListener(
+        createServer().on('connection', () => undefined),
+        false,
+      ),
+    );
   },
 );
 

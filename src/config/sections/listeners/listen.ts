@@ -9,6 +9,7 @@ import {
   addressBlock,
   duration,
   filePath,
+  flag,
   host,
   integer,
   line,
@@ -51,6 +52,16 @@ const listenSchema = map({
     .prefault([])
     .describe(
       'Addresses or CIDR blocks of proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are passed on. Those of others are replaced.',
+    ),
+  http2: flag()
+    .prefault(false)
+    .describe(
+      'Whether HTTP/2 is served beside HTTP/1.1: over TLS by ALPN, without TLS on the same port to callers that know (RFC 9113 §3.3).',
+    ),
+  max_streams: integer(1, 1_000)
+    .prefault(100)
+    .describe(
+      'Requests at a time on one connection of HTTP/2; a caller that sends more has them reset. Only with `http2`.',
     ),
   max_header_bytes: size('1KiB', '1MiB')
     .prefault('16KiB')
@@ -110,6 +121,9 @@ export const listen = section({
       tlsTerminatedBy: file.tls_terminated_by,
       /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
       trustForwarded: file.trust_forwarded,
+      http2: file.http2,
+      /** At a time, on one connection of HTTP/2. */
+      maxStreams: file.max_streams,
       /** Request line and header section together. */
       maxHeaderBytes: file.max_header_bytes,
       maxTargetBytes: file.max_target,
@@ -154,6 +168,8 @@ export const listen = section({
       widens: towards('refuse', 'drop', 'allow'),
     },
     http_1_0: { restart: true, of: ({ listen }) => listen.http10, widens: towards('refuse', 'allow') },
+    http2: { restart: true, of: ({ listen }) => listen.http2, widens: never },
+    max_streams: { restart: true, of: ({ listen }) => listen.maxStreams, widens: whenMore },
     max_header_bytes: { restart: true, of: ({ listen }) => listen.maxHeaderBytes, widens: whenMore },
     max_target: { restart: true, of: ({ listen }) => listen.maxTargetBytes, widens: whenMore },
     header_timeout: { restart: true, of: ({ listen }) => listen.headerTimeoutMs },

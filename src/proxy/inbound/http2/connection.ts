@@ -1,0 +1,299 @@
+import {
+  constants,
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { readHttp2Head } from '../../../decision/http2/request-head.js';
+import { headerBytes } from '../../../decision/http/request-head.js';
+import { maxFields } from '../../../decision/http/request-headers.js';
+import { Allowance } from '../../../decision/limits/allowance.js';
+import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
+import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
+import type { Clock } from '../../../ports/system.js';
+import type { Peer } from '../../auth/authorize-request.js';
+import type { PipelinedRequest } from '../client-connection.js';
+import type { ReceivedRequest, RequestConnection } from '../received-request.js';
+import { Http2Request } from './request.js';
+
+const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+
+/** Bytes of one body that may come before somebody reads them (RFC 9113 §6.9.2). */
+const streamWindowBytes = 65_535;
+
+/** The same for all bodies of a connection together, of which each has a window of its own. */
+const connectionWindowBytes = 1024 * 1024;
+
+/** Fields that reach us: more than a request may have, so that one with too many is told so. */
+const headerPairs = maxFields + 64;
+
+/** What the size of a list of fields counts for each of them (RFC 9113 §6.5.2). */
+const fieldOverhead = 32;
+
+/**
+ * Streams that a caller took back, or had end by a mistake of its own, before we ended them: each costs a decision. So
+ * many at once, so many more for each that was served, and each second.
+ */
+const resets = { most: 200, perSecond: 20, perServed: 1 };
+
+/** PING and SETTINGS frames, which want an answer. Callers that measure their bandwidth send some with each message. */
+const controls = { most: 500, perSecond: 50, perServed: 4 };
+
+/**
+ * Bytes that came and are of no head or body: frames that say nothing, such as PRIORITY, WINDOW_UPDATE, empty and tiny
+ * DATA, and heads that were never complete.
+ */
+const overhead = { most: 1024 * 1024, perSecond: 256 * 1024 };
+
+/** Each request may cost so many of them beside its head, and each byte of a body as many again. */
+const overheadOfRequest = 512;
+
+/** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
+const maxInvalidFrames = 100;
+
+/** How long a caller with requests under way may be silent before it is asked whether it is there; milliseconds. */
+const silenceMs = 30_000;
+
+/** The last stream that a GOAWAY names while new ones may still be on their way (RFC 9113 §6.8). */
+const anyStream = 2 ** 31 - 1;
+
+/** After that many requests a caller connects anew, so that new instances get their share. */
+const maxRequests = 100_000;
+
+export interface Http2ConnectionOptions {
+  readonly peer: Peer;
+  readonly maxStreams: number;
+  readonly maxHeaderBytes: number;
+  readonly keepAliveMs: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Makes of a request what serves it. */
+  readonly serve: (request: ReceivedRequest) => PipelinedRequest;
+  /** Takes a place for a stream among those of all connections; `false` where there is none. */
+  readonly takePlace: () => boolean;
+  readonly givePlace: () => void;
+  /** It was ended for what its caller sent. */
+  readonly onAbuse: () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * A caller's connection of HTTP/2: many requests at a time, each judged on its own. What a caller may cost without
+ * asking for anything is bounded by allowances; who uses one up is told to calm down (ENHANCE_YOUR_CALM), and the
+ * connection ends.
+ */
+export class Http2Connection implements RequestConnection {
+  readonly peer: Peer;
+  private readonly socket: Socket;
+  private readonly session: ServerHttp2Session;
+  private readonly options: Http2ConnectionOptions;
+  private readonly networks: ClientNetworks;
+  private readonly served = new Map<PipelinedRequest, Http2Request>();
+  private readonly resets: Allowance;
+  private readonly controls: Allowance;
+  private readonly overhead: Allowance;
+  private requests = 0;
+  private hasGoodCredential = false;
+  private isGoingAway = false;
+  private isClosing = false;
+  private idleSinceMs: number;
+  /** Bytes that the frames of heads and bodies account for. */
+  private usefulBytes = 0;
+  private readBytes = 0;
+  private heardMs: number;
+  private isAsked = false;
+
+  constructor(socket: Socket, options: Http2ConnectionOptions) {
+    const { clock, maxHeaderBytes, maxStreams } = options;
+    const nowMs = clock.monotonic();
+    this.socket = socket;
+    this.options = options;
+    this.peer = options.peer;
+    this.networks = clientNetworks(options.peer.remoteAddress);
+    this.idleSinceMs = nowMs;
+    this.heardMs = nowMs;
+    this.resets = new Allowance(resets.most, resets.perSecond, nowMs);
+    this.controls = new Allowance(controls.most, controls.perSecond, nowMs);
+    this.overhead = new Allowance(overhead.most, overhead.perSecond, nowMs);
+    this.session = performServerHandshake(socket, {
+      settings: {
+        maxConcurrentStreams: maxStreams,
+        initialWindowSize: streamWindowBytes,
+        maxHeaderListSize: 2 * maxHeaderBytes + headerPairs * fieldOverhead,
+        enableConnectProtocol: false,
+      },
+      maxHeaderListPairs: headerPairs,
+      maxSessionInvalidFrames: maxInvalidFrames,
+      maxSessionRejectedStreams: maxInvalidFrames,
+      maxOutstandingPings: 2,
+    });
+    this.session.setLocalWindowSize(connectionWindowBytes);
+    this.session
+      .on('stream', this.onStream)
+      .on('ping', this.onControl)
+      .on('remoteSettings', this.onControl)
+      // A reset, or what is no HTTP/2: Node has said so to the caller and ends it.
+      .on('error', ignore)
+      .on('goaway', () => this.leaveWhenIdle());
+  }
+
+  now(): number {
+    return this.options.clock.monotonic();
+  }
+
+  markTrusted(): void {
+    this.hasGoodCredential = true;
+  }
+
+  isTrusted(): boolean {
+    return this.hasGoodCredential;
+  }
+
+  /** How little would be lost with it; `null` while requests are being served. */
+  idleState(): IdleConnection | null {
+    if (this.served.size > 0 || this.isClosing) return null;
+    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+  }
+
+  finish(exchange: PipelinedRequest, nowMs: number): void {
+    const request = this.served.get(exchange);
+    if (request === undefined) return;
+    this.served.delete(exchange);
+    this.options.givePlace();
+    this.idleSinceMs = nowMs;
+    this.usefulBytes += request.bodyBytes();
+    // What is on its way of a body that nobody reads any more is no idle talk.
+    if (!request.isComplete()) this.usefulBytes += streamWindowBytes;
+    if (request.wasTakenBack()) {
+      if (!this.resets.take(1, nowMs)) this.calm();
+    } else {
+      this.resets.give(resets.perServed);
+      this.controls.give(controls.perServed);
+    }
+    if (this.served.size === 0 && this.isGoingAway) this.leaveWhenIdle();
+  }
+
+  /** A shutdown was announced, or it has served enough: the caller is asked to open no more streams. */
+  announceEnd(): void {
+    if (this.isGoingAway || this.session.destroyed) return;
+    this.isGoingAway = true;
+    this.session.goaway(NGHTTP2_NO_ERROR, anyStream);
+  }
+
+  /** A shutdown has begun: bodies may take less time from now on. */
+  drain(): void {
+    this.announceEnd();
+    for (const exchange of this.served.keys()) exchange.shortenBodyTimeouts();
+  }
+
+  /** Takes no more streams; ends when those under way are answered. */
+  closeIdle(): void {
+    this.isGoingAway = true;
+    this.close();
+  }
+
+  /** Ends it at the deadline of a shutdown. */
+  cutOff(): void {
+    for (const exchange of [...this.served.keys()]) exchange.cutOff();
+    this.session.destroy();
+  }
+
+  /** To be called now and then: ends what has taken too long, or was of no use. */
+  look(): void {
+    const nowMs = this.now();
+    if (this.session.destroyed) return;
+    for (const request of this.served.values()) request.writer?.expire(nowMs);
+    this.countOverhead(nowMs);
+    this.askWhetherThere(nowMs);
+    if (this.served.size === 0 && nowMs - this.idleSinceMs > this.options.keepAliveMs) this.close();
+  }
+
+  private readonly onStream = (
+    stream: ServerHttp2Stream,
+    _headers: IncomingHttpHeaders,
+    _flags: number,
+    rawHeaders: readonly string[] = [],
+  ): void => {
+    // A reset by the caller is told as an error too; its `close` follows.
+    stream.on('error', ignore);
+    try {
+      this.serve(stream, rawHeaders);
+    } catch (error) {
+      this.options.fail(error);
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    }
+  };
+
+  private serve(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
+    const { options } = this;
+    this.requests += 1;
+    const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
+    const head = read.ok ? read.value : read.error.head;
+    this.usefulBytes += headerBytes(head) + overheadOfRequest;
+    if (stream.destroyed) {
+      if (!this.resets.take(1, this.now())) this.calm();
+      return;
+    }
+    if (this.isClosing || !options.takePlace()) {
+      // It was not looked at, and may be sent again (RFC 9113 §8.7).
+      stream.close(NGHTTP2_REFUSED_STREAM);
+      return;
+    }
+    if (this.requests >= maxRequests) this.announceEnd();
+    const request = new Http2Request(stream, head, this);
+    const exchange = options.serve(request);
+    this.served.set(exchange, request);
+    if (!read.ok) exchange.failBody(read.error.denial);
+    exchange.start();
+  }
+
+  private readonly onControl = (): void => {
+    if (!this.controls.take(1, this.now())) this.calm();
+  };
+
+  /** What was read, less what heads and bodies account for, may not go beyond its allowance. */
+  private countOverhead(nowMs: number): void {
+    const { bytesRead } = this.socket;
+    let useful = this.usefulBytes;
+    for (const request of this.served.values()) useful += request.bodyBytes();
+    const surplus = bytesRead - this.readBytes - 2 * useful;
+    if (bytesRead !== this.readBytes) this.heardMs = nowMs;
+    this.readBytes = bytesRead;
+    this.usefulBytes = 0;
+    for (const request of this.served.values()) this.usefulBytes -= request.bodyBytes();
+    if (surplus > 0 && !this.overhead.take(surplus, nowMs)) this.calm();
+  }
+
+  private askWhetherThere(nowMs: number): void {
+    if (this.served.size === 0 || nowMs - this.heardMs < silenceMs) return;
+    if (this.isAsked) {
+      if (nowMs - this.heardMs > 2 * silenceMs) this.session.destroy(undefined, NGHTTP2_CANCEL);
+      return;
+    }
+    this.isAsked = this.session.ping(() => {
+      this.isAsked = false;
+      this.heardMs = this.now();
+    });
+  }
+
+  private leaveWhenIdle(): void {
+    this.isGoingAway = true;
+    if (this.served.size === 0) this.close();
+  }
+
+  private close(): void {
+    if (this.isClosing || this.session.destroyed) return;
+    this.isClosing = true;
+    this.session.close();
+  }
+
+  private calm(): void {
+    if (this.session.destroyed) return;
+    this.isClosing = true;
+    this.options.onAbuse();
+    this.session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+}
+
+const ignore = (): void => undefined;

@@ -1,0 +1,97 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { Readable } from 'node:stream';
+import { fieldValue, type RequestHead } from '../../../decision/http/request-head.js';
+import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../received-request.js';
+import type { Http2Connection } from './connection.js';
+import { Http2ResponseWriter } from './response-writer.js';
+
+/** A request of HTTP/2: one stream of its connection. */
+export class Http2Request implements ReceivedRequest, BodySource {
+  readonly head: RequestHead;
+  readonly connection: Http2Connection;
+  readonly upgrade = null;
+  readonly brokenBy = 'caller_gone';
+  readonly stream: ServerHttp2Stream & Readable;
+  /** When its response began to wait for the caller to take it; monotonic milliseconds, `null` while it does not. */
+  stalledSinceMs: number | null = null;
+  writer: Http2ResponseWriter | null = null;
+  /** It was us who broke it off. */
+  isAborted = false;
+  private hasEnded: boolean;
+  private bytesOfBody = 0;
+  private rawTrailers: readonly string[] = [];
+
+  constructor(stream: ServerHttp2Stream, head: RequestHead, connection: Http2Connection) {
+    this.stream = stream;
+    this.head = head;
+    this.connection = connection;
+    this.hasEnded = head.endsStream === true;
+    // Node tells the end of an empty body before somebody reads.
+    if (!this.hasEnded) stream.on('end', this.onEnd);
+  }
+
+  begin(onOver: () => void): boolean {
+    const { stream } = this;
+    if (stream.destroyed) return false;
+    stream.on('close', onOver);
+    // Node ends a stream only once somebody has read its end.
+    if (this.hasEnded) stream.resume();
+    return true;
+  }
+
+  createWriter(host: ResponseWriterHost): ResponseWriter {
+    this.writer = new Http2ResponseWriter(this, host);
+    return this.writer;
+  }
+
+  body(): BodySource {
+    this.stream.on('trailers', (_fields, _flags, rawTrailers?: readonly string[]) => {
+      this.rawTrailers = rawTrailers ?? [];
+    });
+    return this;
+  }
+
+  /** A stream that was reset ends as well, but not on the side that sent it. */
+  isComplete(): boolean {
+    return this.hasEnded || (!this.stream.readableEnded && this.hasArrived());
+  }
+
+  /** Whether the caller wants to have trailers of the response (RFC 9110 §10.1.4). */
+  takesTrailers(): boolean {
+    return fieldValue(this.head, 'te') === 'trailers';
+  }
+
+  trailers(): readonly string[] {
+    return this.rawTrailers;
+  }
+
+  onRead(bytes: number): void {
+    this.bytesOfBody += bytes;
+  }
+
+  /** Bytes of its body that came, read or not. */
+  bodyBytes(): number {
+    return this.bytesOfBody + this.stream.readableLength;
+  }
+
+  /** Whether its caller had it end before it was answered, by taking it back or by a mistake. */
+  wasTakenBack(): boolean {
+    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.isAborted;
+  }
+
+  sendContinue(): void {
+    if (!this.stream.destroyed && !this.stream.headersSent) this.stream.additionalHeaders({ ':status': 100 });
+  }
+
+  /** Its end may be told before nghttp2 took note of it; a reset, whatever its code, has closed the stream by then. */
+  private readonly onEnd = (): void => {
+    this.hasEnded ||= this.hasArrived() || !this.stream.closed;
+  };
+
+  private hasArrived(): boolean {
+    const { stream } = this;
+    // One that was reset is closed on both sides.
+    this.hasEnded ||= !stream.destroyed && !stream.closed && stream.state.remoteClose === 1;
+    return this.hasEnded;
+  }
+}

@@ -1,0 +1,162 @@
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Denial } from '../../../decision/denial.js';
+import { http2Fields } from '../../../decision/http2/header-fields.js';
+import { problemOf } from '../../../decision/http/problem-details.js';
+import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
+import { bodyless } from '../../upstream/http1/response-head.js';
+import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
+import type { ResponseWriter, ResponseWriterHost } from '../received-request.js';
+import type { Http2Request } from './request.js';
+
+const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
+
+/** How long a caller may leave an answer of ours, which is short, unread. */
+const refusalFlushMs = 10_000;
+
+/** Writes a response of HTTP/2: the receiver's answer as it comes, or a refusal. */
+export class Http2ResponseWriter implements ResponseWriter {
+  private readonly request: Http2Request;
+  private readonly stream: ServerHttp2Stream;
+  private readonly host: ResponseWriterHost;
+  private sentStatus = 0;
+  private takesTrailers = false;
+  private trailers: readonly string[] | null = null;
+  private flushMs = refusalFlushMs;
+  private listensForDrain = false;
+  private gatheredWrites: GatheredWrites | null = null;
+
+  constructor(request: Http2Request, host: ResponseWriterHost) {
+    this.request = request;
+    this.stream = request.stream;
+    this.host = host;
+  }
+
+  isReceived(): boolean {
+    return this.request.isComplete();
+  }
+
+  status(): number {
+    return this.sentStatus;
+  }
+
+  /** Node closes a stream before it says that all was written. A reset and a lost connection are told by the code. */
+  isDelivered(): boolean {
+    const { writableEnded, rstCode } = this.stream;
+    return writableEnded && rstCode === NGHTTP2_NO_ERROR && !this.request.isAborted;
+  }
+
+  refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
+    const { stream } = this;
+    if (stream.destroyed || stream.headersSent) return;
+    const { status, fields, body } = problemOf(reason, requestId);
+    this.flushMs = refusalFlushMs;
+    this.respond(status, [...fields, 'content-length', String(Buffer.byteLength(body))], false);
+    this.awaitFlush();
+    stream.end(this.isHead() ? undefined : body);
+    // What still comes of the body is for nobody (RFC 9113 §8.1).
+    if (!isBodyRead && !this.isReceived()) stream.close(NGHTTP2_NO_ERROR);
+    else stream.resume();
+  }
+
+  begin(status: number, fields: string[]): boolean {
+    const { stream } = this;
+    if (stream.destroyed) return true;
+    this.flushMs = this.host.writeTimeoutMs();
+    const isWhole = this.isHead() || bodyless.has(status);
+    this.takesTrailers = !isWhole && this.request.takesTrailers();
+    this.respond(status, fields, isWhole);
+    return isWhole;
+  }
+
+  write(chunk: Buffer): boolean {
+    const { stream } = this;
+    if (stream.destroyed || stream.writableEnded) return true;
+    let flows: boolean;
+    if (this.gatheredWrites === null && (chunk.length >= smallWriteBytes || stream.writableLength === 0)) {
+      flows = stream.write(chunk);
+    } else {
+      this.gatheredWrites ??= new GatheredWrites({
+        isBlocked: () => stream.writableLength > 0,
+        write: (bytes, onTaken) => stream.destroyed || stream.writableEnded || stream.write(bytes, onTaken),
+      });
+      flows = this.gatheredWrites.write(chunk);
+    }
+    if (!flows) this.waitForCaller();
+    return flows;
+  }
+
+  end(trailers: readonly string[] | null): void {
+    const { stream } = this;
+    if (stream.destroyed || stream.writableEnded) return;
+    this.trailers = trailers;
+    this.gatheredWrites?.flush();
+    this.awaitFlush();
+    stream.end();
+  }
+
+  sendWhole(status: number, fields: string[], body: Buffer): void {
+    const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    if (!hasLength && !this.isHead() && !bodyless.has(status)) fields.push('content-length', String(body.length));
+    if (!this.begin(status, fields) && body.length > 0) this.write(body);
+  }
+
+  abort(): void {
+    this.request.isAborted = true;
+    this.stream.close(NGHTTP2_INTERNAL_ERROR);
+  }
+
+  breakOff(): void {
+    this.abort();
+  }
+
+  /** What a stream of HTTP/2 carries stays HTTP/2: no protocol was offered that it could be switched to. */
+  switchProtocols(): UpgradedSocket | null {
+    return null;
+  }
+
+  endUpgraded(): void {
+    this.abort();
+  }
+
+  onDrain(): void {
+    if (!this.listensForDrain) return;
+    this.request.stalledSinceMs = null;
+    this.host.onWritable();
+  }
+
+  /** Ends it where the caller has not taken for too long what was written; `nowMs` is of the monotonic clock. */
+  expire(nowMs: number): void {
+    const { stalledSinceMs } = this.request;
+    if (stalledSinceMs === null || nowMs - stalledSinceMs < this.flushMs || this.stream.destroyed) return;
+    this.host.onWriteTimeout();
+  }
+
+  private isHead(): boolean {
+    return this.request.head.method === 'HEAD';
+  }
+
+  private respond(status: number, fields: readonly string[], endStream: boolean): void {
+    const headers: OutgoingHttpHeaders = http2Fields(fields);
+    headers[':status'] = status;
+    this.sentStatus = status;
+    if (this.takesTrailers) {
+      this.stream.on('wantTrailers', this.sendTrailers);
+      this.stream.respond(headers, { waitForTrailers: true });
+    } else this.stream.respond(headers, endStream ? { endStream } : undefined);
+  }
+
+  private readonly sendTrailers = (): void => {
+    if (!this.stream.destroyed) this.stream.sendTrailers(http2Fields(this.trailers ?? []));
+  };
+
+  private waitForCaller(): void {
+    this.request.stalledSinceMs ??= this.request.connection.now();
+    if (this.listensForDrain) return;
+    this.listensForDrain = true;
+    this.stream.on('drain', () => this.onDrain());
+  }
+
+  private awaitFlush(): void {
+    this.request.stalledSinceMs = this.request.connection.now();
+  }
+}

@@ -1,0 +1,24 @@
+import t from 'tap';
+import { Allowance } from '../../../src/decision/limits/allowance.js';
+
+t.test('so much at once, and more with time and with what is of use', (t) => {
+  const allowance = new Allowance(3, 2, 0);
+  t.same(
+    [1, 1, 1, 1].map((amount) => allowance.take(amount, 0)),
+    [true, true, true, false],
+  );
+  t.equal(allowance.take(1, 500), false, 'what was taken beyond it counts');
+  t.equal(allowance.take(1, 1_500), true, 'two a second');
+  allowance.give(2);
+  t.same(
+    [1, 1, 1].map((amount) => allowance.take(amount, 1_500)),
+    [true, true, false],
+  );
+  allowance.give(100);
+  t.same(
+    [3, 1].map((amount) => allowance.take(amount, 1_500)),
+    [true, false],
+    'never more than at once',
+  );
+  t.end();
+});
