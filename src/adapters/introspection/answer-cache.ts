@@ -11,53 +11,96 @@ interface RememberedAnswer {
 /** Answers by the digests of their tokens: no token stays in memory. */
 interface AnswerCache {
   readonly get: (digest: string) => RememberedAnswer | null;
-  /** @param bytes of the answer as it came. */
+  /** @param bytes that the claims take in memory. */
   readonly set: (digest: string, answer: RememberedAnswer, bytes: number) => void;
   readonly counts: () => { readonly active: number; readonly inactive: number };
+  /** Forgets everything and leaves its share to the others. */
+  readonly close: () => void;
 }
 
-/** Of answers with `active`, besides their text, which takes about twice its bytes once it is read. */
-const entryBytes = 500;
+/** What the active tokens of all issuers may take together. */
+export interface AnswerRoom {
+  /**
+   * Takes part in it until the result is called. `onShare` hears how many bytes it may take, now and whenever that
+   * changes.
+   */
+  readonly join: (onShare: (bytes: number) => void) => () => void;
+}
 
-/** What all active tokens of an issuer may take. */
-const maxActiveBytes = 16 * 1024 * 1024;
+/** Of an answer besides its claims: the entry, the digest and its place in the table. */
+const entryBytes = 400;
+
+/** What the active tokens of all issuers may take, and those of one of them. */
+export const maxActiveBytes = { all: 32 * 1024 * 1024, one: 16 * 1024 * 1024 };
 
 /** Tokens that are remembered as not active: 2 MiB. */
 const maxInactive = 8_192;
+
+/** Shares the room out equally, so that one issuer's long answers take none of what another's need. */
+export function createAnswerRoom(limits = maxActiveBytes): AnswerRoom {
+  const members = new Set<(bytes: number) => void>();
+  const share = (): void => {
+    for (const onShare of members) onShare(Math.min(limits.one, Math.floor(limits.all / members.size)));
+  };
+  return {
+    join: (onShare) => {
+      members.add(onShare);
+      share();
+      return () => {
+        if (members.delete(onShare)) share();
+      };
+    },
+  };
+}
 
 /**
  * Keeps answers within bounds; what was set longest ago leaves first. Those that were not active have a room of their
  * own, so that made-up tokens drive out no good one.
  */
-export function createAnswerCache(limits = { activeBytes: maxActiveBytes, inactive: maxInactive }): AnswerCache {
+export function createAnswerCache(room: AnswerRoom, mostInactive = maxInactive): AnswerCache {
   const active = new Map<string, { readonly answer: RememberedAnswer; readonly bytes: number }>();
   const inactive = new Map<string, RememberedAnswer>();
   let bytes = 0;
+  let limit = 0;
+  const leave = room.join((share) => {
+    limit = share;
+    trim();
+  });
 
   function dropActive(digest: string): void {
     bytes -= active.get(digest)?.bytes ?? 0;
     active.delete(digest);
   }
 
+  function trim(): void {
+    for (const [oldest] of active) {
+      if (bytes <= limit) return;
+      dropActive(oldest);
+    }
+  }
+
   return {
     get: (digest) => active.get(digest)?.answer ?? inactive.get(digest) ?? null,
-    set: (digest, answer, answerBytes) => {
+    set: (digest, answer, claimBytes) => {
       dropActive(digest);
       inactive.delete(digest);
       if (answer.claims === null) {
         inactive.set(digest, answer);
         const [oldest = ''] = inactive.keys();
-        if (inactive.size > limits.inactive) inactive.delete(oldest);
+        if (inactive.size > mostInactive) inactive.delete(oldest);
         return;
       }
-      const size = entryBytes + 2 * answerBytes;
+      const size = entryBytes + claimBytes;
       active.set(digest, { answer, bytes: size });
       bytes += size;
-      for (const [oldest] of active) {
-        if (bytes <= limits.activeBytes) return;
-        dropActive(oldest);
-      }
+      trim();
     },
     counts: () => ({ active: active.size, inactive: inactive.size }),
+    close: () => {
+      leave();
+      active.clear();
+      inactive.clear();
+      bytes = 0;
+    },
   };
 }

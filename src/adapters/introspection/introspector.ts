@@ -1,5 +1,6 @@
 import type { IntrospectionSettings } from '../../config/types.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
+import { keepAnswer } from '../../decision/token/kept-answer.js';
 import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
 import { closedCircuit, enter, leave } from '../../decision/limits/circuit-breaker.js';
@@ -8,7 +9,7 @@ import type { JsonObject } from '../../lib/strict-json.js';
 import type { Introspection, IntrospectionAnswer, KeyAsker, KeySource } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
-import { createAnswerCache } from './answer-cache.js';
+import { createAnswerCache, createAnswerRoom, type AnswerRoom } from './answer-cache.js';
 import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure } from './ask-issuer.js';
 import { createBudget, type Refund } from './budget.js';
 import {
@@ -31,6 +32,8 @@ interface IntrospectorDeps {
   readonly onSecretRead?: (path: string) => void;
   /** Called when a certificate is in use, the first or another one. */
   readonly onCertificate?: () => void;
+  /** What it shares with other issuers; one of its own unless given. */
+  readonly answerRoom?: AnswerRoom;
   /** Milliseconds between two looks at the files. */
   readonly watchIntervalMs?: number;
 }
@@ -66,7 +69,7 @@ export function createIntrospector(
 ): RunningIntrospection {
   const { clock, files, log, metrics, keys } = deps;
   const { name } = issuer;
-  const answers = createAnswerCache();
+  const answers = createAnswerCache(deps.answerRoom ?? createAnswerRoom());
   const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
   const underWay = new Map<string, Promise<IntrospectionAnswer>>();
   const answerRules = { answer: settings.answer, clientId: settings.clientId, issuer, keys };
@@ -164,7 +167,7 @@ export function createIntrospector(
     if (!response.ok) return response;
     const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
     return read.ok
-      ? accept({ claims: read.value, bytes: response.value.bytes.length })
+      ? accept(read.value === null ? { claims: null, bytes: 0 } : keepAnswer(read.value, issuer.claims))
       : refuse({ ...failed(read.error), wasAnswered: true });
   }
 
@@ -269,12 +272,13 @@ export function createIntrospector(
     close: async () => {
       closed = true;
       for (const watch of watches) watch.close();
+      answers.close();
       await connections?.close();
     },
   };
 }
 
-/** An answer, and how many bytes it had. */
+/** What is kept of an answer, and how many bytes that takes. */
 interface Said {
   readonly claims: JsonObject | null;
   readonly bytes: number;

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { isOpaque, verifyIntrospection, type IntrospectionRules } from '../../../src/decision/token/introspection.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
+import { keepAnswer } from '../../../src/decision/token/kept-answer.js';
 import { issuerRules, nowMs, nowS } from '../samples.js';
 
 const rules: IntrospectionRules = {
@@ -172,6 +173,8 @@ t.test('every rule holds for itself', (t) => {
   for (const { name, answer, by = rules, expected } of rows) {
     const verdict = verifyIntrospection(answer, by, nowMs);
     t.same(verdict.ok ? verdict.value.permissions : verdict.error.reason, expected, name);
+    const kept = verifyIntrospection(keepAnswer(answer, by.claims).claims, by, nowMs);
+    t.same(kept, verdict, `${name}: and so by what is kept of it`);
   }
   t.end();
 });
