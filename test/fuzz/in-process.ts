@@ -5,7 +5,7 @@ import { accept, refuse } from '../../src/lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
-import type { SessionVerifier } from '../../src/ports/auth.js';
+import type { KeyLookup, SessionVerifier } from '../../src/ports/auth.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
 import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
@@ -18,6 +18,7 @@ import type { Field } from './model-fields.js';
 import type { Policy } from './model-policy.js';
 import { judge, type Expected, type Head, type Surroundings } from './model.js';
 import { configOf, nowMs, policies } from './policies.js';
+import type { ModelKeys } from './profiles/model-keys.js';
 
 /** One policy, as the model has it and as it is in force. */
 export interface Stage {
@@ -52,8 +53,24 @@ export function openUpstream(t: Scope, config: CompiledConfig): Upstream {
   return upstream;
 }
 
+/** Keys by issuer and id, as they are looked up, and the same for the model. */
+export interface StageKeys {
+  readonly find: (issuerName: string, keyId: string) => KeyLookup;
+  readonly model: ReadonlyMap<string, ModelKeys>;
+}
+
+const fixedKeys: StageKeys = {
+  find: (issuerName, keyId) => keyrings[issuerName]?.(keyId) ?? { kind: 'unknown' },
+  model: publicNumbers,
+};
+
 /** A policy with what was compiled from its YAML. */
-export function createStage(policy: Policy, config: CompiledConfig, upstream: Upstream): Stage {
+export function createStage(
+  policy: Policy,
+  config: CompiledConfig,
+  upstream: Upstream,
+  keys: StageKeys = fixedKeys,
+): Stage {
   const identityNames = Object.values(policy.identity);
   const activeConfig: ActiveConfig = {
     config,
@@ -62,7 +79,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     issuers: config.issuers.map(({ rules }) => ({
       rules,
       keys: {
-        find: (keyId) => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' },
+        find: (keyId) => keys.find(rules.name, keyId),
         state: () => {
           throw new Error('not asked here');
         },
@@ -77,7 +94,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
   return {
     surroundings: {
       policy,
-      keys: publicNumbers,
+      keys: keys.model,
       sessionKeys,
       nowMs,
       upstreamHost: new URL(upstreamUrl).host,

@@ -4,13 +4,15 @@ import type { KeyLookup } from '../../src/ports/auth.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, signToken } from '../support/tokens.js';
 import { drawFrom, drawOf, once, pick, several, type Draw } from './draw.js';
-import type { PublicNumbers } from './model-token.js';
 import { nowMs } from './policies.js';
+import type { ModelKey } from './profiles/model-signatures.js';
 
 const core = ['d-1', 'd-2', 'd-gone', 'd-bad', 's-1'] as const;
 const partner = ['p-1', 'p-3'] as const;
 /** In no key set: tokens of theirs name a key of somebody else. */
 const attacker = rsaKey('attacker');
+
+type RsaNumbers = Extract<ModelKey, { kind: 'rsa' }>;
 
 /** The key sets of the issuers. `s-1`, `d-bad` and `p-3` are in them and accepted by nobody. */
 export const keyrings: Readonly<Record<string, (keyId: string) => KeyLookup>> = {
@@ -19,7 +21,7 @@ export const keyrings: Readonly<Record<string, (keyId: string) => KeyLookup>> = 
 };
 
 /** The same in numbers. */
-export const publicNumbers: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>> = new Map([
+export const publicNumbers: ReadonlyMap<string, ReadonlyMap<string, RsaNumbers>> = new Map([
   ['core', numbersOfAll(core)],
   ['partner', numbersOfAll(partner)],
 ]);
@@ -313,12 +315,12 @@ function lookUp(keyIds: readonly string[]): (keyId: string) => KeyLookup {
       : { kind: 'unknown' };
 }
 
-function numbersOfAll(keyIds: readonly string[]): ReadonlyMap<string, PublicNumbers> {
+function numbersOfAll(keyIds: readonly string[]): ReadonlyMap<string, RsaNumbers> {
   return new Map(keyIds.map((keyId) => [keyId, numbersOf(rsaKey(keyId).publicKey)]));
 }
 
-function numbersOf(key: KeyObject): PublicNumbers {
+function numbersOf(key: KeyObject): RsaNumbers {
   const { n = '', e = '' } = key.export({ format: 'jwk' });
   const number = (text: string): bigint => BigInt(`0x${Buffer.from(text, 'base64url').toString('hex')}`);
-  return { n: number(n), e: number(e) };
+  return { kind: 'rsa', algorithm: 'RS256', n: number(n), e: number(e) };
 }

@@ -1,14 +1,20 @@
 /** The policy as the model reads it: the YAML of the routes as it stands, and nothing that was compiled from it. */
 
+/** Who is approved: to the letter, or whose name begins so. */
+export type PolicySubject = string | { readonly prefix: string };
+
 /** A route in the words of the config. */
 export interface PolicyRoute {
   readonly name: string;
   readonly methods: readonly string[];
   readonly path: string | readonly string[];
   readonly access?: 'public';
-  readonly subjects?: readonly string[];
+  readonly subjects?: readonly PolicySubject[];
   readonly permissions?: readonly string[];
-  readonly any_of?: readonly { readonly subjects: readonly string[]; readonly permissions: readonly string[] }[];
+  readonly any_of?: readonly {
+    readonly subjects: readonly PolicySubject[];
+    readonly permissions: readonly string[];
+  }[];
   readonly issuers?: readonly string[];
   readonly body?: 'allow';
   readonly encoded_slashes?: 'allow';
@@ -24,16 +30,31 @@ export interface PolicyRoute {
   readonly origins?: readonly string[];
 }
 
-/** An issuer in the words of the config. */
+export type ProfileName = 'core' | 'oauth' | 'kubernetes' | 'spiffe';
+
+/** An issuer in the words of the config: what is left out is as the reference says. */
 export interface PolicyIssuer {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly source: string | readonly string[];
-  readonly token_type: string | readonly string[];
-  readonly clock_skew: string;
-  readonly max_lifetime: string;
-  readonly key_ids: { readonly accept: readonly string[]; readonly reject?: readonly string[] };
+  readonly profile?: ProfileName;
+  /** Left out with `spiffe` only. */
+  readonly issuer?: string;
+  readonly audience: string | readonly string[];
+  readonly source?: string | readonly string[];
+  readonly token_type?: string | readonly string[];
+  readonly clock_skew?: string;
+  readonly max_lifetime?: string;
+  readonly key_ids?: { readonly accept?: readonly string[]; readonly reject?: readonly string[] };
+  readonly algorithms?: readonly string[];
+  readonly token_typ?: readonly string[];
+  readonly trust_domain?: string;
+  readonly claims?: {
+    readonly subject?: string;
+    readonly permissions?: string;
+    readonly require?: Readonly<Record<string, PolicyValue | readonly PolicyValue[]>>;
+  };
 }
+
+/** What a claim may be asked to be. */
+export type PolicyValue = string | number | boolean;
 
 /** What the model has to know of a config. */
 export interface Policy {

@@ -5,7 +5,8 @@
 import type { Field } from './model-fields.js';
 import { readObject, type Json } from './model-json.js';
 import type { Policy, PolicyRoute } from './model-policy.js';
-import { decodePart, isSigned, isVisible, type PublicNumbers } from './model-token.js';
+import { decodePart, isVisible } from './model-text.js';
+import { isSigned, type PublicNumbers } from './profiles/model-signatures.js';
 
 /** What a request shows to prove who calls. */
 export type Shown =

@@ -3,11 +3,14 @@
  * It is written from the contract alone and imports nothing of `src`, so that a mistake there is not repeated here.
  */
 import { readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
-import { bytesOf, findRoute, type Policy, type PolicyRoute } from './model-policy.js';
+import { bytesOf, findRoute, type Policy, type PolicyRoute, type PolicySubject } from './model-policy.js';
 import { credentialOf, meetsClaims, readUser, withoutSession, type User } from './model-session.js';
 import { readTargetSlowly } from './model-target.js';
-import { isWithdrawn, readCaller, type Caller, type PublicNumbers } from './model-token.js';
+import { isWithdrawn, readCaller } from './model-token.js';
 import { mayOpen, refusedHandshake } from './model-websocket.js';
+import type { Caller } from './profiles/model-claims.js';
+import type { ModelKeys } from './profiles/model-keys.js';
+import type { PublicNumbers } from './profiles/model-signatures.js';
 
 /** A request as far as its head. */
 export interface Head {
@@ -36,7 +39,7 @@ export type Expected =
 export interface Surroundings {
   readonly policy: Policy;
   /** By issuer and key id. */
-  readonly keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>;
+  readonly keys: ReadonlyMap<string, ModelKeys>;
   /** By key id: of whom sessions are made by. */
   readonly sessionKeys: ReadonlyMap<string, PublicNumbers>;
   readonly nowMs: number;
@@ -92,14 +95,26 @@ export function judge(head: Head, surroundings: Surroundings): Expected {
       : null;
   if (typeof user === 'number') return refused(user);
   const caller = user ?? readCaller(shown.token, policy, surroundings.keys, surroundings.nowMs);
-  if (caller === null || isWithdrawn(policy, caller)) return refused(401);
+  if (typeof caller === 'number') return refused(caller);
+  const taken =
+    found === null || !fits || 'claims' in caller ? caller : takenOn(found, caller, shown.token, surroundings);
+  if (taken === null || isWithdrawn(policy, taken)) return refused(401);
   if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
-  if ('claims' in caller) {
-    return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, surroundings, head) : refused(403);
-  }
-  if (found.issuers !== undefined && !found.issuers.includes(caller.issuerName)) return refused(401);
-  if (!isApproved(found, caller)) return refused(403);
-  return conclude(found, caller, fields, bodyWithGet, surroundings, head);
+  const isApprovedHere = 'claims' in taken ? meetsClaims(found, taken) : isApproved(found, taken);
+  return isApprovedHere ? conclude(found, taken, fields, bodyWithGet, surroundings, head) : refused(403);
+}
+
+/** The caller as one of the route's issuers has it, where several have signed the same; `null` where none has. */
+function takenOn(
+  { issuers }: PolicyRoute,
+  caller: Caller,
+  token: string,
+  { policy, keys, nowMs }: Surroundings,
+): Caller | null {
+  if (issuers === undefined || issuers.includes(caller.issuerName)) return caller;
+  const own = Object.entries(policy.issuers).filter(([name]) => issuers.includes(name));
+  const second = readCaller(token, { ...policy, issuers: Object.fromEntries(own) }, keys, nowMs);
+  return typeof second === 'number' ? null : second;
 }
 
 function conclude(
@@ -155,9 +170,16 @@ function isApproved(route: PolicyRoute, caller: Caller): boolean {
   const pairs = route.any_of ?? [{ subjects: route.subjects ?? [], permissions: route.permissions ?? [] }];
   return pairs.some(
     (pair) =>
-      pair.subjects.includes(caller.subject) &&
+      pair.subjects.some((subject) => isApprovedAs(subject, caller.subject)) &&
       pair.permissions.every((permission) => caller.permissions.includes(permission)),
   );
+}
+
+/** docs/issuers.md, "Subjects": to the letter, or beginning so. */
+function isApprovedAs(approved: PolicySubject, subject: string): boolean {
+  return typeof approved === 'string'
+    ? approved === subject
+    : subject.slice(0, approved.prefix.length) === approved.prefix;
 }
 
 function identityOf({ identity }: Policy, caller: Caller | User): Field[] {

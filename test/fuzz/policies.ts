@@ -233,7 +233,10 @@ export function configOf(policy: Policy): ConfigTree {
     issuers: Object.fromEntries(
       Object.entries(policy.issuers).map(([name, issuer]) => [
         name,
-        { ...issuer, jwks_url: `http://127.0.0.1:3567/${name}/jwks.json` },
+        {
+          ...issuer,
+          [issuer.profile === 'spiffe' ? 'bundle_url' : 'jwks_url']: `http://127.0.0.1:3567/${name}/jwks.json`,
+        },
       ]),
     ),
     sessions: policy.sessions === null ? null : { ...policy.sessions, core_url: 'http://127.0.0.1:3567' },

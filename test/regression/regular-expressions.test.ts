@@ -91,7 +91,6 @@ const exceptions: readonly Exception[] = [
 const made = [
   'new RegExp(`^${name}=([1-9][0-9]?)$`)',
   "new RegExp(`^([0-9]{1,12})(${Object.keys(units).join('|')})$`)",
-  'new RegExp(`^system:serviceaccount:(${namespaceName}):(${accountName})$`)',
   "new RegExp(unsafe, 'g')",
 ];
 

@@ -112,11 +112,14 @@ export function subjectOf(payload: JsonObject, rules: Pick<IssuerRules, 'profile
   return isVisibleAscii(subject, maxSubjectLength) ? subject : null;
 }
 
-/** RFC 1123 labels and subdomains: what Kubernetes takes as the names of namespaces and of service accounts. */
-const namespaceName = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
-const accountName = '[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?';
+const serviceAccountSubject = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
-const serviceAccountSubject = new RegExp(`^system:serviceaccount:(${namespaceName}):(${accountName})$`);
+/** RFC 1123, as Kubernetes takes it: a name without dots is one label, and one with dots has a label on either side. */
+const label = /^[a-z0-9]+(?:-+[a-z0-9]+)*$/;
+
+/** Longest names of namespaces, which are labels, and of service accounts, which are subdomains. */
+const maxNamespaceLength = 63;
+const maxAccountLength = 253;
 
 /**
  * `NAMESPACE/NAME` of the service account that a token was made for. Its `sub` and what `kubernetes.io` says have to be
@@ -125,6 +128,8 @@ const serviceAccountSubject = new RegExp(`^system:serviceaccount:(${namespaceNam
 function serviceAccountOf({ sub, ['kubernetes.io']: bound }: JsonObject): string | null {
   const [, namespace, name] = (typeof sub === 'string' ? serviceAccountSubject.exec(sub) : null) ?? [];
   if (namespace === undefined || name === undefined || !isJsonObject(bound)) return null;
+  if (namespace.length > maxNamespaceLength || !label.test(namespace)) return null;
+  if (name.length > maxAccountLength || !name.split('.').every((part) => label.test(part))) return null;
   const { namespace: boundNamespace, serviceaccount: account } = bound;
   if (boundNamespace !== namespace || !isJsonObject(account) || account['name'] !== name) return null;
   return `${namespace}/${name}`;

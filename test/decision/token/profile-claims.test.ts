@@ -102,6 +102,13 @@ const pod = (changes: Changes): Changes => ({
   'kubernetes.io': { ...(good['kubernetes']?.['kubernetes.io'] as Changes), ...changes },
 });
 
+function accountRow(names: string, isName: boolean): Row {
+  const [namespace = '', name = ''] = names.split(':');
+  const changes = { ...pod({ namespace, serviceaccount: { name } }), sub: `system:serviceaccount:${names}` };
+  const expected = isName ? { subject: `${namespace}/${name}` } : 'claim_mismatch';
+  return { name: `account ${names}`, profile: 'kubernetes', changes, expected };
+}
+
 const rows: readonly Row[] = [
   {
     name: 'as RFC 9068 has it',
@@ -335,6 +342,7 @@ const rows: readonly Row[] = [
     'system:node:shop:checkout',
     ' system:serviceaccount:shop:checkout',
     'system:serviceaccount:shop:checkout\n',
+    'system:serviceaccount:-shop:checkout',
     5,
     undefined,
   ].map((sub): Row => ({
@@ -343,6 +351,11 @@ const rows: readonly Row[] = [
     changes: { sub },
     expected: 'claim_mismatch',
   })),
+
+  ...['shop:a..b', 'shop:a.-b', 'shop:.a', 'shop:a-', 'a.b:c', `${'n'.repeat(64)}:c`, `shop:${'x'.repeat(254)}`].map(
+    (name) => accountRow(name, false),
+  ),
+  ...['shop:check-out.v2--1', `${'n'.repeat(63)}:${'x'.repeat(253)}`].map((name) => accountRow(name, true)),
 
   {
     name: 'a workload',

@@ -96,6 +96,17 @@ t.test('PSS with another salt length is refused', (t) => {
   t.end();
 });
 
+t.test('PSS without its leading zeros is refused: RFC 8017 §8.1.2 has it as long as the modulus', (t) => {
+  const { privateKey, publicKey } = keyFor('PS256');
+  let signature = signatureBy('PS256', privateKey, signingInput);
+  // The salt is chance, and one signature in 256 begins so.
+  while (signature[0] !== 0) signature = signatureBy('PS256', privateKey, signingInput);
+  t.ok(holds(signature, publicKey, 'PS256'), 'whole');
+  t.notOk(holds(signature.subarray(1), publicKey, 'PS256'), 'a byte less');
+  t.notOk(holds(Buffer.concat([Buffer.alloc(1), signature]), publicKey, 'PS256'), 'a byte more');
+  t.end();
+});
+
 interface Example {
   readonly name: string;
   readonly algorithm: Algorithm;
