@@ -65,7 +65,7 @@ export function createAdminServers(
   };
 }
 
-/** Probes of the receiver, which listens where kubelet cannot reach it. */
+/** Probes of the upstream, which listens where kubelet cannot reach it. */
 function appProbePages(
   { app }: ProbesSettings,
   { receiver }: PageSources,

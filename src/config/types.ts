@@ -68,7 +68,7 @@ export interface UpstreamSettings {
   readonly sensitiveFields: readonly string[];
   /** When a connection may carry another request. */
   readonly reuse: 'always' | 'safe' | 'never';
-  /** Whether the receiver is known to read the body of each request, or else to close. */
+  /** Whether the upstream is known to read the body of each request, or else to close. */
   readonly readsBodies: boolean;
 }
 

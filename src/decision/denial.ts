@@ -215,7 +215,7 @@ export const answers = {
 /** A reason of the closed set. */
 export type Reason = keyof typeof answers;
 
-/** Reasons that say of nobody that it was refused: something broke here, at the receiver or at the caller. */
+/** Reasons that say of nobody that it was refused: something broke here, at the upstream or at the caller. */
 export const failureReasons = [
   'store_unavailable',
   'revocations_unknown',

@@ -23,11 +23,11 @@ export interface RequestRecord {
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
   readonly duration_ms: number;
-  /** From dispatch to the end of the answer; `null` when the receiver was not asked. */
+  /** From dispatch to the end of the answer; `null` when the upstream was not asked. */
   readonly upstream_ms: number | null;
   /** The reservation's id, where there is one. */
   readonly record: string | null;
-  /** Of the trace that the receiver was told of, or that the caller named; `null` where there is none. */
+  /** Of the trace that the upstream was told of, or that the caller named; `null` where there is none. */
   readonly trace_id: string | null;
   /** The client's; `null` where its socket has none. */
   readonly client_address: string | null;
@@ -61,7 +61,7 @@ export type IntrospectionLookup = 'remembered' | 'asked' | 'joined' | 'limited' 
 export interface Metrics {
   /**
    * `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the
-   * receiver.
+   * upstream.
    */
   readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
   /** A request that was refused. */
@@ -86,7 +86,7 @@ export interface Metrics {
 }
 
 /**
- * Certificates whose end somebody has to see coming: what callers are shown, who vouches for callers, receiver and
+ * Certificates whose end somebody has to see coming: what callers are shown, who vouches for callers, upstream and
  * store, and what an issuer, by its name in the config, is shown by whoever asks about tokens (RFC 8705 §2).
  */
 export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca' | `introspection:${string}`;

@@ -10,7 +10,7 @@ import { startFailure, type StartFailure } from '../start-failure.js';
 /** A config with the files it names, all of them good. */
 export interface CompleteConfig {
   readonly config: CompiledConfig;
-  /** PEM text of the receiver's authorities, or `null` for the system's. */
+  /** PEM text of the upstream's authorities, or `null` for the system's. */
   readonly upstreamCa: string | null;
   /** Keys that assertions are signed with; `null` where there are none. */
   readonly assertion: AssertionFile | null;

@@ -33,7 +33,7 @@ interface AssertionsDeps {
   readonly intervalMs?: number;
 }
 
-/** An assertion is as old as that at most, and a receiver's clock that far behind ours. */
+/** An assertion is as old as that at most, and an upstream's clock that far behind ours. */
 export const publishedAfterMs = 60_000 + 60_000;
 
 /** Keys of a few hundred bytes each. */

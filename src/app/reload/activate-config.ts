@@ -44,7 +44,7 @@ export interface ConfigActivator {
   /** The receiving service that is in force, as its probes reach it. */
   readonly receiver: () => ProbedReceiver;
   /**
-   * Puts a config in force, whole. Keys stay where they come from the same place, connections where the receiver does.
+   * Puts a config in force, whole. Keys stay where they come from the same place, connections where the upstream does.
    * Waits for the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for
    * want of them.
    */
@@ -74,7 +74,7 @@ interface Running {
   readonly upstream: RunningUpstream;
 }
 
-/** Between looks at whether a receiver that was replaced still serves requests. */
+/** Between looks at whether an upstream that was replaced still serves requests. */
 const idleCheckMs = 1_000;
 
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */

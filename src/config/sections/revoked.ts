@@ -1,4 +1,4 @@
-/** The section that names credentials withdrawn before their time. */
+/** The section that names credentials revoked before their time. */
 import type { z } from 'zod';
 import { whenRemoved } from '../schema/key-changes.js';
 import { list, map, time, visibleText } from '../schema/scalars.js';

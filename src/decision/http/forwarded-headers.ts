@@ -16,7 +16,7 @@ export interface Forwarding {
   readonly trusted: boolean;
   /** Whether the caller came over TLS, ended here or in front of us. */
   readonly encrypted: boolean;
-  /** Which Host the receiver sees; `null` is the caller's. */
+  /** Which Host the upstream sees; `null` is the caller's. */
   readonly host: string | null;
   /** The caller's, or a new one. */
   readonly requestId: string;

@@ -10,7 +10,7 @@ export function isFieldName(text: string): boolean {
 }
 
 /**
- * What two names have in common that a receiver may take for one: CGI, WSGI and kin turn case and punctuation of a name
+ * What two names have in common that an upstream may take for one: CGI, WSGI and kin turn case and punctuation of a name
  * into the same variable, so that `X_Auth.Subject` arrives as `X-Auth-Subject` does.
  */
 export function lookAlikeKey(name: string): string {
@@ -78,7 +78,7 @@ export const defaultIdentityNames: readonly string[] = [
   'X-Auth-Assertion',
 ];
 
-/** What we tell the receiver of a reservation, and what tells the caller of it: believed where they come from us. */
+/** What we tell the upstream of a reservation, and what tells the caller of it: believed where they come from us. */
 export const reservationFields: readonly string[] = [
   'Idempotency-Record',
   'Idempotency-Fence',

@@ -24,7 +24,7 @@ import { strippedKind, type StrippedKind } from './stripped-headers.js';
 /** What becomes of a caller's field by its name. */
 export type RequestFieldKind =
   | JudgedField
-  /** Goes to the receiver as it came. */
+  /** Goes to the upstream as it came. */
   | 'passed'
   /** Ends here and is not counted. */
   | 'hop-by-hop'
@@ -36,7 +36,7 @@ export type RequestFieldKind =
   | 'refused'
   | 'malformed';
 
-/** What becomes of a receiver's field by its name. */
+/** What becomes of an upstream's field by its name. */
 type ResponseFieldKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
 
 /** What the names of fields mean under one config. */
@@ -140,7 +140,7 @@ const nothingChosen: ChosenNames = {
 
 /**
  * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport
- * nor the connection gives another meaning, or by which others tell the receiver who the caller is. The caller's field
+ * nor the connection gives another meaning, or by which others tell the upstream who the caller is. The caller's field
  * of that name is dropped: of one that is read here nothing would be left.
  */
 export function mayNameIdentity(name: string): boolean {
@@ -158,7 +158,7 @@ export function mayStrip(name: string): boolean {
 
 /**
  * Tells whether the config may have this field go on that is removed otherwise: one that a proxy in front sets, or that
- * names a second path. What would have the receiver act on another method or host than was judged never goes on.
+ * names a second path. What would have the upstream act on another method or host than was judged never goes on.
  */
 export function mayPass(name: string): boolean {
   const key = lookAlikeKey(name);

@@ -1,4 +1,4 @@
-/** `Proxy-Status` (RFC 9209): by a member of ours a caller tells our answers from the receiver's. */
+/** `Proxy-Status` (RFC 9209): by a member of ours a caller tells our answers from the upstream's. */
 import type { ProxyError } from '../denial.js';
 import { trimBlanks } from '../../lib/text.js';
 
@@ -10,7 +10,7 @@ export function proxyStatus(error: ProxyError): string {
 }
 
 /**
- * Removes members of our name from a receiver's value; `null` where nothing is left, or where the value is no list of
+ * Removes members of our name from an upstream's value; `null` where nothing is left, or where the value is no list of
  * which one could tell the members apart.
  */
 export function withoutOwnMember(value: string): string | null {

@@ -14,7 +14,7 @@ import { addStripped, nothingStripped, type StrippedFields } from './stripped-he
 /** The header section of a request, cleaned. */
 export interface RequestFields extends Framing, Correlation {
   /**
-   * Names and values in turn that may go to the receiver as they came: Content-Type and Idempotency-Key among them, and
+   * Names and values in turn that may go to the upstream as they came: Content-Type and Idempotency-Key among them, and
    * nothing that Sallyport sets itself.
    */
   readonly passed: readonly string[];

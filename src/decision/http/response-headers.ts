@@ -4,7 +4,7 @@ import { isFieldValue, listElements } from './header-values.js';
 import { withoutOwnMember } from './proxy-status.js';
 
 /**
- * Cleans the header section of a receiver's answer for the caller, names and values in turn: without
+ * Cleans the header section of an upstream's answer for the caller, names and values in turn: without
  * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay
  * apart, for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not
  * the answer.
@@ -24,7 +24,7 @@ export function clientHeaders(
     const kind = rules.responseKind(name);
     if (kind === 'dropped' || !isFieldValue(value)) continue;
     if (kind === 'connection') {
-      // What almost every receiver says names no field.
+      // What almost every upstream says names no field.
       if (value === 'keep-alive') continue;
       for (const option of listElements(value)) {
         if (rules.responseKind(option) !== 'dropped') (removes ??= new Set()).add(option);

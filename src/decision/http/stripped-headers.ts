@@ -13,10 +13,10 @@ import {
 } from './header-names.js';
 
 /**
- * - `identity`: would tell the receiver who the caller is, or what becomes of its reservation. Only Sallyport says so
+ * - `identity`: would tell the upstream who the caller is, or what becomes of its reservation. Only Sallyport says so
  * - `forwarded`: what a proxy in front says of the request and of its caller, and ids and traces of it that are
  *   malformed
- * - `override`: would have the receiver act on something else than was judged
+ * - `override`: would have the upstream act on something else than was judged
  * - `listed`: the operator's list has it
  * - `hop`: looks like a field of the connection or of the message's framing
  * - `underscore`: any other name with an underscore, where these are dropped

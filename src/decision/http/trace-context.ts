@@ -35,7 +35,7 @@ export function createTraceparent(random: string): string {
   return `00-${notZero(random.slice(0, zeroTraceId.length))}-${notZero(random.slice(zeroTraceId.length))}-${newTraceFlags}`;
 }
 
-/** Zero ids are invalid; a fault of the random source must not make a receiver throw the field away. */
+/** Zero ids are invalid; a fault of the random source must not make an upstream throw the field away. */
 function notZero(id: string): string {
   return id === zeroTraceId || id === zeroParentId ? `${id.slice(1)}1` : id;
 }

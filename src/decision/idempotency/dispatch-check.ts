@@ -1,6 +1,6 @@
 import { denial, type Denial } from '../denial.js';
 
-/** What is known in the moment before the first byte would go to the receiver. */
+/** What is known in the moment before the first byte would go to the upstream. */
 export interface DispatchMoment {
   /** Milliseconds since the reserve command was sent: the lease began no earlier. */
   readonly sinceReserveMs: number;

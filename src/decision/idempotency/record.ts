@@ -23,7 +23,7 @@ export const overtakingReleaseMs = 300_000;
  */
 export const longestAheadMs = 31 * 86_400_000;
 
-/** What the receiver answered, as far as it may be shown again. */
+/** What the upstream answered, as far as it may be shown again. */
 export interface StoredResponse {
   readonly status: number;
   /** Raw pairs: name, value, name, value. Empty in a tombstone. */
@@ -43,7 +43,7 @@ export interface ReservationRecord {
   readonly route: string | null;
   /** The attempt that owns the record: random, 128 bits. */
   readonly owner: string;
-  /** Only grows; a receiver may refuse a lower one. */
+  /** Only grows; an upstream may refuse a lower one. */
   readonly fence: number;
   /** Whether an attempt before this one is in doubt: then this one's release leaves the write in doubt. */
   readonly takenOver: boolean;
@@ -66,7 +66,7 @@ interface OvertakingRelease {
 
 /**
  * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: a
- * receiver that has seen this one would turn a lower one away.
+ * upstream that has seen this one would turn a lower one away.
  */
 export interface Freed {
   readonly attempt: string;
@@ -95,7 +95,7 @@ export interface Reserve {
     readonly leaseMs: number;
     /** Milliseconds that a result is kept. */
     readonly retentionMs: number;
-    /** Whether a record in doubt may be run again, because the receiver deduplicates. */
+    /** Whether a record in doubt may be run again, because the upstream deduplicates. */
     readonly takesOver: boolean;
   } | null;
   /** Milliseconds that the token's marker stays; `null` where the token is not single-use. */
@@ -254,7 +254,7 @@ export function inDoubtAfterLease(record: ReservationRecord, nowMs: number): Res
   return record.state === 'pending' && nowMs >= record.leaseEndsAtMs ? { ...record, state: 'unknown' } : record;
 }
 
-/** Keeps what the receiver answered. The only way to a result, and only for the attempt that owns the record. */
+/** Keeps what the upstream answered. The only way to a result, and only for the attempt that owns the record. */
 export function complete(before: RecordSlot, command: Complete, nowMs: number): Step<Completed> {
   const slot = current(before, nowMs);
   const { record } = slot;
@@ -325,7 +325,7 @@ function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
 }
 
 /**
- * Says that the write may have happened: nobody runs it again until an operator or the receiver knows. A record that
+ * Says that the write may have happened: nobody runs it again until an operator or the upstream knows. A record that
  * the store has lost is written anew, unless its key was freed since.
  */
 export function mark(before: RecordSlot, command: Mark, nowMs: number): Step<Marked> {

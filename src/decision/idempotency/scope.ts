@@ -38,7 +38,7 @@ export function recordIdOf(scope: ReservationScope): string | null {
 }
 
 /**
- * The id by which the receiver knows what was reserved for a request: that of the record, and where only a single-use
+ * The id by which the upstream knows what was reserved for a request: that of the record, and where only a single-use
  * token was reserved `<principal>.<token>`, which no other request ever has. `null` where nothing is reserved.
  */
 export function reservationIdOf(scope: ReservationScope): string | null {

@@ -2,7 +2,7 @@ import { httpStatusOf } from '../grpc/status.js';
 import { valuesOf } from '../http/header-values.js';
 import type { Complete, StoredResponse } from './record.js';
 
-/** How the receiver's part of a reserved request ended, as far as the proxy can know. */
+/** How the upstream's part of a reserved request ended, as far as the proxy can know. */
 export type UpstreamOutcome =
   /** Lookup, connect or TLS failed, or the gate refused: not one byte went out. */
   | { readonly kind: 'not_dispatched' }
@@ -19,11 +19,11 @@ export type Settlement =
   | { readonly kind: 'mark' }
   | { readonly kind: 'complete'; readonly state: Complete['state']; readonly response: StoredResponse };
 
-/** What a route says of its receiver. */
+/** What a route says of its upstream. */
 export interface SettlementRules {
   /** Statuses that mean *not applied*. */
   readonly releaseOn: ReadonlySet<number>;
-  /** Whether the receiver's `Idempotency-Outcome` counts (levels 1 and 2). */
+  /** Whether the upstream's `Idempotency-Outcome` counts (levels 1 and 2). */
   readonly trustsOutcome: boolean;
   /** Whether an earlier attempt is in doubt. */
   readonly takenOver: boolean;
@@ -72,7 +72,7 @@ export function statusOnly(status: number): StoredResponse {
   return { status, fields: [], body: new Uint8Array() };
 }
 
-/** The receiver's own word, where the route trusts it, beats the meaning of the status. */
+/** The upstream's own word, where the route trusts it, beats the meaning of the status. */
 function isNotApplied(status: number, outcome: string | null, rules: SettlementRules): boolean {
   if (rules.trustsOutcome && outcome === 'committed') return false;
   if (rules.trustsOutcome && outcome === 'not-applied') return true;

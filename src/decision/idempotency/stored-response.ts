@@ -84,7 +84,7 @@ export function mayBeStored(name: string): boolean {
 }
 
 /**
- * Picks the fields of the receiver's answer that are kept, in their order.
+ * Picks the fields of the upstream's answer that are kept, in their order.
  *
  * @param fields raw pairs: name, value, name, value.
  * @param added names that the route adds, lower-case.
@@ -136,7 +136,7 @@ export function isFinalStatus(status: number): boolean {
 }
 
 /**
- * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be
+ * Whether a response that a store hands back may be shown: one that the upstream can have given and that can be
  * written. A store may be damaged, or others may write to it.
  */
 export function isShowable({ status, fields, trailers }: StoredResponse): boolean {

@@ -5,7 +5,7 @@ import { isOpaque } from '../token/introspection.js';
 import type { Principal } from '../token/principal.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
-/** Why a credential is refused that was withdrawn. */
+/** Why a credential is refused that was revoked. */
 export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
   'key_revoked',
   'subject_revoked',
@@ -13,14 +13,14 @@ export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
   'issue_time_revoked',
 ]);
 
-/** What a credential can be withdrawn by. */
+/** What a credential can be revoked by. */
 type RevocableCredential = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
 
 /**
- * Names the rule by which a verified credential was withdrawn, or `null`. While an issued-before rule is in force a
+ * Names the rule by which a verified credential was revoked, or `null`. While an issued-before rule is in force a
  * credential that does not say when it was issued is refused too: it may be one of those meant.
  *
- * @param digest `tokenDigest` of what was presented; asked for only where some token was withdrawn by its digest.
+ * @param digest `tokenDigest` of what was presented; asked for only where some token was revoked by its digest.
  */
 export function isRevoked(
   credential: RevocableCredential,
@@ -67,12 +67,12 @@ function plainestSpelling(token: string): string {
   return token.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_');
 }
 
-/** Whether anything is withdrawn by what the claims of a token say. */
+/** Whether anything is revoked by what the claims of a token say. */
 export function revokesClaims({ subjects, tokenIds, issuedBeforeS }: Revocations): boolean {
   return subjects.size > 0 || tokenIds.size > 0 || issuedBeforeS !== null;
 }
 
-/** What a token can be withdrawn by whose signature held and whose claims did not: whatever of them there is. */
+/** What a token can be revoked by whose signature held and whose claims did not: whatever of them there is. */
 export function signedClaims(keyId: string, { iss, sub, jti, iat }: JsonObject): RevocableCredential {
   return {
     issuer: typeof iss === 'string' ? iss : '',

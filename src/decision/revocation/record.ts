@@ -6,12 +6,12 @@ import { parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { timestamp } from '../../lib/timestamp.js';
 
-/** What a revocation withdraws. `token` is one token by its digest. */
+/** What can be revoked. `token` is one token by its digest. */
 export const revocationKinds = ['key_id', 'subject', 'token_id', 'token', 'issued_before'] as const;
 
 export type RevocationKind = (typeof revocationKinds)[number];
 
-/** What an operator withdraws, and why. */
+/** What an operator revokes, and why. */
 export interface NewRevocation {
   /** 128 random bits, base64url. */
   readonly id: string;

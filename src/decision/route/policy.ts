@@ -54,7 +54,7 @@ export interface Route {
   readonly allowsBody: boolean;
   readonly encodedSlashes: boolean;
   readonly pathParameters: boolean;
-  /** Whether the receiver gets the caller's `Authorization`. */
+  /** Whether the upstream gets the caller's `Authorization`. */
   readonly forwardsAuthorization: boolean;
   readonly maxBodyBytes: number;
   readonly responseTimeoutMs: number;
@@ -100,9 +100,9 @@ export interface ReservationRules {
   readonly fields: readonly string[];
   /** Names of response fields that are kept besides the usual ones, lower-case. */
   readonly storeHeaders: ReadonlySet<string>;
-  /** Statuses of the receiver that mean *not applied*. */
+  /** Statuses of the upstream that mean *not applied*. */
   readonly releaseOn: ReadonlySet<number>;
-  /** What the receiver adds: nothing, its word on the outcome, or deduplication of its own. */
+  /** What the upstream adds: nothing, its word on the outcome, or deduplication of its own. */
   readonly receiver: 'plain' | 'reports' | 'deduplicates';
   readonly maxBodyBytes: number;
   readonly maxStoredResponseBytes: number;
@@ -117,7 +117,7 @@ export interface IssuerRules {
   readonly issuer: string;
   /** Exact `iss`; `null` where tokens need none and any is taken, which only SPIFFE allows. */
   readonly expectedIssuer: string | null;
-  /** The first of `audiences`: the name of this receiver, by which idempotency keys are counted. */
+  /** The first of `audiences`: the name of this upstream, by which idempotency keys are counted. */
   readonly audience: string;
   /** What `aud` may name. Of the Core it is one text and equal to the only one. */
   readonly audiences: ReadonlySet<string>;
@@ -145,7 +145,7 @@ export interface KeyIdRules {
   readonly reject: readonly string[];
 }
 
-/** Credentials withdrawn before their time. */
+/** Credentials revoked before their time. */
 export interface Revocations {
   /** `iss` of the credentials that are meant; `null` where they may be of any issuer. */
   readonly issuer: string | null;

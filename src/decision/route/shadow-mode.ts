@@ -22,7 +22,7 @@ export interface ShadowPass {
 export interface Unmatched {
   /** Stands in for the route that there is not. */
   readonly route: Route;
-  /** The routes as the receiver's router may read them. */
+  /** The routes as the upstream's router may read them. */
   readonly readings: FoldedTable;
 }
 
@@ -60,7 +60,7 @@ export function shadowPass(denial: Denial, principal: Principal | null, route: R
 
 /**
  * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`) or a method (HEAD
- * for GET) by which the receiver would run the operation of a route that is enforced must not get round it.
+ * for GET) by which the upstream would run the operation of a route that is enforced must not get round it.
  */
 export function unmatchedRoute(
   { route, readings }: Unmatched,

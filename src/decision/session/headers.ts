@@ -94,7 +94,7 @@ const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
 
 /**
  * Adds a new access token to the fields of an answer, names and values in turn: as field or as cookie, like the one it
- * replaces. What the receiver says of the session gives way to it.
+ * replaces. What the upstream says of the session gives way to it.
  */
 export function withRenewedSession(
   fields: readonly string[],

@@ -1,4 +1,4 @@
-/** The two heads by which a caller and the receiver agree on a WebSocket connection (RFC 6455 §4). */
+/** The two heads by which a caller and the upstream agree on a WebSocket connection (RFC 6455 §4). */
 import { valuesOf, combine, listElements } from '../http/header-values.js';
 import { createHash } from 'node:crypto';
 import { denial, type Denial } from '../denial.js';
@@ -54,7 +54,7 @@ export function refusedUpgrade(
 }
 
 /**
- * Reads the receiver's 101, against what the caller asked for (RFC 6455 §4.1). Refuses with `upstream_failed` where it
+ * Reads the upstream's 101, against what the caller asked for (RFC 6455 §4.1). Refuses with `upstream_failed` where it
  * switched to something else, does not prove that it read the key, or takes a subprotocol or extension that nobody
  * named.
  */

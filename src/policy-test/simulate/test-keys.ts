@@ -34,7 +34,7 @@ const modulusLength = 2048;
 /** Of the access tokens that the Core makes. */
 const sessionVersion = '5';
 
-/** Candidates for an id that the patterns accept and no rule withdraws. */
+/** Candidates for an id that the patterns accept and no rule revokes. */
 const maxCandidates = 100;
 
 interface KeyPair {

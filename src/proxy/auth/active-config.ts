@@ -32,7 +32,7 @@ export interface ActiveConfig {
   readonly issuers: readonly ActiveIssuer[];
   /** `null` where no route may accept sessions. */
   readonly sessions: ActiveSessions | null;
-  /** Signs who asks for what; `null` where the receiver gets no assertion. */
+  /** Signs who asks for what; `null` where the upstream gets no assertion. */
   readonly assertion: ((request: AssertedRequest) => readonly string[]) | null;
   readonly upstream: Upstream;
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */

@@ -57,7 +57,7 @@ export interface Findings {
   /** Fields of the caller that were dropped because only we say or judge such. */
   readonly stripped: StrippedFields;
   /**
-   * Of the trace that the request belongs to: the caller's, or one begun for the receiver; `null` where there is none.
+   * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.
    */
   readonly traceId: string | null;
 }
@@ -80,7 +80,7 @@ export interface Admission extends Findings {
    * not of gRPC.
    */
   readonly grpcTimeoutMs: number | null;
-  /** What the receiver gets: names and values in turn. */
+  /** What the upstream gets: names and values in turn. */
   readonly forwarded: string[];
   /** Why it would have been refused; `null` where nothing is wrong. `principal` is then null. */
   readonly shadow: ShadowPass | null;

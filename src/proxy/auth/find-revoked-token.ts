@@ -145,7 +145,7 @@ function revokedClaims(token: SignedToken, revoked: readonly Revocations[], rule
   const payload = readPayload(token);
   if (!payload.ok) return null;
   const claimed = signedClaims(token.keyId, payload.value);
-  // What is withdrawn is named as callers are: by the subject that the profile reads, and its issuer.
+  // What is revoked is named as callers are: by the subject that the profile reads, and its issuer.
   const named =
     rules === null || rules.profile === 'core'
       ? claimed

@@ -17,7 +17,7 @@ export type SignatureVerdict = 'holds' | 'does not hold' | 'busy';
 
 /** Signatures that are slow to check, off the event loop. */
 export interface SignatureQueue {
-  /** @param asker who waits for it; `null` where it is the proxy itself that judges again whom it has let in. */
+  /** @param asker who waits for it; `null` where it is the proxy itself that authorizes again whom it admitted. */
   readonly check: (
     signed: Signed,
     key: KeyObject,
@@ -55,7 +55,7 @@ const nowhere = clientNetworks('');
  * many wrong ones waits behind everybody else for all but the first.
  */
 export function createSignatureQueue({ maxWaiting, atOnce }: QueueLimits = usualLimits): SignatureQueue {
-  // Those without an asker are as many as open WebSockets, and were let in.
+  // Those without an asker are as many as open WebSockets, and were admitted.
   const ours = createFairQueue<PendingCheck>(Infinity);
   const known = createFairQueue<PendingCheck>(maxWaiting / 2);
   const strangers = createFairQueue<PendingCheck>(maxWaiting / 2);

@@ -57,7 +57,7 @@ export async function verifySession(
   return vouch(credential, token.value, claims.value, sessions);
 }
 
-/** Tells that a session that was verified is withdrawn here: its user has to sign in again. */
+/** Tells that a session that was verified is revoked here: its user has to sign in again. */
 export function asSessionRefusal(reason: Denial): Denial {
   return { ...reason, session: { message: 'unauthorised' } };
 }

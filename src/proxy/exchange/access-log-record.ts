@@ -28,7 +28,7 @@ export class ExchangeSummary {
   record: string | null = null;
   /** Whether the answer was one that was kept. */
   isReplayed = false;
-  /** When the receiver was asked, or `null`. */
+  /** When the upstream was asked, or `null`. */
   askedMs: number | null = null;
   /** When its answer was complete or given up, or `null`. */
   answeredMs: number | null = null;
@@ -71,7 +71,7 @@ const switchingProtocols = 101;
 /** From this status on something failed; below it something was refused. */
 const firstFailure = 500;
 
-/** Where these end a request, the receiver was not reached. */
+/** Where these end a request, the upstream was not reached. */
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** Logs and counts one request at its end. */
@@ -137,7 +137,7 @@ export function clientOf(
   return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }
 
-/** A caller that leaves while the receiver works ends nothing that was denied or failed here. */
+/** A caller that leaves while the upstream works ends nothing that was denied or failed here. */
 function outcomeOf(reason: Reason | null, wasAsked: boolean, isShadow: boolean): Outcome {
   if (reason === null || (reason === 'caller_gone' && wasAsked)) return isShadow ? 'shadow' : 'forwarded';
   return answerOf(reason).status >= firstFailure ? 'failed' : 'denied';

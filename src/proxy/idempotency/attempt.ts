@@ -33,7 +33,7 @@ export interface AttemptedWrite {
   readonly activeConfig: ActiveConfig;
 }
 
-/** Names of what the receiver learns of a reservation. */
+/** Names of what the upstream learns of a reservation. */
 const recordField = 'Idempotency-Record';
 const fenceField = 'Idempotency-Fence';
 const answeredRecordField = recordField.toLowerCase();
@@ -48,7 +48,7 @@ type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
 
 /** One attempt to run a write, as the store knows it: reserved, dispatched at most once, settled. */
 export class Attempt {
-  /** Longest time that the receiver may take in all, milliseconds. */
+  /** Longest time that the upstream may take in all, milliseconds. */
   readonly upstreamMs: number;
   private readonly deps: AttemptDeps;
   private readonly write: AttemptedWrite;
@@ -118,14 +118,14 @@ export class Attempt {
     return this.gate(false, this.write.admission.route.responseTimeoutMs);
   }
 
-  /** What the receiver is told of it: names and values in turn. */
+  /** What the upstream is told of it: names and values in turn. */
   fields(): readonly string[] {
     const { reservationId } = this.write.preparation;
     return reservationId === null ? [] : [recordField, reservationId, fenceField, String(this.fence)];
   }
 
   /**
-   * Whether an answer is to another attempt, or to none of ours: a receiver that takes part in it may name the record
+   * Whether an answer is to another attempt, or to none of ours: an upstream that takes part in it may name the record
    * that it answers for. One that answers twice would otherwise have its second answer kept for the next write on the
    * connection.
    */

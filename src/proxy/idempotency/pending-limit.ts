@@ -1,6 +1,6 @@
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 
-/** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver. */
+/** Counts the writes that each caller has under way, so that one caller cannot fill the store and the upstream. */
 interface PendingWrites {
   /**
    * Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way.

@@ -18,7 +18,7 @@ export interface Preparation {
   readonly scope: ReservationScope;
   /** `null` where only the token is reserved. */
   readonly recordId: string | null;
-  /** What the receiver and the log call it: the record's id, or one made of the token where only that is reserved. */
+  /** What the upstream and the log call it: the record's id, or one made of the token where only that is reserved. */
   readonly reservationId: string | null;
   /** The field as received; `null` where there is none. */
   readonly sentKey: string | null;
@@ -124,7 +124,7 @@ export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparatio
 }
 
 /**
- * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name:
+ * Sessions name no upstream. Their keys are scoped by the audience of the first issuer, which is this upstream's name:
  * receivers that share a store keep their users' keys apart by it.
  */
 function issuerOf(principal: Principal | null, { issuers }: Pick<ActiveConfig, 'issuers'>): ScopedIssuer | undefined {

@@ -270,7 +270,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   /**
-   * Waits no longer. `unsent` is what to say where not one byte was written; else the receiver was too slow, whatever
+   * Waits no longer. `unsent` is what to say where not one byte was written; else the upstream was too slow, whatever
    * the cause.
    */
   private giveUp(unsent: Denial): void {

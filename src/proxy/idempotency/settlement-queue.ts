@@ -10,7 +10,7 @@ import { createSettlementReport } from './settlement-report.js';
 /** Something to write about a reservation once its request is over. */
 export type SettleCommand =
   | { readonly kind: 'complete'; readonly command: Complete }
-  /** `wasSent`: the receiver has answered that it did nothing; else nothing went out. */
+  /** `wasSent`: the upstream has answered that it did nothing; else nothing went out. */
   | { readonly kind: 'release'; readonly command: Release; readonly wasSent: boolean }
   | { readonly kind: 'mark'; readonly command: Mark };
 
@@ -20,7 +20,7 @@ export interface Settling {
   readonly write: SettleCommand;
   /** Monotonic milliseconds; what is not written by then is given up. */
   readonly untilMs: number;
-  /** Whether the receiver runs a write once, however often it is sent. */
+  /** Whether the upstream runs a write once, however often it is sent. */
   readonly deduplicates: boolean;
 }
 

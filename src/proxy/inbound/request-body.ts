@@ -16,7 +16,7 @@ export interface BodyPace {
 interface RequestBodyOptions {
   readonly maxBytes: number;
   readonly pace: BodyPace;
-  /** How long the receiver may take nothing while the caller waits. */
+  /** How long the upstream may take nothing while the caller waits. */
   readonly upstreamTimeoutMs: number;
   /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
   readonly onWanted: () => void;
@@ -51,11 +51,11 @@ export function framedBody(
   return contentLength === null ? Readable.from([whole]) : whole;
 }
 
-/** Bytes on their way before the caller has to wait for the receiver. */
+/** Bytes on their way before the caller has to wait for the upstream. */
 const maxGatheredBytes = 64 * 1024;
 
 /**
- * The body of a caller's request on its way to the receiver, counted as it comes. It ends only when the whole of it
+ * The body of a caller's request on its way to the upstream, counted as it comes. It ends only when the whole of it
  * came, so that a broken body never ends like a whole one.
  */
 export class RequestBody extends Readable {
@@ -73,7 +73,7 @@ export class RequestBody extends Readable {
   private timer: NodeJS.Timeout | null = null;
   /** How long the caller was waited for; milliseconds. */
   private waitedMs = 0;
-  /** Since when it is; `null` where the receiver is. */
+  /** Since when it is; `null` where the upstream is. */
   private waitsSinceMs: number | null = null;
   private onGathered: ((whole: Buffer | null) => void) | null = null;
 

@@ -40,7 +40,7 @@ export interface RequestEvents {
   readonly onRequestSent: () => void;
   /** The final response head; names and values in turn. */
   readonly onHead: (status: number, fields: string[]) => void;
-  /** `false` stops the receiver until `resume`. */
+  /** `false` stops the upstream until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
   /**
    * The answer is whole. `isReusable` tells whether another request may follow on the connection; `trailers` are names
@@ -51,7 +51,7 @@ export interface RequestEvents {
   readonly onTimeout: () => void;
   readonly onError: (error: unknown) => void;
   /**
-   * The receiver certainly processed nothing of it. `error` is `null` where it was not even tried, since there was no
+   * The upstream certainly processed nothing of it. `error` is `null` where it was not even tried, since there was no
    * room on the connection after all; `mayRepeat` tells that nothing of a streamed body is used up.
    */
   readonly onUnprocessed: (error: Error | null, mayRepeat: boolean) => void;
@@ -60,7 +60,7 @@ export interface RequestEvents {
 
 /** What carries one request of a call at a time: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. */
 export interface CallConnection {
-  /** `isLast` tells the receiver of HTTP/1.1 that no other request follows on the connection. */
+  /** `isLast` tells the upstream of HTTP/1.1 that no other request follows on the connection. */
   send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void;
   /** Sets the time limit of the request under way, milliseconds, in place of the one before. */
   setLimit(limitMs: number): void;
@@ -71,7 +71,7 @@ export interface CallConnection {
   abort(error: Error): void;
 }
 
-/** What the receiver is asked. */
+/** What the upstream is asked. */
 export interface UpstreamRequest extends ConnectionRequest {
   /** Whose connections it counts among. */
   readonly holder: string;
@@ -87,11 +87,11 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly lateRefusal?: () => Denial | null;
 }
 
-/** Takes the receiver's answer as it comes. */
+/** Takes the upstream's answer as it comes. */
 export interface ResponseSink {
   /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
   readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
-  /** Some of the body. `false` stops the receiver until `resume`. */
+  /** Some of the body. `false` stops the upstream until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
   /** The answer is complete. `trailers` are names and values in turn, as they came; `null` where there are none. */
   readonly onEnd: (trailers: readonly string[] | null) => void;
@@ -142,7 +142,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   /** Whether the sink was told the end, or said that it does not want to hear. */
   private isOver = false;
   private hasHead = false;
-  /** Whether it went out a second time, after the receiver had processed nothing of it. */
+  /** Whether it went out a second time, after the upstream had processed nothing of it. */
   private isRepeated = false;
 
   constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost<C>) {
@@ -197,7 +197,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     else this.hasBegun = true;
   }
 
-  /** A receiver that answers while it still takes the body is not idle. */
+  /** An upstream that answers while it still takes the body is not idle. */
   onBodySent(): void {
     if (this.hasHead && !this.isOver) this.connection?.setLimit(this.host.idleTimeoutMs);
   }

@@ -6,7 +6,7 @@ export class BrokenResponse extends Error {
   readonly code = 'SALLYPORT_BROKEN_ANSWER';
 }
 
-/** The receiver certainly did nothing with the request (RFC 9113 §8.7). */
+/** The upstream certainly did nothing with the request (RFC 9113 §8.7). */
 export class NotProcessed extends Error {
   readonly code = 'SALLYPORT_NOT_PROCESSED';
 }
@@ -43,14 +43,14 @@ const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyErro
 /** OpenSSL's names of what is wrong with a certificate, as Node gives them. */
 const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MISMATCH|PATH_LENGTH/;
 
-/** Why the receiver was certainly not reached: nothing was written. */
+/** Why the upstream was certainly not reached: nothing was written. */
 export function connectFailure(error: unknown): Denial {
   const code = codeOf(error, '');
   if (code === ownMistake) return denial('internal');
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 
-/** Why there is no whole answer although something may have been written: the receiver may have acted. */
+/** Why there is no whole answer although something may have been written: the upstream may have acted. */
 export function responseFailure(error: unknown): Denial {
   return denial(codeOf(error, '') === ownMistake ? 'internal' : 'upstream_failed');
 }

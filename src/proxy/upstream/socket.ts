@@ -2,11 +2,11 @@ import { connect, Socket, type NetConnectOpts } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { onPushedEnd } from '../node-internals/socket.js';
 
-/** A connection to the receiver, opened or being opened. */
+/** A connection to the upstream, opened or being opened. */
 export interface OpenSocket {
   readonly socket: Socket;
   /**
-   * Once the socket said `end`: whether the receiver said so. Whoever is on the way can end TCP, but cannot say within
+   * Once the socket said `end`: whether the upstream said so. Whoever is on the way can end TCP, but cannot say within
    * TLS that it ends (RFC 8446 §6.1), and an answer that ends with its connection is whole only then (RFC 9112 §9.8).
    */
   readonly endedItself: () => boolean;
@@ -26,7 +26,7 @@ interface OpenTlsSocket extends OpenSocket {
  */
 export type OnRead = (bytes: Buffer) => boolean;
 
-/** How long a connection is idle before the system asks whether the receiver is still there. */
+/** How long a connection is idle before the system asks whether the upstream is still there. */
 const keepAliveDelayMs = 60_000;
 
 /**
@@ -61,7 +61,7 @@ export function openTlsSocket(place: NetConnectOpts, options: ConnectionOptions,
   });
   const socket = connectTls({ ...options, socket: tcp });
   prepared(tcp.connect(place));
-  // TLS pushes its end when the receiver says it, or else when TCP has ended.
+  // TLS pushes its end when the upstream says it, or else when TCP has ended.
   onPushedEnd(socket, () => {
     endedItself ||= !tcpHasEnded;
   });

@@ -23,7 +23,7 @@ const maxEarlyBytes = 64 * 1024;
 
 /**
  * A request to switch protocols. Node takes its parser away from the connection then: what follows the head is no
- * request, and nobody reads it as one. It is kept until the receiver has switched, and forgotten where it does not.
+ * request, and nobody reads it as one. It is kept until the upstream has switched, and forgotten where it does not.
  */
 export class UpgradeRequest {
   /** The answer, as long as it is one of HTTP. */

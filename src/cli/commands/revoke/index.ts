@@ -6,7 +6,7 @@ import type { Io } from '../../io.js';
 import { jsonOption } from '../../options.js';
 import type { RevokeOptions } from './run.js';
 
-/** `sallyport revoke`: withdraws credentials on every proxy that shares the store. */
+/** `sallyport revoke`: revokes credentials on every proxy that shares the store. */
 export function createRevokeCommand(io: Io): Command {
   const command = defineCommand({
     name: 'revoke',

@@ -39,7 +39,7 @@ function isReason(text: string): boolean {
   );
 }
 
-/** Withdraws credentials, prints what is withdrawn, or takes it back. */
+/** Revokes credentials, prints what is revoked, or takes it back. */
 export async function revoke(options: RevokeOptions & ConfigArguments, io: Io): Promise<void> {
   const asked = usageProblem(options);
   if (asked !== null) {

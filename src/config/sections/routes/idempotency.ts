@@ -130,7 +130,7 @@ const writingMethods: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE'];
 /** Writing methods that a caller may repeat all the same (RFC 9110 §9.2.2). */
 const repeatableMethods: readonly string[] = ['PUT', 'DELETE'];
 
-/** Statuses with which a receiver answers that acted, and then failed. */
+/** Statuses with which an upstream answers that acted, and then failed. */
 const mayHaveActed: readonly number[] = [500, 502, 504];
 
 interface ReservingRoute {
@@ -215,7 +215,7 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
 
 /**
  * A write that nothing keeps from running twice is somebody's decision. PUT and DELETE are repeated without harm where
- * the receiver keeps to RFC 9110 §9.2.2, so that a route with these alone may also say nothing.
+ * the upstream keeps to RFC 9110 §9.2.2, so that a route with these alone may also say nothing.
  */
 function checkUnreserved({ path, parts, report, idempotency, isSingleUse }: ReservingRoute): void {
   if (isMap(idempotency) && (idempotency['because'] ?? null) !== null) return;

@@ -1,5 +1,5 @@
 /**
- * The check for spellings that a receiver's laxer router would fold together. Policy is matched on case, on a trailing
+ * The check for spellings that an upstream's laxer router would fold together. Policy is matched on case, on a trailing
  * slash, on every character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused
  * to a caller by one route, `/admin` and `/Admin.json` have to be refused by whatever route they reach, or the spelling
  * chooses the policy.
@@ -18,7 +18,7 @@ import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
 import { createSpeller, type Speller } from './sample-paths.js';
 import { placeOf, type PlacedRoute, type RouteTable } from '../route-table.js';
 
-/** What is known of the receiver's router. */
+/** What is known of the upstream's router. */
 export interface ReceiverRouter {
   readonly caseSensitive: boolean;
   readonly strictSlash: boolean;
@@ -36,20 +36,20 @@ export function foldingOf({ caseSensitive, strictSlash, formatSuffix, trailingDo
 }
 
 /**
- * What is wrong with a fold: the route that is reached lets through more than the one whose operation the receiver
+ * What is wrong with a fold: the route that is reached lets through more than the one whose operation the upstream
  * would run, or it keeps keys for itself, so that one key, spelt two ways, runs twice.
  */
 type FoldHarm = 'less_restrictive' | 'keys_apart';
 
-/** A spelling that reaches another route than the one whose operation the receiver would run. */
+/** A spelling that reaches another route than the one whose operation the upstream would run. */
 export interface RouteFold {
   readonly harm: FoldHarm;
-  /** The route whose path the receiver takes the spelling for. */
+  /** The route whose path the upstream takes the spelling for. */
   readonly guard: PlacedRoute;
   /** The one that the spelling reaches. */
   readonly reached: PlacedRoute;
   readonly method: string;
-  /** What the receiver takes the method for. */
+  /** What the upstream takes the method for. */
   readonly runs: string;
   /** Decoded segments of the spelling. */
   readonly spelling: readonly string[];
@@ -71,12 +71,12 @@ interface Check {
   budget: number;
 }
 
-/** Two routes of which one may be reached by a request that the receiver takes for the other's. */
+/** Two routes of which one may be reached by a request that the upstream takes for the other's. */
 interface Suspects {
   readonly guard: PlacedRoute;
   readonly reached: PlacedRoute;
   readonly speller: Speller;
-  /** Methods, and what the receiver takes them for. */
+  /** Methods, and what the upstream takes them for. */
   readonly methods: readonly MethodReading[];
 }
 
@@ -97,7 +97,7 @@ const maxPairs = 2_000_000;
 /** Folds that are told of: after some tens the cure is the same for all of them. */
 const maxFolds = 50;
 
-/** Finds every pair of routes that a receiver's router may mix up to a caller's advantage. The table has no ties. */
+/** Finds every pair of routes that an upstream's router may mix up to a caller's advantage. The table has no ties. */
 export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[]): FoldReport {
   const folding = foldingOf(receiver);
   if (!Object.values(folding).includes(true) && !receiver.headAsGet) return { folds: [], unfinished: false };
@@ -145,7 +145,7 @@ function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | nu
   return keepsKeysApart(reached, guard) ? 'keys_apart' : null;
 }
 
-/** A spelling that the policy gives to `reached` and the receiver to `guard`: found by asking both. */
+/** A spelling that the policy gives to `reached` and the upstream to `guard`: found by asking both. */
 function foldBetween(
   check: Check,
   { guard, reached, speller, methods: all }: Suspects,

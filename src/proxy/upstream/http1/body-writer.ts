@@ -21,7 +21,7 @@ const lastChunk = '0\r\n';
 /** One line of a trailer section. What goes in was judged; this holds once more that it ends no line early. */
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*$/;
 
-/** Writes a body as it comes, no faster than the receiver takes it. It ends whole, or `onBroken` is called. */
+/** Writes a body as it comes, no faster than the upstream takes it. It ends whole, or `onBroken` is called. */
 export class BodyWriter {
   private readonly socket: Socket;
   private readonly body: Readable;

@@ -12,7 +12,7 @@ import type { OpenSocket } from '../socket.js';
 
 /** What a connection tells whoever keeps it. */
 export interface ConnectionHost {
-  /** It carries no other request, and the receiver was told or said so: to be left to end it. */
+  /** It carries no other request, and the upstream was told or said so: to be left to end it. */
   readonly onClosing: (link: OpenSocket) => void;
   /** It ended while it was idle. */
   readonly onGone: (connection: HttpConnection) => void;
@@ -21,7 +21,7 @@ export interface ConnectionHost {
 /** Below the 5 s after which Node, gunicorn and kin close an idle connection, so that no request meets that close. */
 const idleTimeoutMs = 4_000;
 
-/** How far a receiver's own `Keep-Alive: timeout` is followed, and how long before that the connection is given up. */
+/** How far an upstream's own `Keep-Alive: timeout` is followed, and how long before that the connection is given up. */
 const maxKeepAliveMs = 60_000;
 const keepAliveMarginMs = 1_000;
 
@@ -34,7 +34,7 @@ const maxPendingBytes = 8 * 1024;
 const atTurnEnd = createEventLoopBatch();
 
 /**
- * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing
+ * One connection to the upstream, opened at its first request: one request at a time, never a second time, and nothing
  * that was not asked for is taken from it.
  */
 export class HttpConnection implements CallConnection, ResponseHeadEvents {
@@ -52,7 +52,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private head: ResponseHead | null = null;
   /** What was read in this turn of the event loop, where it waits for the turn's end. */
   private pendingSegment: Buffer | null = null;
-  /** Whether the receiver was told that no other request follows. */
+  /** Whether the upstream was told that no other request follows. */
   private isLast = false;
   /** Whether it was asked to switch protocols. */
   private maySwitch = false;
@@ -69,7 +69,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   /** When its last answer was whole; monotonic milliseconds. */
   private wholeAtMs = -Infinity;
 
-  /** `trustsEnds` takes every receiver to send no body where there is none by rule. */
+  /** `trustsEnds` takes every upstream to send no body where there is none by rule. */
   constructor(connect: Connect, host: ConnectionHost, trustsEnds: boolean) {
     this.connect = connect;
     this.host = host;

@@ -2,7 +2,7 @@ import { listElements } from '../../../decision/http/header-values.js';
 import { trimBlanks } from '../../../lib/text.js';
 import { contentLengthOf } from '../../../decision/http/framing.js';
 
-/** The head of a receiver's answer, and what it says of the connection. */
+/** The head of an upstream's answer, and what it says of the connection. */
 export interface ResponseHead {
   /** 100 to 999. */
   readonly status: number;
@@ -12,9 +12,9 @@ export interface ResponseHead {
   readonly body: number | 'chunked' | 'until-end';
   /** Whether another request may follow on the connection, by what both sides said. */
   readonly persists: boolean;
-  /** Whether the receiver may see the end elsewhere: the answer has no body by rule, and not everybody keeps to it. */
+  /** Whether the upstream may see the end elsewhere: the answer has no body by rule, and not everybody keeps to it. */
   readonly endIsDoubtful: boolean;
-  /** How long the receiver keeps the idle connection, where it says so; seconds. */
+  /** How long the upstream keeps the idle connection, where it says so; seconds. */
   readonly keepAliveS: number | null;
 }
 
@@ -138,7 +138,7 @@ function bodyOf(
 
 function optionsOf(connection: string | null): readonly string[] {
   if (connection === null) return [];
-  // What almost every receiver says, where it says something.
+  // What almost every upstream says, where it says something.
   return connection === 'keep-alive' ? keepAliveOnly : listElements(connection);
 }
 

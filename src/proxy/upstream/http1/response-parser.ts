@@ -25,7 +25,7 @@ const maxHeadBytes = 64 * 1024;
 /** A chunk's size with its extensions, or a line of the trailers. */
 const maxLineBytes = 4 * 1024;
 
-/** Interim answers before the final one: a receiver that sends more never comes to it. */
+/** Interim answers before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
 
 const chunkSize = /^([0-9A-Fa-f]{1,32})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;

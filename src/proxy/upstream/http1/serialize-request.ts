@@ -45,7 +45,7 @@ export function statedLength(fields: readonly string[]): number | null {
  * Writes the head of a request, one character for each byte (RFC 9112 §3, §5).
  *
  * @param length bytes of its body; `null` sends it in chunks.
- * @param isLast whether the receiver is told that no other request follows on the connection.
+ * @param isLast whether the upstream is told that no other request follows on the connection.
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
 export function serializeRequest(

@@ -31,7 +31,7 @@ export const usualTimes: ConnectionTimes = { quietMs: 10_000, pingMs: 5_000, idl
 
 /** What a connection tells whoever keeps it. */
 export interface Http2ConnectionHost {
-  /** It may have more room than before, or less. `peerMax` is what the receiver allows at once. */
+  /** It may have more room than before, or less. `peerMax` is what the upstream allows at once. */
   readonly onRoom: (peerMax: number) => void;
   /** It takes no more streams. Those that are open go on. */
   readonly onDraining: (connection: Http2Connection) => void;
@@ -44,9 +44,9 @@ interface Http2ConnectionOptions {
   readonly headRules: HeadRules;
   /** How many streams it may carry at once. */
   readonly maxStreams: number;
-  /** How many it probably may, until the receiver has said so. */
+  /** How many it probably may, until the upstream has said so. */
   readonly expectedStreams: number;
-  /** How long the receiver may take for its first settings; milliseconds. */
+  /** How long the upstream may take for its first settings; milliseconds. */
   readonly settingsTimeoutMs: number;
   readonly times: ConnectionTimes;
 }
@@ -58,12 +58,12 @@ export const maxHeadBytes = 64 * 1024;
 const maxHeadFields = 2_048;
 
 /**
- * What the receiver may send on a connection before anybody here takes it; each stream has the 64 KiB that HTTP/2
+ * What the upstream may send on a connection before anybody here takes it; each stream has the 64 KiB that HTTP/2
  * begins with. Node takes what comes on a connection at once, so that no slow caller holds up the others.
  */
 const connectionWindowBytes = 1024 * 1024;
 
-/** PING and SETTINGS frames of the receiver: gRPC servers measure by PING how far away we are, hundreds a second. */
+/** PING and SETTINGS frames of the upstream: gRPC servers measure by PING how far away we are, hundreds a second. */
 const controlFrames: Allowance = { most: 1_000, perSecond: 500 };
 
 /** DATA frames of a few bytes: streams of small messages have many. */
@@ -79,7 +79,7 @@ const resets: Allowance = { most: 200, perSecond: 10 };
 const farewellMs = 1_000;
 
 /**
- * - `opening`: the receiver has not sent its first settings. Nothing was sent but ours
+ * - `opening`: the upstream has not sent its first settings. Nothing was sent but ours
  * - `checking`: it had nothing to do for a while, and was asked whether it is still there
  * - `open`: streams can be opened
  * - `draining`: no more of them, those that there are go on
@@ -87,7 +87,7 @@ const farewellMs = 1_000;
  */
 type State = 'opening' | 'checking' | 'open' | 'draining' | 'closed';
 
-/** One connection to the receiver, with as many requests at once as both sides allow. */
+/** One connection to the upstream, with as many requests at once as both sides allow. */
 export class Http2Connection {
   readonly headRules: HeadRules;
   private readonly options: Http2ConnectionOptions;
@@ -106,7 +106,7 @@ export class Http2Connection {
   /** When something came last, as far as the looks tell; monotonic milliseconds. */
   private heardMs = 0;
   private idleSinceMs = 0;
-  /** Whether the receiver ended the connection for an error. */
+  /** Whether the upstream ended the connection for an error. */
   private isGivenUpByPeer = false;
   private readonly controlFrames = new Budget(controlFrames);
   private readonly tinyPieces = new Budget(tinyPieces);
@@ -140,7 +140,7 @@ export class Http2Connection {
     );
   }
 
-  /** Whether so many of its streams were reset that the receiver may end it soon. */
+  /** Whether so many of its streams were reset that the upstream may end it soon. */
   isWornOut(): boolean {
     return this.resets.isUsedUp();
   }
@@ -204,7 +204,7 @@ export class Http2Connection {
     if (!this.tinyPieces.take()) this.giveUpFlood();
   }
 
-  /** Ends it, since the receiver asks for more than an answer is worth (RFC 9113 §10.5). */
+  /** Ends it, since the upstream asks for more than an answer is worth (RFC 9113 §10.5). */
   giveUpFlood(): void {
     this.end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
@@ -291,7 +291,7 @@ export class Http2Connection {
     } else if (this.limit === null && nowMs - this.heardMs >= times.quietMs) this.ping();
   };
 
-  /** Asks whether the receiver is there. */
+  /** Asks whether the upstream is there. */
   private ping(): void {
     this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the receiver does not answer')));
     this.session?.ping((error) => {

@@ -25,10 +25,10 @@ export function createHttp2Upstream(settings: UpstreamSettings, ca: string | nul
   const usable = new Set<Http2Connection>();
   /**
    * Those that take no more streams. As many again as `max_connections` do not count among these: one long answer on a
-   * connection that the receiver ends would else keep everybody from a new one.
+   * connection that the upstream ends would else keep everybody from a new one.
    */
   const draining = new Set<Http2Connection>();
-  /** What the receiver allowed last. */
+  /** What the upstream allowed last. */
   let streamsEach = settings.maxStreams;
   const capacity = (): number => settings.maxConnections * streamsEach;
   let active = 0;
@@ -53,7 +53,7 @@ export function createHttp2Upstream(settings: UpstreamSettings, ca: string | nul
     onFreed: startNext,
     startsSoon: () => startsSoon,
   });
-  /** Nobody's share is one of streams that the receiver does not allow. */
+  /** Nobody's share is one of streams that the upstream does not allow. */
   const allow = (peerMax: number): void => {
     const allowed = Math.max(1, Math.min(settings.maxStreams, peerMax));
     if (allowed === streamsEach) return;

@@ -12,7 +12,7 @@ import { maxHeadBytes, type Http2Connection } from './connection.js';
 import { requestHead } from './request-head.js';
 import { Upload } from './upload.js';
 
-/** Interim answers before the final one: a receiver that sends more never comes to it. */
+/** Interim answers before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
 
 /** Pieces smaller than this are told from a body that comes slowly by how many there are; bytes. */
@@ -49,11 +49,11 @@ export class RequestStream implements CallConnection, StreamReader {
   /** What came before the head was told, or while the sink takes no more. */
   private held: ByteBuffer | null = null;
   private isPaused = false;
-  /** Whether the receiver ended the message. */
+  /** Whether the upstream ended the message. */
   private hasEnd = false;
   private trailers: readonly string[] | null = null;
   private interim = 0;
-  /** Whether the receiver said that it takes nothing of this stream (RFC 9113 §6.8). */
+  /** Whether the upstream said that it takes nothing of this stream (RFC 9113 §6.8). */
   private isBeyondLast = false;
 
   constructor(connection: Http2Connection) {
@@ -198,7 +198,7 @@ export class RequestStream implements CallConnection, StreamReader {
     const isComplete = this.isSent;
     const { trailers } = this;
     this.end();
-    // The receiver wants no more of the request than it got (RFC 9113 §8.1).
+    // The upstream wants no more of the request than it got (RFC 9113 §8.1).
     if (!isComplete) this.reset();
     events.onComplete(true, trailers);
   }
@@ -253,7 +253,7 @@ export class RequestStream implements CallConnection, StreamReader {
     events?.onError(error);
   }
 
-  /** Says to the receiver that nobody wants the rest. */
+  /** Says to the upstream that nobody wants the rest. */
   private reset(): void {
     const { stream } = this;
     if (stream === null) {

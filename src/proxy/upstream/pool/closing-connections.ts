@@ -1,10 +1,10 @@
 import type { OpenSocket } from '../socket.js';
 
-/** How long a receiver that was told that no request follows may take to end the connection. */
+/** How long an upstream that was told that no request follows may take to end the connection. */
 const patienceMs = 1_000;
 
 /**
- * Connections after their last answer, whose end is left to the receiver: who ends one first keeps its port for a
+ * Connections after their last answer, whose end is left to the upstream: who ends one first keeps its port for a
  * minute, and ports on this side are few where each request has a connection of its own.
  */
 export class ClosingConnections {

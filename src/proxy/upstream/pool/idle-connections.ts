@@ -34,7 +34,7 @@ const freshMs = 1;
 const spareAfterMs = 1_000;
 
 /**
- * Connections that carry nothing. One that was just used rests first: what the receiver sends although nobody asked has
+ * Connections that carry nothing. One that was just used rests first: what the upstream sends although nobody asked has
  * to be seen before another request goes out on it. The one that rested longest is used next.
  */
 export class IdleConnections {

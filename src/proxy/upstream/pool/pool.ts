@@ -19,7 +19,7 @@ export interface Upstream {
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
    * holder may have, it waits in line, no longer than connecting may take, and in overload
-   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onError`, unless it is
+   * hardly longer than the upstream takes for a request. Ends in exactly one `onEnd` or `onError`, unless it is
    * cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: ResponseSink) => UpstreamCall;
@@ -81,7 +81,7 @@ function createHttp1Upstream(settings: UpstreamSettings, ca: string | null): Ups
   const trustsEnds = settings.reuse === 'always';
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();
-  /** Those that were left to the receiver to end. */
+  /** Those that were left to the upstream to end. */
   const closing = new ClosingConnections();
   const line = new ConnectionQueue<QueuedCall<HttpConnection>>(settings.maxConnections, (call) =>
     call.refuse(denial('overloaded')),

@@ -1,4 +1,4 @@
-/** When a connection to the receiver may carry another request. */
+/** When a connection to the upstream may carry another request. */
 import type { UpstreamSettings } from '../../../config/types.js';
 import type { RestPeriods } from './idle-connections.js';
 
@@ -13,7 +13,7 @@ interface ReusedRequest {
 }
 
 /**
- * How long a connection has to be silent after an answer before it carries the next request. What a receiver sends too
+ * How long a connection has to be silent after an answer before it carries the next request. What an upstream sends too
  * much of comes right behind the answer, later only by what its threads wait for each other.
  */
 const someRest: RestPeriods = { usualMs: 5, leastMs: 1 };
@@ -28,10 +28,10 @@ export function restPeriodsOf({ reuse }: ReuseRules): RestPeriods {
 
 /**
  * Whether a request has a connection of its own, which carried none before, carries none after it, and of which the
- * receiver is told so:
+ * upstream is told so:
  *
  * - HEAD: servers that leave it to the application to leave out the body send one.
- * - With a body: what a receiver leaves unread of it is the next request to it, with any identity that the caller wrote
+ * - With a body: what an upstream leaves unread of it is the next request to it, with any identity that the caller wrote
  *   there. Told that there is no next one it does not look for it. GET and kin have theirs left unread even by what
  *   reads all others.
  */
