@@ -50,14 +50,7 @@ export async function createSession({ core, fields, version }: Call): Promise<Me
   };
   core.records.make({ type: 'session', session });
   const claims = { sessionHandle: handle, refreshTokenHash1, parentRefreshTokenHash1: null, antiCsrfToken };
-  const accessToken = await issueAccessToken(core, session, claims, version);
-  return json(200, {
-    status: 'OK',
-    session: sessionJson(session, version),
-    accessToken,
-    refreshToken,
-    ...antiCsrf(antiCsrfToken),
-  });
+  return withTokens(core, session, claims, refreshToken, version);
 }
 
 /** `POST /recipe/session/verify`: the first use after a refresh makes the new refresh token the one in use. */
@@ -134,14 +127,7 @@ export async function refreshSession({ core, fields, version }: Call): Promise<M
     parentRefreshTokenHash1: parent,
     antiCsrfToken,
   };
-  const accessToken = await issueAccessToken(core, session, access, version);
-  return json(200, {
-    status: 'OK',
-    session: sessionJson(session, version),
-    accessToken,
-    refreshToken,
-    ...antiCsrf(antiCsrfToken),
-  });
+  return withTokens(core, session, access, refreshToken, version);
 }
 
 /** `POST /recipe/session/regenerate`: other claims in the same session. */
@@ -234,6 +220,23 @@ function sessionJson({ handle, userId, userDataInJwt }: Told, version: Version):
     userDataInJWT: userDataInJwt,
     ...(isFrom('3.0', version) ? { tenantId: 'public' } : {}),
   };
+}
+
+/** Says that there is a session, with a new access token beside the new refresh token. */
+async function withTokens(
+  core: Core,
+  session: SessionRecord,
+  claims: Parameters<typeof issueAccessToken>[2],
+  refreshToken: ReturnType<typeof issueRefreshToken>,
+  version: Call['version'],
+): Promise<Message> {
+  return json(200, {
+    status: 'OK',
+    session: sessionJson(session, version),
+    accessToken: await issueAccessToken(core, session, claims, version),
+    refreshToken,
+    ...antiCsrf(claims.antiCsrfToken),
+  });
 }
 
 function antiCsrf(antiCsrfToken: string | null): Readonly<Record<string, unknown>> {
