@@ -10,7 +10,7 @@ export function isFieldName(text: string): boolean {
 }
 
 /**
- * What two names have in common that an upstream may take for one: CGI, WSGI and kin turn case and punctuation of a name
+ * What two names have in common that an upstream may take for one: CGI, WSGI and kin turn case and punctuation of names
  * into the same variable, so that `X_Auth.Subject` arrives as `X-Auth-Subject` does.
  */
 export function lookAlikeKey(name: string): string {

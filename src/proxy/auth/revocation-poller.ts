@@ -120,12 +120,12 @@ export function createRevocationWatch({
     lookedAtMs = clock.monotonic();
     news?.refresh();
     const isWhole = lookedAtMs - wholeAtMs >= wholeEveryMs;
-    const answer = await source.load(isWhole ? null : version);
+    const outcome = await source.load(isWhole ? null : version);
     isLooking = false;
     if (isClosed()) return;
     drop();
-    if (answer.ok) see(answer.value);
-    else miss(answer.error);
+    if (outcome.ok) see(outcome.value);
+    else miss(outcome.error);
     schedule(hasNews() ? leastPauseMs : seenAtMs === null ? firstLooksEveryMs : lookEveryMs);
   }
 

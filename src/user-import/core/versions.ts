@@ -20,9 +20,9 @@ export async function chooseVersions(
   wait: (ms: number) => Promise<void>,
 ): Promise<Result<SpokenVersions, string>> {
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await core.call(versionsRequest(asked ?? qualifiedVersion));
-    if (attempt < tries && isPassing(answer)) await wait(pauseMs * attempt);
-    else return answer.ok ? chosen(answer.value, asked) : refuse(`is out of reach: ${answer.error.reason}`);
+    const outcome = await core.call(versionsRequest(asked ?? qualifiedVersion));
+    if (attempt < tries && isPassing(outcome)) await wait(pauseMs * attempt);
+    else return outcome.ok ? chosen(outcome.value, asked) : refuse(`is out of reach: ${outcome.error.reason}`);
   }
 }
 
@@ -31,10 +31,10 @@ export function carriesIsVerified(version: string): boolean {
   return compare(version, firstVersionOfIsVerified) >= 0;
 }
 
-function isPassing(answer: Result<CoreReply, CoreTrouble>): boolean {
-  return answer.ok
-    ? answer.value.status === 429 || answer.value.status >= 500
-    : answer.error.kind !== 'refused_address';
+function isPassing(outcome: Result<CoreReply, CoreTrouble>): boolean {
+  return outcome.ok
+    ? outcome.value.status === 429 || outcome.value.status >= 500
+    : outcome.error.kind !== 'refused_address';
 }
 
 function chosen({ status, json, text }: CoreReply, asked: string | null): Result<SpokenVersions, string> {

@@ -55,12 +55,12 @@ export async function health(options: HealthOptions & ConfigArguments, io: Io): 
     return;
   }
   const signal = AbortSignal.timeout(limitMs);
-  const answer = await askAny(known, signal);
-  if (!answer.ok) {
-    fail({ kind: 'unavailable', messages: answer.error }, io);
+  const outcome = await askAny(known, signal);
+  if (!outcome.ok) {
+    fail({ kind: 'unavailable', messages: outcome.error }, io);
     return;
   }
-  const { status, readiness, place } = answer.value;
+  const { status, readiness, place } = outcome.value;
   for (const problem of await reloadProblems(place, signal)) {
     warn(`the proxy goes on with the config it had, for the new one is wrong: ${problem}`, io);
   }
@@ -112,9 +112,9 @@ async function askAny(
 ): Promise<Result<Answer, readonly string[]>> {
   const failures: string[] = [];
   for (const place of places) {
-    const answer = await ask(place, signal);
-    if (answer.ok) return answer;
-    failures.push(answer.error);
+    const outcome = await ask(place, signal);
+    if (outcome.ok) return outcome;
+    failures.push(outcome.error);
   }
   return refuse(failures);
 }

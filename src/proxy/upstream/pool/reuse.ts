@@ -31,7 +31,7 @@ export function restPeriodsOf({ reuse }: ReuseRules): RestPeriods {
  * upstream is told so:
  *
  * - HEAD: servers that leave it to the application to leave out the body send one.
- * - With a body: what an upstream leaves unread of it is the next request to it, with any identity that the caller wrote
+ * - With a body: what an upstream leaves unread of it is the next request to it, with any identity a caller wrote
  *   there. Told that there is no next one it does not look for it. GET and kin have theirs left unread even by what
  *   reads all others.
  */
