@@ -5,11 +5,17 @@ import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
 import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
-import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
+import {
+  isShowable,
+  replayedFields,
+  storedFields,
+  storedTrailers,
+} from '../../decision/idempotency/stored-response.js';
 
 import { assertionHeaders } from '../exchange/credential-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
+import type { WholeResponse } from '../inbound/response-writer.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
 import { statedLength } from '../upstream/http1/serialize-request.js';
@@ -29,20 +35,30 @@ import { readWhole, type BufferBudget } from './body-buffer.js';
 type Phase = 'reading' | 'waiting' | 'reserving' | 'buffering' | 'settling' | 'streaming' | 'over';
 
 /** The request of a reserved write, as long as its client listens. */
-export type WriteClient = Pick<
+export interface WriteClient extends Pick<
   Exchange,
   | 'isGone'
   | 'refuse'
   | 'refuseUnreserved'
   | 'refuseUnsent'
-  | 'respond'
   | 'onHead'
   | 'onData'
-  | 'onEnd'
   | 'upstreamAsked'
   | 'upstreamAnswered'
   | 'fail'
->;
+> {
+  /** Sends a whole response: the upstream's, or one that was kept, with trailers as the upstream sent them. */
+  readonly respond: (response: WholeResponse & Ended) => void;
+  readonly onEnd: ResponseSink['onEnd'];
+}
+
+/** What came behind the body; `null` where nothing did. Names and values in turn. */
+interface Ended {
+  readonly trailers: readonly string[] | null;
+}
+
+/** gRPC's word for a caller that can take trailers: servers may refuse calls without it. */
+const takesTrailers = ['TE', 'trailers'];
 
 const noBody = Buffer.alloc(0);
 
@@ -94,7 +110,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private cancelTimer: () => void = nothing;
   private response: BufferedResponse | null = null;
   /** What the upstream did while that was written down. */
-  private endedWhileSettling: Denial | 'end' | null = null;
+  private endedWhileSettling: Denial | Ended | null = null;
 
   /** @param onOver called once, when nothing of it is left but what the store has yet to take. */
   constructor(deps: ReservedWriteDeps, request: ReservedRequest, onOver: (write: ReservedWrite) => void) {
@@ -126,7 +142,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (this.phase !== 'reading') return;
     const { admission, preparation, method, activeConfig } = this.request;
     const { clock } = this.deps;
-    if (admission.route.isGrpc && this.isKept() && !isOneMessage(body, preparation.rules.maxBodyBytes)) {
+    if (this.isGrpc() && this.isKept() && !isOneMessage(body, preparation.rules.maxBodyBytes)) {
       this.refuse(denial('grpc_not_unary'));
       return;
     }
@@ -191,11 +207,11 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     return false;
   }
 
-  onEnd(): void {
+  onEnd(trailers: readonly string[] | null): void {
     this.onResponseOver();
-    if (this.phase === 'settling') this.endedWhileSettling = 'end';
-    else if (this.phase === 'streaming') this.endStream();
-    else if (this.phase === 'buffering' && this.response !== null) this.settleWhole(this.response);
+    if (this.phase === 'settling') this.endedWhileSettling = { trailers };
+    else if (this.phase === 'streaming') this.endStream(trailers);
+    else if (this.phase === 'buffering' && this.response !== null) this.settleWhole(this.response, trailers);
   }
 
   onError(reason: Denial): void {
@@ -257,6 +273,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
           ...forwarded,
           ...length,
           ...this.attempt.fields(),
+          ...(this.isGrpc() ? takesTrailers : []),
           ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
         ],
         body: body.length > 0 ? body : null,
@@ -280,19 +297,28 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   /** Store before replying: what a caller saw is what a retry gets. */
-  private settleWhole(response: BufferedResponse): void {
+  private settleWhole(response: BufferedResponse, trailers: readonly string[] | null): void {
     this.phase = 'over';
     this.run(async () => {
       const { status, rawHeaders } = response;
       const body = response.body.take();
       const fields = this.fieldsOf(response);
-      const kept = storedFields(fields, this.request.preparation.rules.storeHeaders);
+      const { storeHeaders } = this.request.preparation.rules;
+      const kept = storedFields(fields, storeHeaders);
+      // How a gRPC call ended stands there; trailers of other responses may be dropped (RFC 9110 §6.5.1), and are.
+      const end = this.isGrpc()
+        ? storedTrailers({ fields, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
+        : [];
       const outcome: UpstreamOutcome =
-        kept === null
+        kept === null || end === null
           ? cutOff(response)
-          : { kind: 'whole', response: { status, fields: kept, body }, outcome: statedOutcome(rawHeaders) };
+          : {
+              kind: 'whole',
+              response: { status, fields: kept, body, ...(end.length === 0 ? {} : { trailers: end }) },
+              outcome: statedOutcome(rawHeaders),
+            };
       await this.attempt.settle(outcome);
-      if (!this.client.isGone()) this.client.respond({ status, fields, body, isReplayed: false });
+      if (!this.client.isGone()) this.client.respond({ status, fields, body, trailers, isReplayed: false });
       this.end();
     });
   }
@@ -304,9 +330,9 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const wasSent = response !== null || !certainlyNotSent(reason);
     const { recordId } = this.request.preparation;
     this.run(async () => {
-      await this.attempt.settle(
-        response !== null ? cutOff(response) : { kind: wasSent ? 'no_status' : 'not_dispatched' },
-      );
+      // How a gRPC call ended is said at the end, which did not come.
+      const hasStatus = response !== null && !(this.isGrpc() && response.status === 200);
+      await this.attempt.settle(hasStatus ? cutOff(response) : { kind: wasSent ? 'no_status' : 'not_dispatched' });
       this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
     });
   }
@@ -323,15 +349,16 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       this.phase = 'streaming';
       this.client.onHead(response.status, response.rawHeaders);
       const flows = response.body.length === 0 || this.client.onData(response.body.take());
-      if (this.endedWhileSettling === 'end') this.endStream();
-      else if (this.endedWhileSettling !== null) this.refuse(this.endedWhileSettling);
+      const ended = this.endedWhileSettling;
+      if (ended !== null && 'trailers' in ended) this.endStream(ended.trailers);
+      else if (ended !== null) this.refuse(ended);
       else if (flows) this.call?.resume();
     });
   }
 
-  private endStream(): void {
+  private endStream(trailers: readonly string[] | null): void {
     this.phase = 'over';
-    this.client.onEnd();
+    this.client.onEnd(trailers);
     this.end();
   }
 
@@ -359,6 +386,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
         status,
         fields: replayedFields(response, sentKey ?? '', requestId),
         body: Buffer.from(body),
+        trailers: response.trailers ?? null,
         isReplayed: true,
       });
     }
@@ -406,6 +434,10 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */
   private isKept(): boolean {
     return this.request.preparation.recordId !== null;
+  }
+
+  private isGrpc(): boolean {
+    return this.request.admission.route.isGrpc;
   }
 
   private maxStored(): number {
