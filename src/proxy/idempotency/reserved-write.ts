@@ -15,7 +15,7 @@ import {
 import { assertionHeaders } from '../exchange/credential-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { WholeResponse } from '../inbound/response-writer.js';
+import type { WholeResponse } from '../inbound/received-request.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
 import { statedLength } from '../upstream/http1/serialize-request.js';

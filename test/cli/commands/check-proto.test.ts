@@ -40,7 +40,7 @@ async function check(t: Scope, routes: readonly ConfigTree[], ...options: readon
   writeFileSync(join(cwd, 'api/shop/v1/orders.proto'), orders);
   writeFileSync(join(cwd, 'api/shop/v1/stock.proto'), stock);
   writeFileSync(join(cwd, 'broken.proto'), 'service {');
-  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ routes, store: { memory: {} } }));
+  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ routes, store: { memory: {} }, upstream: { http2: true } }));
   writeFileSync(
     join(cwd, 'plain.proto'),
     orders.replaceAll(/import .*|\{ option .*\}/g, (text) => (text[0] === '{' ? ';' : '')),

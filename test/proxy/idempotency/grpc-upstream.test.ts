@@ -62,7 +62,7 @@ t.test('an answer is kept with how it ended, and shown again without a second ru
   });
 });
 
-const codes: readonly (readonly [string, number, readonly string[]])[] = [
+const codes: readonly (readonly [string, status, readonly string[]])[] = [
   ['UNAUTHENTICATED', status.UNAUTHENTICATED, ['acquired', 'released']],
   ['PERMISSION_DENIED', status.PERMISSION_DENIED, ['acquired', 'released']],
   ['RESOURCE_EXHAUSTED, which may come after it acted,', status.RESOURCE_EXHAUSTED, ['acquired', 'completed']],

@@ -63,6 +63,12 @@ const listenSchema = map({
     .describe(
       'Requests at a time on one connection of HTTP/2; a caller that sends more has them reset. Only with `http2`.',
     ),
+  grpc_health: word('route', 'answer')
+    .prefault('route')
+    .describe(
+      'Who answers `grpc.health.v1.Health`: the upstream, by a route as for any other service, or Sallyport itself, by its readiness, for probes ' +
+        'without a credential.',
+    ),
   max_header_bytes: size('1KiB', '1MiB')
     .prefault('16KiB')
     .describe('Request line and header section together; more is answered 431.'),
@@ -124,6 +130,8 @@ export const listen = section({
       http2: file.http2,
       /** At a time, on one connection of HTTP/2. */
       maxStreams: file.max_streams,
+      /** Whether `grpc.health.v1.Health` is answered here, whoever asks. */
+      answersGrpcHealth: file.grpc_health === 'answer',
       /** Request line and header section together. */
       maxHeaderBytes: file.max_header_bytes,
       maxTargetBytes: file.max_target,
@@ -170,6 +178,11 @@ export const listen = section({
     http_1_0: { restart: true, of: ({ listen }) => listen.http10, widens: towards('refuse', 'allow') },
     http2: { restart: true, of: ({ listen }) => listen.http2, widens: never },
     max_streams: { restart: true, of: ({ listen }) => listen.maxStreams, widens: whenMore },
+    grpc_health: {
+      restart: true,
+      of: ({ listen }) => (listen.answersGrpcHealth ? 'answer' : 'route'),
+      widens: towards('route', 'answer'),
+    },
     max_header_bytes: { restart: true, of: ({ listen }) => listen.maxHeaderBytes, widens: whenMore },
     max_target: { restart: true, of: ({ listen }) => listen.maxTargetBytes, widens: whenMore },
     header_timeout: { restart: true, of: ({ listen }) => listen.headerTimeoutMs },

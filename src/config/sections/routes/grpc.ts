@@ -24,6 +24,8 @@ export const grpcSchema = oneOrMore(methodText, 'services and methods').describe
 /** What every gRPC call is in HTTP. */
 const grpcMethods: readonly string[] = ['POST'];
 
+const healthService = 'grpc.health.v1.Health';
+
 /** Keys that a gRPC route has no use for, and why. */
 const useless: readonly (readonly [string, string])[] = [
   ['websocket', 'no call opens a WebSocket'],
@@ -61,6 +63,27 @@ export function checkPlace(parts: ParsedConfig, path: Path, report: Report): voi
   for (const [key, why] of useless) {
     if (!isPresent(key)) continue;
     report.keyError([...path, key], `${nameOf(path)}.${key} has no use with ${nameOf(path)}.grpc: ${why}`, `no ${key}`);
+  }
+}
+
+/** Checks gRPC routes against what listener and upstream are set to. */
+export function checkGrpcRoutes(parts: ParsedConfig, report: Report): void {
+  const routes = parts.routes.filter(({ path }) => isGrpcRoute(parts, path));
+  const [first] = routes;
+  if (first !== undefined && parts.upstream?.value.http2 === false) {
+    const at = [...first.path, 'grpc'];
+    report.warning(at, `${nameOf(at)} has an upstream that is asked in HTTP/1.1`, 'upstream.http2: true');
+  }
+  if (parts.listen?.value.grpc_health !== 'answer') return;
+  for (const { path, parsed } of routes) {
+    const names = parsed?.value.grpc ?? [];
+    if (!names.some((name) => name === healthService || name.startsWith(`${healthService}/`))) continue;
+    const at = [...path, 'grpc'];
+    report.error(
+      at,
+      `${nameOf(at)} names ${healthService}, which is answered here: listen.grpc_health is answer`,
+      'listen.grpc_health: route, or no such route',
+    );
   }
 }
 

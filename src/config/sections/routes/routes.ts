@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
 import type { Path } from '../../load/source-tree.js';
-import { compileGrpc, grpcSchema } from './grpc.js';
+import { checkGrpcRoutes, compileGrpc, grpcSchema } from './grpc.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
 import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
 import { checkModeOfRoutes } from '../mode.js';
@@ -202,6 +202,7 @@ export const routes = section({
   schema: list(routeSchema, 1, 'routes').describe('Who may do what. What no route allows is refused.'),
   check: (config, report) => {
     checkRoutes(config, report);
+    checkGrpcRoutes(config, report);
     checkLimitsOfRoutes(config, report);
     checkModeOfRoutes(config, report);
     checkReservations(config, report);

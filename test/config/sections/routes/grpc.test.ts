@@ -1,5 +1,10 @@
 import t from 'tap';
-import { compiled, problemsOf, withRoutes } from '../../inspection.js';
+import { compiled, problemsOf as allProblemsOf, withRoutes } from '../../inspection.js';
+
+const http1 = /warning: routes\[0\]\.grpc has an upstream that is asked in HTTP\/1\.1; allowed: upstream\.http2: true$/;
+
+/** Without the one that has a test of its own. */
+const problemsOf = (text: string): readonly string[] => allProblemsOf(text).filter((problem) => !http1.test(problem));
 
 const who = 'subjects: [s], permissions: [p]';
 const reserving = 'idempotency: { mode: none, because: reads }';
@@ -135,5 +140,26 @@ t.test('a method is more specific than its service, and lax spellings of it are 
     `name: rest, grpc: shop.Orders, ${who}, ${reserving}`,
   ];
   t.match(problemsOf(withRoutes(routes)), [/receiver\.case_sensitive: true/]);
+  t.end();
+});
+
+t.test('a gRPC route asks for an upstream of HTTP/2', (t) => {
+  const text = withRoutes([`name: a, grpc: A/B, ${who}, ${reserving}`]);
+  t.match(allProblemsOf(text), [http1]);
+  t.same(allProblemsOf(text.replace(/(upstream:.*?\{? ?)(url:)/s, '$1http2: true, $2')), []);
+  t.same(allProblemsOf(withRoutes([`name: a, methods: [GET], path: /a, ${who}`])), []);
+  t.end();
+});
+
+t.test('the health service has a route, or is answered here, and not both', (t) => {
+  const health = `name: a, grpc: [A, grpc.health.v1.Health/Check], ${who}, ${reserving}`;
+  const answering = (routes: readonly string[]): string =>
+    withRoutes(routes).replace(/listen: \{/, 'listen: { grpc_health: answer,');
+  t.same(problemsOf(withRoutes([health])), []);
+  t.match(problemsOf(answering([health])), [
+    /error: routes\[0\]\.grpc names grpc\.health\.v1\.Health, which is answered here: listen\.grpc_health is answer; /,
+  ]);
+  t.equal(compiled(answering([`name: a, grpc: A, ${who}, ${reserving}`])).listen.answersGrpcHealth, true);
+  t.equal(compiled(withRoutes([health])).listen.answersGrpcHealth, false);
   t.end();
 });
