@@ -6,11 +6,10 @@ import { grpcNumberOf, type GrpcCode } from './status.js';
 
 /**
  * The code for each status that answers have. What may have acted is UNKNOWN and DEADLINE_EXCEEDED, what certainly did
- * not is UNAVAILABLE: clients that repeat calls by themselves do so for the latter. What is malformed is INTERNAL, as
- * for servers and clients of gRPC.
+ * not is UNAVAILABLE: clients that repeat calls by themselves do so for the latter. All others are INTERNAL: what
+ * is malformed is so for servers and clients of gRPC, too.
  */
 const codeOfStatus: ReadonlyMap<number, GrpcCode> = new Map([
-  [400, 'INTERNAL'],
   [401, 'UNAUTHENTICATED'],
   [403, 'PERMISSION_DENIED'],
   [405, 'UNIMPLEMENTED'],
@@ -18,13 +17,9 @@ const codeOfStatus: ReadonlyMap<number, GrpcCode> = new Map([
   [409, 'ABORTED'],
   [413, 'RESOURCE_EXHAUSTED'],
   [414, 'RESOURCE_EXHAUSTED'],
-  [415, 'INTERNAL'],
-  [417, 'INTERNAL'],
   [422, 'FAILED_PRECONDITION'],
-  [426, 'INTERNAL'],
   [429, 'RESOURCE_EXHAUSTED'],
   [431, 'RESOURCE_EXHAUSTED'],
-  [500, 'INTERNAL'],
   [502, 'UNKNOWN'],
   [503, 'UNAVAILABLE'],
   [504, 'DEADLINE_EXCEEDED'],
@@ -41,7 +36,7 @@ const codeOfReason: ReadonlyMap<Reason, GrpcCode> = new Map<Reason, GrpcCode>([
 
 /** The code by which a reason is told. */
 export function grpcCodeOf(reason: Reason): GrpcCode {
-  return codeOfReason.get(reason) ?? codeOfStatus.get(answerOf(reason).status) ?? 'UNKNOWN';
+  return codeOfReason.get(reason) ?? codeOfStatus.get(answerOf(reason).status) ?? 'INTERNAL';
 }
 
 /**
