@@ -7,8 +7,12 @@ import type { Scope } from '../support/scope.js';
 import { startRedis } from '../support/redis-server.js';
 import { tempDir } from '../support/temp-dir.js';
 
-/** Writes what was loaded by `require`, or imported of what has this form, when the process ends. */
-const probe = `process.on('exit', () => require('node:fs').writeFileSync(process.env.LOADED_FILE, Object.keys(require.cache).join('\\n')));`;
+/** Writes at the end of the process which CommonJS modules it has loaded. */
+const probe = [
+  'process.on("exit", () => {',
+  '  require("node:fs").writeFileSync(process.env.LOADED_FILE, Object.keys(require.cache).join("\\n"));',
+  '});',
+].join('\n');
 
 /** The packages that the proxy has loaded from its start to its end. */
 async function packagesLoaded(t: Scope, config: ConfigTree): Promise<ReadonlySet<string>> {

@@ -4,8 +4,8 @@ const noCompiler = () => (): never => {
 };
 
 /**
- * Fastify's option `schemaController` of an application whose routes have no schemas. By itself Fastify loads a compiler
- * of validators and one of serializers at each start, a tenth of all modules.
+ * Fastify's option `schemaController` of an application whose routes have no schemas. By itself Fastify loads compilers
+ * of validators and of serializers at each start, a tenth of all modules.
  */
 export const withoutSchemas = {
   compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
