@@ -10,6 +10,7 @@ import type { UpstreamSettings } from '../../../config/types.js';
 import { networkFailure } from '../../../lib/errors.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { checkAnswers, type OpenReceiver } from './upstream-answers.js';
+import { checkHttp2 } from './upstream-http2.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
 const subject = 'receiver';
@@ -42,7 +43,7 @@ export async function checkReceiver(upstream: UpstreamSettings): Promise<readonl
     ];
   }
   connected.value.destroy();
-  return [ok(subject, `answers at ${url.origin}`), ...(await checkAnswers(url.host, upstream, open)), past];
+  return [ok(subject, `answers at ${url.origin}`), ...(await checkProtocol(url.host, upstream, open)), past];
 }
 
 async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promise<readonly Finding[]> {
@@ -56,7 +57,7 @@ async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promis
   const open = (mode & 0o002) !== 0;
   return [
     ok(subject, `answers at ${path}`),
-    ...(await checkAnswers('localhost', upstream, openSocket)),
+    ...(await checkProtocol('localhost', upstream, openSocket)),
     open
       ? warning(
           pastUs,
@@ -65,6 +66,17 @@ async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promis
         )
       : ok(pastUs, 'only its owner and group may connect'),
   ];
+}
+
+/** Asks it in the protocol that the config names. Over HTTP/2 nothing of an answer is left for the next one. */
+async function checkProtocol(
+  host: string,
+  upstream: UpstreamSettings,
+  open: OpenReceiver,
+): Promise<readonly Finding[]> {
+  if (!upstream.http2) return checkAnswers(host, upstream, open);
+  const authorities = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, localFiles);
+  return [await checkHttp2(upstream, authorities?.ok === true ? authorities.value : null)];
 }
 
 async function openReceiver(

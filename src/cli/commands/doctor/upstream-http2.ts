@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import type { UpstreamSettings } from '../../../config/types.js';
+import { createUpstream } from '../../../proxy/upstream/pool/pool.js';
+import { version } from '../../../version.js';
+import { ok, problem, warning, type Finding } from './finding.js';
+
+const subject = 'receiver http2';
+
+/** How long an answer may take; milliseconds. */
+const answerLimitMs = 3_000;
+
+/** Asks the service over HTTP/2 for a path that no service has, without a credential or an identity. */
+export async function checkHttp2(settings: UpstreamSettings, ca: string | null): Promise<Finding> {
+  const upstream = createUpstream({ ...settings, maxConnections: 1 }, ca);
+  try {
+    return await new Promise<Finding>((resolve) => {
+      const request = {
+        holder: '',
+        method: 'GET',
+        target: `/sallyport-doctor-${randomUUID()}`,
+        fields: ['Host', upstream.host, 'User-Agent', `sallyport-doctor/${version}`],
+        body: null,
+        responseTimeoutMs: answerLimitMs,
+      };
+      upstream.send(request, {
+        onHead: () => resolve(ok(subject, 'speaks HTTP/2')),
+        onData: () => true,
+        onEnd: () => undefined,
+        onError: ({ reason }) =>
+          resolve(
+            reason === 'upstream_unreachable'
+              ? problem(subject, 'does not speak HTTP/2', 'set upstream.http2: false, or have it speak HTTP/2')
+              : warning(subject, 'speaks HTTP/2, but gave no whole answer to GET', 'see why it does not answer'),
+          ),
+      });
+    });
+  } finally {
+    await upstream.close();
+  }
+}
