@@ -8,7 +8,7 @@ import type { ClientCredentials } from './client-credentials.js';
 /** An answer has a dozen fields at most. */
 const maxHeaderBytes = 16 * 1024;
 
-/** Questions at once; more wait for a connection, within their time. */
+/** Questions at once of each section; more wait for a connection, within their time. */
 const maxConnections = 32;
 
 /** Shorter than what servers allow, so that a question does not meet a connection that was just given up. */
@@ -33,10 +33,21 @@ export interface QuestionFailure {
   readonly wasAnswered: boolean;
 }
 
+/**
+ * For whom an issuer is asked: for those who have shown a good credential before, or show one that was good, or for
+ * strangers.
+ */
+export type Section = 'callers' | 'strangers';
+
 /** Connections to an issuer that know who asks. */
 export interface IssuerConnections {
   /** Asks once. Ends within the time limit; never rejects. Follows no redirect: the token would go where it says. */
-  readonly ask: (token: string, url: URL, nowMs: number) => Promise<Result<IssuerResponse, QuestionFailure>>;
+  readonly ask: (
+    token: string,
+    url: URL,
+    nowMs: number,
+    section: Section,
+  ) => Promise<Result<IssuerResponse, QuestionFailure>>;
   /** Questions under way are answered. */
   readonly retire: () => void;
   readonly close: () => Promise<void>;
@@ -53,7 +64,7 @@ export function connectToIssuer(
   settings: Pick<IntrospectionSettings, 'answer' | 'timeoutMs' | 'maxBytes'>,
 ): IssuerConnections {
   const { timeoutMs, maxBytes, answer } = settings;
-  const agent = new Agent({
+  const options: Agent.Options = {
     connect: {
       // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
       rejectUnauthorized: true,
@@ -67,16 +78,22 @@ export function connectToIssuer(
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     maxHeaderSize: maxHeaderBytes,
-  });
+  };
+  const agents = { callers: new Agent(options), strangers: new Agent(options) };
 
-  async function ask(token: string, url: URL, nowMs: number): Promise<Result<IssuerResponse, QuestionFailure>> {
+  async function ask(
+    token: string,
+    url: URL,
+    nowMs: number,
+    section: Section,
+  ): Promise<Result<IssuerResponse, QuestionFailure>> {
     const { authorization, form } = credentials.authenticate(nowMs);
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort();
     }, timeoutMs);
     try {
-      const response = await agent.request({
+      const response = await agents[section].request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: 'POST',
@@ -101,9 +118,11 @@ export function connectToIssuer(
   return {
     ask,
     retire: () => {
-      agent.close().catch(() => undefined);
+      for (const agent of Object.values(agents)) agent.close().catch(() => undefined);
     },
-    close: async () => agent.destroy(),
+    close: async () => {
+      await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
+    },
   };
 }
 

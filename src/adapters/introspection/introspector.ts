@@ -10,7 +10,7 @@ import type { Introspection, IntrospectionAnswer, KeyAsker, KeySource } from '..
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
 import { createAnswerCache, createAnswerRoom, type AnswerRoom } from './answer-cache.js';
-import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure } from './ask-issuer.js';
+import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure, type Section } from './ask-issuer.js';
 import { createBudget, type Refund } from './budget.js';
 import {
   credentialFiles,
@@ -49,7 +49,7 @@ export interface RunningIntrospection extends Introspection {
   readonly close: () => Promise<void>;
 }
 
-/** Questions under way, whoever asks: each keeps a request waiting. */
+/** Questions under way, whoever asks, half of them at most for strangers: each keeps a request waiting. */
 const maxInFlight = 256;
 
 const inactive: IntrospectionAnswer = { kind: 'inactive' };
@@ -60,7 +60,8 @@ const limited: IntrospectionAnswer = { kind: 'limited' };
  * Makes what asks one issuer. What it said is believed for a while and within bounds; a token is asked about once at a
  * time, however many bring it; an issuer that does not answer is left in peace; and tokens of which nothing good is
  * known make no more questions than the settings allow. A token that was active before is asked about whenever it has
- * to be.
+ * to be. Strangers have connections, places and a circuit of their own: a filter before the issuer may hang up on their
+ * odd tokens, or never answer.
  */
 export function createIntrospector(
   settings: IntrospectionSettings,
@@ -73,7 +74,8 @@ export function createIntrospector(
   const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
   const underWay = new Map<string, Promise<IntrospectionAnswer>>();
   const answerRules = { answer: settings.answer, clientId: settings.clientId, issuer, keys };
-  let circuit = closedCircuit;
+  let circuits = { callers: closedCircuit, strangers: closedCircuit };
+  let ofStrangers = 0;
   let connections: IssuerConnections | null = null;
   let certificate: string | null = null;
   let failure: QuestionFailure | null = null;
@@ -107,21 +109,27 @@ export function createIntrospector(
     }
     if (closed) return unavailable;
     const isKnownGood = known !== null && known.claims !== null;
+    const section = isKnownGood || asker?.isKnown() === true ? 'callers' : 'strangers';
     const refund = isKnownGood ? noRefund : budget.take(asker, nowMs);
-    if (refund === null || underWay.size >= maxInFlight) {
+    const isFull = section === 'strangers' ? ofStrangers >= maxInFlight / 2 : underWay.size >= maxInFlight;
+    if (refund === null || isFull) {
       refund?.();
       metrics.introspectionLookup(name, 'limited');
       return limited;
     }
-    const entered = enter(circuit, nowMs);
-    circuit = entered.state;
+    const entered = enter(circuits[section], nowMs);
+    circuits = { ...circuits, [section]: entered.state };
     if (!entered.allowed) {
       refund();
       metrics.introspectionLookup(name, 'open');
       return unavailable;
     }
     metrics.introspectionLookup(name, 'asked');
-    const question = askNow(token, digest, refund, isKnownGood).finally(() => underWay.delete(digest));
+    if (section === 'strangers') ofStrangers += 1;
+    const question = askNow(token, digest, refund, isKnownGood, section).finally(() => {
+      underWay.delete(digest);
+      if (section === 'strangers') ofStrangers -= 1;
+    });
     underWay.set(digest, question);
     return question;
   }
@@ -131,11 +139,12 @@ export function createIntrospector(
     digest: string,
     refund: Refund,
     isKnownGood: boolean,
+    section: Section,
   ): Promise<IntrospectionAnswer> {
     const beganAtMs = clock.monotonic();
     let said: Result<Said, QuestionFailure>;
     try {
-      said = await put(token);
+      said = await put(token, section);
     } catch (error) {
       // What an issuer sends must not end the process, even where it meets a mistake of ours.
       said = refuse(failed(`unexpected ${error instanceof Error ? error.name : 'error'}`));
@@ -143,8 +152,9 @@ export function createIntrospector(
     // A failure that a token alone may cause must not keep others from being asked about: a filter before the issuer
     // may answer an odd one in any way. Those that nobody has heard of are few, by the budget.
     const isOfToken = !said.ok && (said.error.isOfToken || (said.error.wasAnswered && !isKnownGood));
-    if (!isOfToken) circuit = leave(circuit, said.ok, clock.monotonic());
-    else circuit = { ...circuit, trying: false };
+    const circuit = circuits[section];
+    const next = isOfToken ? { ...circuit, trying: false } : leave(circuit, said.ok, clock.monotonic());
+    circuits = { ...circuits, [section]: next };
     if (!said.ok) {
       fail(said.error);
       return unavailable;
@@ -157,13 +167,13 @@ export function createIntrospector(
     return claims === null ? inactive : { kind: 'active', claims };
   }
 
-  async function put(token: string): Promise<Result<Said, QuestionFailure>> {
+  async function put(token: string, section: Section): Promise<Result<Said, QuestionFailure>> {
     if (connections === null) await started;
     if (connections === null) return refuse(failed(fileProblem));
     const url = settings.url ?? discovered();
     if (url === null) return refuse(failed('the issuer’s metadata is not known, or has no introspection_endpoint'));
     const fromMs = clock.now();
-    const response = await connections.ask(token, new URL(url), fromMs);
+    const response = await connections.ask(token, new URL(url), fromMs, section);
     if (!response.ok) return response;
     const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
     return read.ok
@@ -251,7 +261,7 @@ export function createIntrospector(
     connections?.retire();
     connections = connectToIssuer(credentials, settings);
     // What failed with the old ones may do with these.
-    circuit = closedCircuit;
+    circuits = { callers: closedCircuit, strangers: closedCircuit };
     certificate = credentials.certificate?.cert ?? null;
     if (certificate !== null) deps.onCertificate?.();
   }
