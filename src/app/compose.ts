@@ -142,7 +142,7 @@ export function composeApp(
     limits: limits.callers,
     reservations: reservations?.parts ?? null,
   });
-  revocations.onRevoked(() => void proxy.reauthorizeWebSockets());
+  revocations.onRevoked(() => void proxy.reauthorizeConnections());
   const reloader = createReloader(first, activator, {
     assertions,
     source: options.source,
@@ -155,7 +155,7 @@ export function composeApp(
     watchIntervalMs: options.watchIntervalMs,
     onReplaced: ({ upstreamCa }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
-      void proxy.reauthorizeWebSockets();
+      void proxy.reauthorizeConnections();
     },
   });
   processMetrics.setReadings({

@@ -12,7 +12,8 @@ import { Http2Connection } from './inbound/http2/connection.js';
 import { describeBug } from '../lib/errors.js';
 import { ClientRequest, Http1Request } from './inbound/incoming-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
-import { Exchange, type ExchangeDeps } from './exchange/exchange.js';
+import { Exchange } from './exchange/exchange.js';
+import type { ExchangeDeps } from './exchange/exchange-deps.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
@@ -20,6 +21,7 @@ import { acceptQueue, createListener, type TlsMaterial } from './inbound/listene
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
 import { createSlots } from './exchange/concurrency.js';
+import { createGrpcCalls } from './exchange/grpc-calls.js';
 import { stopAccepting } from './node-internals/server.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
@@ -77,8 +79,8 @@ export interface ProxyServer {
    */
   readonly drain: (graceMs: number) => Promise<void>;
   readonly openWebSockets: () => number;
-  /** What is in force has changed: WebSocket connections that it does not allow are closed. */
-  readonly reauthorizeWebSockets: () => Promise<void>;
+  /** What is in force has changed: WebSocket connections and gRPC calls that it does not allow are ended. */
+  readonly reauthorizeConnections: () => Promise<void>;
   readonly counts: () => { readonly connections: number; readonly inFlight: number };
 }
 
@@ -104,12 +106,14 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     max: listen.maxWebSockets,
     idleTimeoutMs: listen.webSocketIdleTimeoutMs,
   });
+  const grpcCalls = createGrpcCalls(deps);
   const exchangeDeps: ExchangeDeps = {
     ...deps,
     findClient: createClientFinder(listen.trustForwarded),
     acquire: createAdmissionControl(slots, deps.limits),
     reserving,
     webSockets,
+    grpcCalls,
     bodyPace,
     isShuttingDown: () => isShuttingDown,
   };
@@ -195,7 +199,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       await app.close();
     },
     openWebSockets: webSockets.count,
-    reauthorizeWebSockets: webSockets.reauthorize,
+    reauthorizeConnections: async () => {
+      await Promise.all([webSockets.reauthorize(), grpcCalls.reauthorize()]);
+    },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
 

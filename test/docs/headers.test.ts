@@ -69,6 +69,7 @@ t.test("docs/http.md names every header that the upstream gets besides the calle
       requestId: 'r',
       traceparent: trace,
       forwardsAuthorization: false,
+      takesTrailers: false,
       identity,
     }),
   );

@@ -23,6 +23,8 @@ export interface Forwarding {
   /** That too, or `null` where there is none. */
   readonly traceparent: string | null;
   readonly forwardsAuthorization: boolean;
+  /** Whether the upstream is asked for trailers (RFC 9110 §10.1.4). */
+  readonly takesTrailers: boolean;
   /** Names and values in turn; none on public routes. */
   readonly identity: readonly string[];
 }
@@ -58,6 +60,8 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
     'X-Request-Id',
     forwarding.requestId,
   );
+  // WebSockets have no trailers, and their Connection field has another word to say.
+  if (forwarding.takesTrailers && fields.upgrade === null) out.push('TE', 'trailers');
   if (forwarding.traceparent !== null) out.push('traceparent', forwarding.traceparent);
   if (fields.tracestate !== null) out.push('tracestate', fields.tracestate);
   for (const text of forwarding.identity) out.push(text);

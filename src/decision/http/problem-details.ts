@@ -1,4 +1,12 @@
-import { answerOf, reasons, type Answer, type Denial, type ProxyError, type Reason, type SessionAnswer } from '../denial.js';
+import {
+  answerOf,
+  reasons,
+  type Answer,
+  type Denial,
+  type ProxyError,
+  type Reason,
+  type SessionAnswer,
+} from '../denial.js';
 import { proxyStatus } from './proxy-status.js';
 
 /** Our own answer to a request, ready to be written. */

@@ -31,6 +31,8 @@ export interface RequestFields extends Framing, Correlation {
   readonly host: string;
   /** Whether a body comes: a length above 0, or chunks; in HTTP/2 wherever the head does not end the stream. */
   readonly hasBody: boolean;
+  /** Whether the caller takes trailers of the response (`TE: trailers`, RFC 9110 §10.1.4). */
+  readonly takesTrailers: boolean;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
   /** The protocols asked for, in lower case, where there are others than `h2c`. */
@@ -92,6 +94,7 @@ export function readFields(
   let bearerDigest: string | null = null;
   let stripped = nothingStripped;
   let strippedUnlessTrusted = 0;
+  let takesTrailers = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
@@ -110,6 +113,7 @@ export function readFields(
         passed.push(name, value);
         break;
       case 'hop-by-hop':
+        takesTrailers ||= name.length === 2 && name.toLowerCase() === 'te' && listElements(value).includes('trailers');
         break;
       case 'reserved':
       case 'underscored':
@@ -128,7 +132,14 @@ export function readFields(
       }
     }
   }
-  return conclude(head, judged, rules, { passed, bearer, bearerDigest, stripped, strippedUnlessTrusted });
+  return conclude(head, judged, rules, {
+    passed,
+    bearer,
+    bearerDigest,
+    stripped,
+    strippedUnlessTrusted,
+    takesTrailers,
+  });
 }
 
 /** Judges what takes the whole section. */
@@ -136,7 +147,10 @@ function conclude(
   { httpVersion, endsStream }: RequestHead,
   judged: ReadonlyMap<JudgedField, string>,
   rules: FieldRules,
-  read: Pick<RequestFields, 'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted'>,
+  read: Pick<
+    RequestFields,
+    'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
+  >,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
   if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
@@ -159,6 +173,7 @@ function conclude(
     passed: withoutFields(read.passed, removes),
     stripped: addStripped(read.stripped, 'forwarded', correlation.replaced),
     strippedUnlessTrusted: read.strippedUnlessTrusted,
+    takesTrailers: read.takesTrailers,
     authorization: judged.get('authorization') ?? null,
     bearer: read.bearer,
     bearerDigest: read.bearerDigest,

@@ -381,6 +381,8 @@ function forwardedFields(
     requestId,
     traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
+    // Servers of gRPC may refuse calls without it.
+    takesTrailers: fields.takesTrailers || route.isGrpc,
     identity: principal === null ? [] : identityHeaders(activeConfig.config.identity, principal),
   });
 }

@@ -4,8 +4,6 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
-import type { Log } from '../../ports/system.js';
-import type { WebSockets } from '../websocket/connections.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
@@ -18,29 +16,18 @@ import type {
   ResponseWriterHost,
   WholeResponse,
 } from '../inbound/received-request.js';
-import { framedBody, openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
+import { framedBody, openBody, type RequestBody } from '../inbound/request-body.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { clientOf, ExchangeSummary, recordRequest, type Recorder } from './access-log-record.js';
-import type { AcquireLease, Lease } from './admission-control.js';
+import { clientOf, ExchangeSummary, recordRequest } from './access-log-record.js';
+import type { Lease } from './admission-control.js';
 import { assertionHeaders, withRenewedToken } from './credential-headers.js';
 import { holderOf, type Slot } from './concurrency.js';
 import { createEventLoopBatch } from './event-loop-batch.js';
+import type { ExchangeDeps } from './exchange-deps.js';
+import type { GrpcCall } from './grpc-calls.js';
 import { newRequestId } from './ids.js';
-
-/** What every exchange of a server works with. */
-export interface ExchangeDeps extends Recorder {
-  /** What is in force now; asked once for each request, when it is decided. */
-  readonly activeConfig: () => ActiveConfig;
-  readonly log: Log;
-  readonly acquire: AcquireLease;
-  /** `null` where there is no store. */
-  readonly reserving: ReservedWrites | null;
-  readonly webSockets: WebSockets;
-  readonly bodyPace: BodyPace;
-  /** Whether every response closes its connection. */
-  readonly isShuttingDown: () => boolean;
-}
+import { passedTrailers } from './passed-trailers.js';
 
 /**
  * - `waiting`: for the requests before it on its connection
@@ -80,6 +67,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** A place among requests whose body is yet to come; given back when it has no connection any more. */
   private earlyPlace: Slot | null = null;
   private operation: UpstreamOperation | null = null;
+  /** Of a gRPC call: ends it when its caller waits no longer, and has it judged again while it lasts. */
+  private call: GrpcCall | null = null;
 
   constructor(deps: ExchangeDeps, received: ReceivedRequest) {
     this.deps = deps;
@@ -144,6 +133,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (admission.principal !== null) this.received.connection.markTrusted();
     this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
+    if (admission.route.isGrpc)
+      this.call = this.deps.grpcCalls.begin(this, this.head, this.received.connection.peer, admission);
     if (this.brokenBy === null) this.plan(admission);
     else this.refuse(this.brokenBy);
   }
@@ -206,7 +197,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
         target: target.raw,
         fields: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
         body,
-        responseTimeoutMs: route.responseTimeoutMs,
+        responseTimeoutMs: Math.min(route.responseTimeoutMs, admission.grpcTimeoutMs ?? Infinity),
       },
       this,
     );
@@ -254,13 +245,16 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     opened.value.send(head.method);
   }
 
-  private openBody({ fields }: Admission, maxBytes: number): RequestBody | null {
+  private openBody(admission: Admission, maxBytes: number): RequestBody | null {
+    const { fields } = admission;
+    const { head, activeConfig } = this;
     if (!fields.hasBody) return null;
     this.upload = openBody(this.received, fields, {
       maxBytes,
       pace: this.deps.bodyPace,
       upstreamTimeoutMs: this.activeConfig.config.upstream.idleTimeoutMs,
       onBroken: (reason) => this.attempt(() => this.refuse(reason)),
+      passedTrailers: (trailers) => passedTrailers('request', trailers, { admission, head, activeConfig }),
     });
     return this.upload;
   }
@@ -295,16 +289,22 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     }
   }
 
-  onEnd(): void {
+  onEnd(trailers: readonly string[] | null): void {
     try {
       this.earlyPlace?.();
       this.summary.upstreamAnswered();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
-      this.writer.end(null);
+      this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** What of the trailers of a response goes on to the caller; `null` where nothing does. */
+  passedTrailers(trailers: readonly string[]): readonly string[] | null {
+    const { admission, head, activeConfig } = this;
+    return admission === null ? null : passedTrailers('response', trailers, { admission, head, activeConfig });
   }
 
   onError(reason: Denial): void {
@@ -313,14 +313,14 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   /** Sends a whole response: the upstream's, or one that was kept. */
-  respond({ status, fields, body, isReplayed }: WholeResponse): void {
+  respond({ status, fields, body, trailers, isReplayed }: WholeResponse): void {
     if (this.phase !== 'forwarding') return;
     try {
       this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
       const { activeConfig, findings, deps } = this;
       this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock), body);
-      this.writer.end(null);
+      this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
     } catch (error) {
       this.fail(error);
     }
@@ -382,6 +382,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       if (this.summary.reason === null && !this.writer.isDelivered()) this.summary.reason = 'caller_gone';
       this.phase = 'finished';
+      this.call?.end();
       this.leaveUpstream();
       this.releaseLease();
       this.identify();

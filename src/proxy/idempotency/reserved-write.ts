@@ -48,17 +48,9 @@ export interface WriteClient extends Pick<
   | 'fail'
 > {
   /** Sends a whole response: the upstream's, or one that was kept, with trailers as the upstream sent them. */
-  readonly respond: (response: WholeResponse & Ended) => void;
+  readonly respond: (response: WholeResponse) => void;
   readonly onEnd: ResponseSink['onEnd'];
 }
-
-/** What came behind the body; `null` where nothing did. Names and values in turn. */
-interface Ended {
-  readonly trailers: readonly string[] | null;
-}
-
-/** gRPC's word for a caller that can take trailers: servers may refuse calls without it. */
-const takesTrailers = ['TE', 'trailers'];
 
 const noBody = Buffer.alloc(0);
 
@@ -110,7 +102,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private cancelTimer: () => void = nothing;
   private response: BufferedResponse | null = null;
   /** What the upstream did while that was written down. */
-  private endedWhileSettling: Denial | Ended | null = null;
+  private endedWhileSettling: Denial | Pick<WholeResponse, 'trailers'> | null = null;
 
   /** @param onOver called once, when nothing of it is left but what the store has yet to take. */
   constructor(deps: ReservedWriteDeps, request: ReservedRequest, onOver: (write: ReservedWrite) => void) {
@@ -273,7 +265,6 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
           ...forwarded,
           ...length,
           ...this.attempt.fields(),
-          ...(this.isGrpc() ? takesTrailers : []),
           ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
         ],
         body: body.length > 0 ? body : null,

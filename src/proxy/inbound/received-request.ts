@@ -56,7 +56,7 @@ export interface WholeResponse {
   readonly fields: string[];
   readonly body: Buffer;
   /** Names and values in turn; `null` where there are none. */
-  readonly trailers?: readonly string[] | null;
+  readonly trailers: readonly string[] | null;
   /** Whether it was kept from an earlier request. */
   readonly isReplayed: boolean;
 }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import { ByteBuffer } from './byte-buffer.js';
 import type { BodySource } from './received-request.js';
+import type { BodyTrailers } from '../upstream/call.js';
 
 /** How slowly a caller may send a body; asked for whenever it counts. */
 export interface BodyPace {
@@ -20,6 +21,8 @@ interface RequestBodyOptions {
   readonly upstreamTimeoutMs: number;
   /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
   readonly onWanted: () => void;
+  /** What of its trailers goes on; `null` where nothing does. */
+  readonly passedTrailers: (trailers: readonly string[]) => readonly string[] | null;
   /** Called once, when the body will not be complete. */
   readonly onBroken: (reason: Denial) => void;
 }
@@ -58,7 +61,7 @@ const maxGatheredBytes = 64 * 1024;
  * The body of a caller's request on its way to the upstream, counted as it comes. It ends only when the whole of it
  * came, so that a broken body never ends like a whole one.
  */
-export class RequestBody extends Readable {
+export class RequestBody extends Readable implements BodyTrailers {
   private readonly source: BodySource;
   private readonly options: RequestBodyOptions;
   private isWanted = false;
@@ -98,6 +101,12 @@ export class RequestBody extends Readable {
   gather(onGathered: (whole: Buffer | null) => void): void {
     this.onGathered = onGathered;
     this.begin();
+  }
+
+  /** What goes on of the trailers, once it has ended. */
+  trailers(): readonly string[] | null {
+    const trailers = this.source.trailers();
+    return trailers.length === 0 ? null : this.options.passedTrailers(trailers);
   }
 
   /** Another pace counts, from now on. */

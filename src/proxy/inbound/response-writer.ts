@@ -17,6 +17,13 @@ const maxHeldBytes = 16 * 1024;
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
 
+/** As Node takes them. */
+function pairsOf(fields: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < fields.length; i += 2) pairs.push([fields[i] ?? '', fields[i + 1] ?? '']);
+  return pairs;
+}
+
 /** Those that were begun, and may be ended by what the same read brings. */
 let begun: Http1ResponseWriter[] = [];
 
@@ -166,7 +173,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     return flows;
   }
 
-  end(_trailers: readonly string[] | null): void {
+  end(trailers: readonly string[] | null): void {
     const { heldChunk } = this;
     this.isFlushed = true;
     this.heldChunk = null;
@@ -179,6 +186,7 @@ export class Http1ResponseWriter implements ResponseWriter {
       socket.uncork();
     }
     this.gatheredWrites?.flush();
+    if (trailers !== null && this.res.chunkedEncoding) this.res.addTrailers(pairsOf(trailers));
     this.res.end();
     this.connection.startWriteTimeout(this.host.writeTimeoutMs(), this.onWriteTimeout);
   }

@@ -26,6 +26,7 @@ function forward(fields: RequestFields, more: Partial<Forwarding> = {}): string[
     requestId: 'r-1',
     traceparent: trace,
     forwardsAuthorization: false,
+    takesTrailers: false,
     identity: [],
     ...more,
   });

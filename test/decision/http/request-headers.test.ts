@@ -17,6 +17,7 @@ const plain: RequestFields = {
   host: 'orders.example.com',
   contentLength: null,
   chunked: false,
+
   hasBody: false,
   expectsContinue: false,
   upgrade: null,
@@ -29,6 +30,7 @@ const plain: RequestFields = {
   forwardedProto: null,
   forwardedHost: null,
   via: null,
+  takesTrailers: false,
   closes: false,
 };
 
@@ -143,7 +145,7 @@ const accepted: readonly Accepted[] = [
       'Proxy-Authentication-Info',
       'a=b',
     ],
-    expected: {},
+    expected: { takesTrailers: true },
   },
   {
     name: 'RFC 9110 §7.6.1: fields that Connection names end here, wherever it stands and however often',

@@ -150,10 +150,10 @@ t.test('open WebSockets are judged when more is revoked, and closed with 4401', 
   const [client, open] = [proxy.connect(), proxy.connect({ path: '/open', anonymous: true })];
   await Promise.all([client.opened, open.opened]);
   listed = [revocations({ subjects: new Set(['somebody']) })];
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.equal(proxy.server.openWebSockets(), 2);
   listed = [revocations({ subjects: new Set(['checkout']) })];
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
   await until('it is recorded', () => proxy.records.some(({ reason }) => reason === 'subject_revoked'));
   t.same(proxy.counted.webSocketCloses, ['revoked']);

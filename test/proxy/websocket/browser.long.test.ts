@@ -35,7 +35,7 @@ t.test(
   `);
     await until('the page has both echoes', () => proxy.webSockets.messages() === 3);
     proxy.reload({ ...config, revoked: { subjects: ['user-1'] } });
-    await proxy.server.reauthorizeWebSockets();
+    await proxy.server.reauthorizeConnections();
     t.match(await told, {
       code: 4401,
       reason: 'unauthorized',

@@ -58,7 +58,7 @@ t.test('a WebSocket that is closed by a revocation gives its place back', async 
   const client = proxy.connect({ claims: { jti: 'j-1' } });
   await client.opened;
   proxy.reload({ routes: webSocketRoutes, limits: { max_in_flight: 1 }, revoked: { token_ids: ['j-1'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.equal((await client.closed).code, 4401);
   await until('it is over', () => proxy.server.openWebSockets() === 0);
   await switchRaw(t, proxy);

@@ -32,12 +32,12 @@ t.test('4401 when the token expires, exp and skew later and not before', async (
   await client.opened;
   // The token's expiry and 3 s: within the skew of 5 s.
   offsetMs = expS * 1_000 + 3_000 - Date.now();
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   client.socket.send('still here');
   await until('the echo', () => client.messages.length === 1);
   const peer = receiverClosed(proxy);
   offsetMs += 2_000;
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
   t.equal(await peer, 4401);
   await until('it is recorded', () => proxy.records.length === 1);
@@ -122,7 +122,7 @@ t.test('a reload that takes the credential, the permission or the route away clo
     await until('the receiver has it', () => proxy.webSockets.sockets.length === 1);
     const peer = receiverClosed(proxy);
     proxy.reload({ routes: webSocketRoutes, ...config });
-    await proxy.server.reauthorizeWebSockets();
+    await proxy.server.reauthorizeConnections();
     t.equal((await client.closed).code, code, name);
     t.equal(await peer, code, name);
     await until('it is recorded', () => proxy.records.length === 1);
@@ -145,9 +145,9 @@ t.test('a reload that changes nothing for it, and keys that cannot be had, leave
     routes: [...webSocketRoutes, { name: 'more', methods: ['GET'], path: '/more', access: 'public' }],
     upstream: { url: proxy.webSockets.url },
   });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   isAway = true;
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   for (const { socket, messages } of [client, anonymous]) {
     socket.send('still here');
     await until('the echo', () => messages.length === 1);
@@ -175,7 +175,7 @@ t.test('nothing of a revoked caller reaches the receiver, and a frame that has b
   await until('some of it came', () => read > 0);
   raw.socket.pause();
   proxy.reload({ routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   raw.write(whole.subarray(50));
   raw.write(frame(1, 'more'));
   raw.socket.resume();

@@ -191,7 +191,7 @@ t.test('what is revoked while the receiver thinks about the switch is closed rig
   raw.write(handshake(`${soundFields}${proxy.bearer()}`));
   await until('the receiver is asked', () => upstream.hits() === 1);
   proxy.reload({ routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   answer();
   t.equal((await raw.readResponse())?.status, 101);
   await until('4401', () => raw.pending().includes('unauthorized'));

@@ -106,7 +106,7 @@ t.test('a receiver that neither answers a Close nor goes away is cut off', async
   t.equal((await raw.readResponse())?.status, 101);
   peer.pause();
   proxy.reload({ routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   await raw.closed;
   await until('nothing is left', () => proxy.server.openWebSockets() === 0 && proxy.server.counts().connections === 0);
   t.match(proxy.records, [{ reason: 'subject_revoked' }]);

@@ -50,7 +50,7 @@ t.test('what is revoked holds in shadow mode, at the upgrade and in mid-connecti
   const client = proxy.connect();
   await client.opened;
   proxy.reload({ mode: 'shadow', routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.equal((await client.closed).code, 4401);
   const [again] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`), { untilClosed: true });
   t.equal(again?.status, 401);
@@ -62,7 +62,7 @@ t.test('a connection whose token has expired ends when its caller is revoked', a
   await client.opened;
   await echoes(client);
   proxy.reload({ mode: 'shadow', routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
 });
 
@@ -78,19 +78,19 @@ t.test('in shadow mode no connection is closed for what would pass, and enforce 
     mode: 'shadow',
     routes: webSocketRoutes.map((each) => (each.name === 'live' ? { ...each, permissions: ['more'] } : each)),
   });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   await echoes(client);
   const expiring = proxy.connect({ claims: { permissions: ['more'] } });
   await expiring.opened;
   offsetMs = 86_400_000;
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   await echoes(expiring);
   expiring.socket.close(1000);
   await until('what would have closed it is written down', () => proxy.records.length === 1);
   t.match(proxy.records, [{ decision: 'shadow', reason: 'token_expired', subject: 'checkout', status: 101 }]);
   t.same(proxy.counted.shadowDenials, [{ route: 'live', reason: 'token_expired' }]);
   proxy.reload({ routes: webSocketRoutes });
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.equal((await client.closed).code, 4401);
   await until('and of the other', () => proxy.counted.shadowDenials.length === 2);
   t.same(proxy.counted.shadowDenials[1], { route: 'live', reason: 'permission_missing' });
@@ -109,9 +109,9 @@ t.test('without keys an expired connection ends in shadow mode too: requests are
   const client = proxy.connect();
   await client.opened;
   isAway = true;
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   await echoes(client);
   offsetMs = 86_400_000;
-  await proxy.server.reauthorizeWebSockets();
+  await proxy.server.reauthorizeConnections();
   t.equal((await client.closed).code, 4401);
 });

@@ -29,6 +29,7 @@ export const knownTrailers: ReadonlySet<string> = new Set([
   'digest',
   'etag',
   'grpc-message',
+  'grpc-retry-pushback-ms',
   'grpc-status',
   'grpc-status-details-bin',
   'repr-digest',

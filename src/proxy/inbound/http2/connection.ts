@@ -15,6 +15,7 @@ import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import type { PipelinedRequest } from '../client-connection.js';
+import { resetStream } from '../../node-internals/http2-stream.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import { Http2Request } from './request.js';
 
@@ -221,7 +222,7 @@ export class Http2Connection implements RequestConnection {
       this.serve(stream, rawHeaders);
     } catch (error) {
       this.options.fail(error);
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      resetStream(stream, constants.NGHTTP2_INTERNAL_ERROR);
     }
   };
 
@@ -237,7 +238,7 @@ export class Http2Connection implements RequestConnection {
     }
     if (this.isClosing || !options.takePlace()) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
-      stream.close(NGHTTP2_REFUSED_STREAM);
+      resetStream(stream, NGHTTP2_REFUSED_STREAM);
       return;
     }
     if (this.requests >= maxRequests) this.announceEnd();

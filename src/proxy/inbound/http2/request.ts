@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
+import { isGrpc } from '../../../decision/grpc/content-type.js';
 import { fieldValue, type RequestHead } from '../../../decision/http/request-head.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../received-request.js';
 import type { Http2Connection } from './connection.js';
@@ -54,6 +55,11 @@ export class Http2Request implements ReceivedRequest, BodySource {
   /** A stream that was reset ends as well, but not on the side that sent it. */
   isComplete(): boolean {
     return this.hasEnded || (!this.stream.readableEnded && this.hasArrived());
+  }
+
+  /** Whether it is a gRPC call. */
+  isGrpc(): boolean {
+    return isGrpc(fieldValue(this.head, 'content-type'));
   }
 
   /** Whether the caller wants to have trailers of the response (RFC 9110 §10.1.4). */

@@ -1,7 +1,10 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Denial } from '../../../decision/denial.js';
 import { http2Fields } from '../../../decision/http2/header-fields.js';
+import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
+import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
+import { resetStream } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -48,11 +51,16 @@ export class Http2ResponseWriter implements ResponseWriter {
   refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     const { stream } = this;
     if (stream.destroyed || stream.headersSent) return;
-    const { status, fields, body } = problemOf(reason, requestId);
     this.flushMs = refusalFlushMs;
-    this.respond(status, [...fields, 'content-length', String(Buffer.byteLength(body))], false);
+    if (this.request.isGrpc()) {
+      const { status, fields } = grpcRefusalOf(reason, requestId);
+      this.respond(status, fields, true);
+    } else {
+      const { status, fields, body } = problemOf(reason, requestId);
+      this.respond(status, [...fields, 'content-length', String(Buffer.byteLength(body))], false);
+      stream.end(this.isHead() ? undefined : body);
+    }
     this.awaitFlush();
-    stream.end(this.isHead() ? undefined : body);
     // What still comes of the body is for nobody (RFC 9113 §8.1).
     if (!isBodyRead && !this.isReceived()) stream.close(NGHTTP2_NO_ERROR);
     else stream.resume();
@@ -62,8 +70,10 @@ export class Http2ResponseWriter implements ResponseWriter {
     const { stream } = this;
     if (stream.destroyed) return true;
     this.flushMs = this.host.writeTimeoutMs();
-    const isWhole = this.isHead() || bodyless.has(status);
-    this.takesTrailers = !isWhole && this.request.takesTrailers();
+    const isGrpc = this.request.isGrpc();
+    // A gRPC call that ends with its head has to be seen to (Trailers-Only).
+    const isWhole = this.isHead() || bodyless.has(status) || (isGrpc && valuesOf(fields, 'grpc-status').length > 0);
+    this.takesTrailers = !isWhole && (isGrpc || this.request.takesTrailers());
     this.respond(status, fields, isWhole);
     return isWhole;
   }
@@ -102,11 +112,20 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   abort(): void {
     this.request.isAborted = true;
-    this.stream.close(NGHTTP2_INTERNAL_ERROR);
+    resetStream(this.stream, NGHTTP2_INTERNAL_ERROR);
   }
 
-  breakOff(): void {
-    this.abort();
+  /** A gRPC call has its status behind the messages, whatever came of them. */
+  breakOff(reason: Denial, requestId: string): void {
+    const { stream } = this;
+    if (stream.destroyed || stream.writableEnded || !this.takesTrailers || !this.request.isGrpc()) {
+      this.abort();
+      return;
+    }
+    this.flushMs = refusalFlushMs;
+    const { fields } = grpcRefusalOf(reason, requestId);
+    this.end(fields.filter((_text, i) => (fields[i - (i % 2)] ?? '').startsWith('grpc-')));
+    if (!this.isReceived()) stream.close(NGHTTP2_NO_ERROR);
   }
 
   /** What a stream of HTTP/2 carries stays HTTP/2: no protocol was offered that it could be switched to. */

@@ -1,0 +1,23 @@
+import type { Log } from '../../ports/system.js';
+import type { ActiveConfig } from '../auth/active-config.js';
+import type { ReservedWrites } from '../idempotency/coordinator.js';
+import type { BodyPace } from '../inbound/request-body.js';
+import type { WebSockets } from '../websocket/connections.js';
+import type { Recorder } from './access-log-record.js';
+import type { AcquireLease } from './admission-control.js';
+import type { GrpcCalls } from './grpc-calls.js';
+
+/** What every exchange of a server works with. */
+export interface ExchangeDeps extends Recorder {
+  /** What is in force now; asked once for each request, when it is decided. */
+  readonly activeConfig: () => ActiveConfig;
+  readonly log: Log;
+  readonly acquire: AcquireLease;
+  /** `null` where there is no store. */
+  readonly reserving: ReservedWrites | null;
+  readonly webSockets: WebSockets;
+  readonly grpcCalls: GrpcCalls;
+  readonly bodyPace: BodyPace;
+  /** Whether every response closes its connection. */
+  readonly isShuttingDown: () => boolean;
+}

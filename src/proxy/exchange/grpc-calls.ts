@@ -1,0 +1,113 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import type { Clock, Timers } from '../../ports/system.js';
+import type { ActiveConfig } from '../auth/active-config.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import type { KeyAsker } from '../../ports/auth.js';
+import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
+
+/** How long a judgement of a call that lasts holds at most: the set of keys, for one, may change in between. */
+const judgementHoldsMs = 30_000;
+
+/** How often calls are looked at. */
+const lookMs = 1_000;
+
+/** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
+const judgedAtOnce = 32;
+
+/** The request of a call. */
+interface CallClient extends KeyAsker {
+  readonly refuse: (reason: Denial) => void;
+  /** A bug: it ends, and everybody else is served on. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** One gRPC call under way. */
+export interface GrpcCall {
+  /** It is over. */
+  readonly end: () => void;
+}
+
+/** The gRPC calls of a server: each ends when its caller waits no longer, and is judged again while it lasts. */
+export interface GrpcCalls {
+  readonly begin: (client: CallClient, head: RequestHead, peer: Peer, admission: Admission) => GrpcCall;
+  /** What is in force has changed: calls that it does not allow are ended. */
+  readonly reauthorize: () => Promise<void>;
+}
+
+interface GrpcCallsDeps {
+  readonly activeConfig: () => ActiveConfig;
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+interface OpenCall {
+  readonly client: CallClient;
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly admission: Admission;
+  /** Of the monotonic clock. */
+  judgedMs: number;
+}
+
+export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps): GrpcCalls {
+  const open = new Set<OpenCall>();
+  let stopLooking: (() => void) | null = null;
+  const look = (): void => {
+    stopLooking = null;
+    const nowMs = clock.monotonic();
+    for (const call of open) {
+      if (nowMs - call.judgedMs < judgementHoldsMs && !hasExpired(call)) continue;
+      call.judgedMs = nowMs;
+      reauthorize(call);
+    }
+    if (open.size > 0) stopLooking = timers.after(lookMs, look);
+  };
+  const hasExpired = ({ admission: { principal } }: OpenCall): boolean => {
+    if (principal === null) return false;
+    const issuer = activeConfig().issuers.find(({ rules }) => rules.name === principal.issuerName);
+    return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 <= clock.now();
+  };
+  /**
+   * Ends it where what is in force now would not let it begin: its credential has expired or was revoked, or the policy
+   * is another.
+   */
+  const reauthorize = ({ client, head, peer }: OpenCall): void => {
+    const take = (judgement: Judgement): void => {
+      if (!judgement.ok) client.refuse(judgement.error.denial);
+    };
+    try {
+      const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client);
+      if (!(judged instanceof Promise)) take(judged);
+      else judged.then(take).catch(client.fail);
+    } catch (error) {
+      client.fail(error);
+    }
+  };
+  return {
+    begin: (client, head, peer, admission) => {
+      const call: OpenCall = { client, head, peer, admission, judgedMs: clock.monotonic() };
+      open.add(call);
+      stopLooking ??= timers.after(lookMs, look);
+      // The deadline is of the whole call, streams included (https://grpc.io/docs/guides/deadlines/).
+      const stopWaiting =
+        admission.grpcTimeoutMs === null
+          ? null
+          : timers.after(admission.grpcTimeoutMs, () => client.refuse(denial('upstream_timeout')));
+      return {
+        end: () => {
+          open.delete(call);
+          stopWaiting?.();
+        },
+      };
+    },
+    reauthorize: async () => {
+      let judged = 0;
+      for (const call of [...open]) {
+        if (!open.has(call)) continue;
+        reauthorize(call);
+        judged += 1;
+        if (judged % judgedAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}
