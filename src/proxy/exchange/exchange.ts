@@ -133,8 +133,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (admission.principal !== null) this.received.connection.markTrusted();
     this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
-    if (admission.route.isGrpc)
+    if (admission.route.isGrpc) {
       this.call = this.deps.grpcCalls.begin(this, this.head, this.received.connection.peer, admission);
+    }
     if (this.brokenBy === null) this.plan(admission);
     else this.refuse(this.brokenBy);
   }

@@ -76,8 +76,9 @@ export function stopAccepting(server: Server, withinMs: number, onClosed: () => 
 export function takeConnectionListener(server: Server, isTls: boolean): (socket: Socket) => void {
   const event = isTls ? 'secureConnection' : 'connection';
   const [listener, ...others] = server.listeners(event);
-  if (listener === undefined || others.length > 0)
+  if (listener === undefined || others.length > 0) {
     throw new Error(`Node has ${others.length + 1} listeners for ${event}`);
+  }
   server.removeAllListeners(event);
   return (socket) => {
     listener.call(server, socket);
