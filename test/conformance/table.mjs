@@ -63,7 +63,11 @@ function missingTests(rows) {
 }
 
 function unnamedTests(rows) {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.test.ts'));
+  const files = ['', 'issuers/'].flatMap((part) =>
+    readdirSync(join(folder, part))
+      .filter((file) => file.endsWith('.test.ts'))
+      .map((file) => part + file),
+  );
   return files.flatMap((file) =>
     titlesOf(file)
       .filter((title) => !title.includes('${') && !rows.some((row) => row.file === file && row.test === title))

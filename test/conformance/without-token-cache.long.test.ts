@@ -13,7 +13,7 @@ t.setTimeout(3_600_000);
  * What is run anew: everything of these folders that is not long. The mirror has proxies of its own and a long run of
  * its own.
  */
-const files = ['conformance', 'chaos'].flatMap((folder) =>
+const files = ['conformance', 'conformance/issuers', 'chaos'].flatMap((folder) =>
   readdirSync(join(projectDir, '.build/test', folder))
     .filter((file) => file.endsWith('.test.js') && !file.includes('.long.') && file !== 'shadow.test.js')
     .map((file) => join(folder, file)),

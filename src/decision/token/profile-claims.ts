@@ -57,8 +57,12 @@ export function verifyTokenClaims(
   return accept({ subject, permissions, tokenId: jti ?? null, ...times.value });
 }
 
-/** Whether the token says that it is by this issuer and for this service: this tells apart those who share key ids. */
+/**
+ * Whether the token says that it is by this issuer, of its trust domain and for this service: this tells apart those
+ * who share key ids.
+ */
 export function isMeantFor(payload: JsonObject, rules: IssuerRules): boolean {
+  if (rules.profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return false;
   if (rules.expectedIssuer !== null && payload['iss'] !== rules.expectedIssuer) return false;
   return rules.profile === 'core' ? payload['aud'] === rules.audience : namesAudience(payload['aud'], rules.audiences);
 }

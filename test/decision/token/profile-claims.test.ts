@@ -464,6 +464,8 @@ t.test('whom a token says that it is from', (t) => {
   t.equal(isMeantFor(payloadOf({ ...good['oauth'], iss: 'x' }), oauth), false);
   t.equal(isMeantFor(payloadOf({ ...good['oauth'], aud: 'x' }), oauth), false);
   t.equal(isMeantFor(payloadOf(good['spiffe'] ?? {}), rulesOf['spiffe'] ?? oauth), true, 'any iss');
+  const other = payloadOf(Object.assign({}, good['spiffe'], { sub: 'spiffe://other.example/ns/shop' }));
+  t.equal(isMeantFor(other, rulesOf['spiffe'] ?? oauth), false, 'another trust domain');
   t.equal(isMeantFor(payloadOf({ iss: 'https://api.example.com', aud: 'orders' }), issuerRules()), true);
   t.equal(isMeantFor(payloadOf({ iss: 'https://api.example.com', aud: ['orders'] }), issuerRules()), false);
   t.end();

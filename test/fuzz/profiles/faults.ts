@@ -210,7 +210,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'claims.require converts',
     file: claims,
     from: 'values.some((value) => value === valueAt(payload, path))',
-    to: 'values.some((value) => String(value) === String(valueAt(payload, path)))',
+    to: 'values.some((value) => [value, String(value), Number(value)].includes(valueAt(payload, path)))',
   },
   { name: 'client_id may be missing', file: claims, from: "['sub', 'client_id']", to: "['sub']" },
   {

@@ -48,8 +48,12 @@ export function readClaims(claims: Members, signed: Signed, issuer: PolicyIssuer
   };
 }
 
-/** Whether `iss` and `aud` name the issuer and this service. */
+/** Whether `iss`, `aud` and the trust domain of a JWT-SVID name the issuer and this service. */
 export function isMeantFor(claims: Members, issuer: PolicyIssuer): boolean {
+  const sub = claims.get('sub');
+  if (issuer.profile === 'spiffe' && !(typeof sub === 'string' && isWorkload(sub, issuer.trust_domain ?? ''))) {
+    return false;
+  }
   if (issuer.issuer !== undefined && claims.get('iss') !== issuer.issuer) return false;
   const ours = typeof issuer.audience === 'string' ? [issuer.audience] : issuer.audience;
   const audience = claims.get('aud');

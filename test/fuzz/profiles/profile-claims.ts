@@ -69,20 +69,9 @@ function someWorkload(draw: Draw): string {
 
 /** Names that Kubernetes gives to nobody, where claim and subject agree on them. */
 function oddAccount(draw: Draw): readonly string[] {
-  const name = pick(draw, [
-    'api',
-    '-api',
-    'api-',
-    'Api',
-    'a..b',
-    'a.-b',
-    '.api',
-    'x'.repeat(253),
-    'x'.repeat(254),
-    'a_b',
-    '',
-  ]);
-  return [pick(draw, ['shop', 'shop', 'n'.repeat(63), 'n'.repeat(64), 'a.b', '-shop', '', 'shop:x']), name];
+  const names = ['-api', 'api-', 'Api', 'a..b', 'a.-b', '.api', 'x'.repeat(253), 'x'.repeat(254), 'a_b', ''];
+  const namespaces = ['n'.repeat(63), 'n'.repeat(64), 'a.b', '-shop', '', 'shop:x'];
+  return once(draw, 2) ? ['shop', pick(draw, names)] : [pick(draw, namespaces), 'api'];
 }
 
 function someList(draw: Draw): unknown {
@@ -289,6 +278,12 @@ function changedOnce(draw: Draw, entries: readonly Entry[], issuer: PolicyIssuer
       return [...entries, ['deep', nested(13 + draw.below(5), '1')]];
     case 6:
       return withoutInner(draw, entries, issuer);
+    case 7:
+      // Without `iat` it is `exp` alone that bounds the life.
+      return [
+        ...rest.filter(([one]) => one !== 'iat' && one !== 'exp'),
+        ['exp', JSON.stringify(pick(draw, values['exp'] ?? []))],
+      ];
     default:
       return [...rest, other];
   }
@@ -299,7 +294,10 @@ function several(count: number): readonly string[] {
 }
 
 function anyOther(draw: Draw, values: Readonly<Record<string, readonly unknown[]>>): Entry {
-  const name = pick(draw, Object.keys(values));
+  const names = Object.keys(values);
+  const name = once(draw, 2)
+    ? pick(draw, ['exp', 'exp', 'nbf', 'iat', 'aud', 'aud', 'sub', 'cnf', 'jti'])
+    : pick(draw, names);
   return [name, JSON.stringify(pick(draw, values[name] ?? [null]))];
 }
 
