@@ -39,7 +39,11 @@ t.test('method and URL overrides and what only proxies may say are dropped', asy
     t.notMatch(received().rawHeaders.join('\n'), 'evil-value', name);
   }
   t.equal((await send([['TE', 'deflate, trailers']])).status, 200);
-  t.same(received().field('te'), ['trailers'], 'that trailers are taken is said for the caller, and nothing else of TE');
+  t.same(
+    received().field('te'),
+    ['trailers'],
+    'that trailers are taken is said for the caller, and nothing else of TE',
+  );
 });
 
 t.test('hop-by-hop fields and those that Connection names end here', async (t) => {
