@@ -48,7 +48,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     return writableEnded && rstCode === NGHTTP2_NO_ERROR && !this.request.isAborted;
   }
 
-  refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
+  refuse(reason: Denial, requestId: string): void {
     const { stream } = this;
     if (stream.destroyed || stream.headersSent) return;
     this.flushMs = refusalFlushMs;
@@ -61,9 +61,7 @@ export class Http2ResponseWriter implements ResponseWriter {
       stream.end(this.isHead() ? undefined : body);
     }
     this.awaitFlush();
-    // What still comes of the body is for nobody (RFC 9113 §8.1).
-    if (!isBodyRead && !this.isReceived()) stream.close(NGHTTP2_NO_ERROR);
-    else stream.resume();
+    this.endRequest();
   }
 
   begin(status: number, fields: string[]): boolean {
@@ -75,6 +73,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const isWhole = this.isHead() || bodyless.has(status) || (isGrpc && valuesOf(fields, 'grpc-status').length > 0);
     this.takesTrailers = !isWhole && (isGrpc || this.request.takesTrailers());
     this.respond(status, fields, isWhole);
+    if (isWhole) this.endRequest();
     return isWhole;
   }
 
@@ -102,6 +101,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.gatheredWrites?.flush();
     this.awaitFlush();
     stream.end();
+    this.endRequest();
   }
 
   sendWhole(status: number, fields: string[], body: Buffer): void {
@@ -125,7 +125,6 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.flushMs = refusalFlushMs;
     const { fields } = grpcRefusalOf(reason, requestId);
     this.end(fields.filter((_text, i) => (fields[i - (i % 2)] ?? '').startsWith('grpc-')));
-    if (!this.isReceived()) stream.close(NGHTTP2_NO_ERROR);
   }
 
   /** What a stream of HTTP/2 carries stays HTTP/2: no protocol was offered that it could be switched to. */
@@ -145,9 +144,16 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Ends it where the caller has not taken for too long what was written; `nowMs` is of the monotonic clock. */
   expire(nowMs: number): void {
-    const { stalledSinceMs } = this.request;
-    if (stalledSinceMs === null || nowMs - stalledSinceMs < this.flushMs || this.stream.destroyed) return;
+    const { stream, request, flushMs } = this;
+    if (stream.writableFinished) request.stalledSinceMs = null;
+    const { stalledSinceMs } = request;
+    if (stalledSinceMs === null || nowMs - stalledSinceMs < flushMs || stream.destroyed) return;
     this.host.onWriteTimeout();
+  }
+
+  /** All is said: what still comes of the body is for nobody (RFC 9113 §8.1). */
+  private endRequest(): void {
+    if (!this.isReceived()) this.stream.close(NGHTTP2_NO_ERROR);
   }
 
   private isHead(): boolean {

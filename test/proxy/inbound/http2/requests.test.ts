@@ -133,3 +133,53 @@ t.test('a drain asks callers to leave, and answers what is under way', async (t)
   t.ok(isLeft, 'GOAWAY');
   t.ok(session.closed || session.destroyed);
 });
+
+t.test('an answer that comes before the end of the request is whole, and the rest is not waited for', async (t) => {
+  const proxy = await startHttp2Proxy(t);
+  const session = await connectHttp2(t, originOf(proxy));
+  const authorization = proxy.authorization().Authorization;
+  proxy.receiver.behave((_req, res) => res.end('early'));
+  for (const fields of [{ authorization }, {}]) {
+    const stream = session.request({ ':path': '/orders', ':method': 'POST', ...fields });
+    stream.on('error', () => undefined);
+    stream.write(Buffer.alloc(10_000));
+    const pieces: Buffer[] = [];
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    await new Promise((resolve) => stream.once('close', resolve));
+    t.equal(stream.rstCode, 0, 'reset with NO_ERROR');
+    const body = Buffer.concat(pieces).toString();
+    t.equal(body, 'authorization' in fields ? 'early' : '{"type":"about:blank","title":"Unauthorized","status":401}');
+  }
+  await until('every place is given back', () => proxy.server.counts().inFlight === 0);
+});
+
+t.test('an answer that breaks off never looks whole', async (t) => {
+  const proxy = await startHttp2Proxy(t);
+  const session = await connectHttp2(t, originOf(proxy));
+  const authorization = proxy.authorization().Authorization;
+  proxy.receiver.behave((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'text/plain' });
+    res.write('half of it', () => res.destroy());
+  });
+  const raw = await connectFrames(t, proxy.port);
+  const fields = [
+    ':method',
+    'GET',
+    ':scheme',
+    'http',
+    ':path',
+    '/orders',
+    ':authority',
+    'a',
+    'authorization',
+    authorization,
+  ];
+  raw.write(headers(1, fields));
+  const reset = await raw.next('a reset', ({ type }) => type === frameTypes.reset);
+  t.equal(reset.payload.readUInt32BE(), 2, 'INTERNAL_ERROR');
+  const ended = raw.frames.filter(
+    ({ type, flags }) => (type === frameTypes.data || type === frameTypes.headers) && (flags & 1) === 1,
+  );
+  t.same(ended, [], 'without END_STREAM');
+  t.equal((await ask(session, { ':path': '/orders', authorization })).code, 2);
+});
