@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { runHaproxy } from '../support/haproxy.js';
+import { ask, connectHttp2 } from '../support/http2-client.js';
 import { freePort } from '../support/listening.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
@@ -9,6 +10,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { oauthIssuer } from './algorithms.js';
 import type { Child } from './child.js';
+import { scoped } from './scoped.js';
 
 const plain = [
   'global',
@@ -23,6 +25,12 @@ const plain = [
 
 /** Whose tokens it takes: those of the Core, or access tokens of an authorization server by one algorithm. */
 export type HaproxyTokens = { readonly kind: 'core' } | { readonly kind: 'oauth'; readonly algorithm: string };
+
+/** What is HTTP/2, with prior knowledge; the rest is HTTP/1.1. */
+export interface HaproxyHttp2 {
+  readonly callers: boolean;
+  readonly receiver: boolean;
+}
 
 const coreClaims = [
   ['iss', 'https://api.example.com'],
@@ -78,6 +86,7 @@ export async function startHaproxy(
   publicKey: KeyObject | null,
   token: string,
   tokens: HaproxyTokens = { kind: 'core' },
+  http2: HaproxyHttp2 = { callers: false, receiver: false },
 ): Promise<Child> {
   const dir = tempDir(t);
   const port = await freePort();
@@ -87,18 +96,26 @@ export async function startHaproxy(
   const config = [
     ...plain,
     'frontend callers',
-    `  bind 127.0.0.1:${String(port)}`,
+    `  bind 127.0.0.1:${String(port)}${http2.callers ? ' proto h2' : ''}`,
     ...rules,
     '  default_backend receiver',
     'backend receiver',
-    `  server one 127.0.0.1:${String(receiverPort)}`,
+    `  server one 127.0.0.1:${String(receiverPort)}${http2.receiver ? ' proto h2' : ''}`,
     '',
   ];
   const { pid } = runHaproxy(t, config.join('\n'));
   const headers = { Authorization: `Bearer ${token}` };
-  await until(
-    'HAProxy answers',
-    async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status === 200,
-  );
+  const status = http2.callers
+    ? async () => statusOverHttp2(port, headers)
+    : async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status;
+  await until('HAProxy answers', async () => (await status()) === 200);
   return { pid, port };
+}
+
+/** Of `GET /orders`; `null` where nobody listens yet. */
+async function statusOverHttp2(port: number, headers: Readonly<Record<string, string>>): Promise<number | null> {
+  return scoped(async (scope) => {
+    const session = await connectHttp2(scope, `http://127.0.0.1:${String(port)}`).catch(() => null);
+    return session === null ? null : (await ask(session, { ':path': '/orders', ...headers })).status;
+  });
 }

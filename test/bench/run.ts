@@ -40,6 +40,11 @@
  * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/performance.md; needs
  * `redis-server`.
  *
+ *   npm run bench -- --http2 [h2-h1 | h2-h2 | grpc …] [--seconds 5] [--rounds 3] [--connections 32] [--before FOLDER]
+ *
+ * Measures requests over HTTP/2, through to upstreams of HTTP/1.1 and of HTTP/2, and gRPC; needs `h2load` and
+ * `haproxy`. Of all of them it writes the ratios to docs/performance.md; the figures are printed.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -55,6 +60,8 @@ import { versionOf } from './child.js';
 import { writePart } from './docs-part.js';
 import { floodTable, measureFlood, type MeasuredFlood } from './flood.js';
 import { growthCounts, growthTable, measureGrowth } from './growth.js';
+import { http2CpuTable, http2Table, measureHttp2, missingForHttp2 } from './http2/measure.js';
+import { pairNames } from './http2/pairs.js';
 import { importTable, measureImport } from './import.js';
 import { latencyContenders, measureLatency, type MeasuredLatency } from './latency.js';
 import { measureWorkloads, type MeasuredWorkload } from './measure-workloads.js';
@@ -67,7 +74,7 @@ import { scoped } from './scoped.js';
 import { soakPlotOf } from './soak-plot.js';
 import { faultsOf, measureSoak, secondsOf, soakTable } from './soak.js';
 import { measureStarts, restS, startTable, type MeasuredStart } from './startup.js';
-import { workloadNames, type WorkloadName } from './workloads.js';
+import { workloadNames } from './workloads.js';
 
 const flag = { type: 'boolean', default: false } as const;
 const { values, positionals } = parseArgs({
@@ -83,6 +90,7 @@ const { values, positionals } = parseArgs({
     capacity: flag,
     flood: flag,
     growth: flag,
+    http2: flag,
     import: flag,
     latency: flag,
     primaries: flag,
@@ -124,6 +132,7 @@ interface Settings {
 
 if (values.soak !== undefined) await soak(secondsOf(values.soak));
 else if (values.growth) await growth(settingsOf(3));
+else if (values.http2) await http2(settingsOf(5));
 else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
@@ -143,7 +152,7 @@ async function readsOf(settings: Settings): Promise<readonly Measured[]> {
 }
 
 async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkload[]> {
-  return scoped(async (scope) => measureWorkloads(scope, { ...settings, names: namedWorkloads() }));
+  return scoped(async (scope) => measureWorkloads(scope, { ...settings, names: named(workloadNames) }));
 }
 
 async function latenciesOf(settings: Settings): Promise<readonly MeasuredLatency[]> {
@@ -198,6 +207,16 @@ async function growth(settings: Settings): Promise<void> {
   write('growth', growthTable(measured), `--growth --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`);
 }
 
+async function http2(settings: Settings): Promise<void> {
+  const missing = missingForHttp2();
+  if (missing.length > 0) throw new Error(`not installed here: ${missing.join(', ')}`);
+  const names = named(pairNames);
+  const measured = await scoped(async (scope) => measureHttp2(scope, { ...settings, names }));
+  console.log(http2CpuTable(measured));
+  if (names.length < pairNames.length) console.log(http2Table(measured));
+  else write('http2', http2Table(measured), `--http2 --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`);
+}
+
 async function primaries(settings: Settings): Promise<void> {
   const measured = await scoped(async (scope) => measurePrimaries(scope, settings));
   write(
@@ -223,10 +242,11 @@ function write(name: string, table: string, options: string): void {
   console.log(text);
 }
 
-function namedWorkloads(): readonly WorkloadName[] {
-  const unknown = positionals.filter((name) => !workloadNames.some((known) => known === name));
+/** Those that the command names, or all. */
+function named<T extends string>(known: readonly T[]): readonly T[] {
+  const unknown = positionals.filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) {
-    throw new Error(`no such workload: ${unknown.join(', ')}; there are ${workloadNames.join(', ')}`);
+    throw new Error(`no such workload: ${unknown.join(', ')}; there are ${known.join(', ')}`);
   }
-  return positionals.length === 0 ? workloadNames : workloadNames.filter((name) => positionals.includes(name));
+  return positionals.length === 0 ? known : known.filter((name) => positionals.includes(name));
 }

@@ -20,6 +20,8 @@ export interface SallyportOptions {
   readonly logFile?: string;
   /** A built checkout; this one unless given. */
   readonly checkout?: string;
+  /** Whether that knows the whole config; of one that may not, what it certainly knows is left. */
+  readonly keepsConfig?: boolean;
 }
 
 /** What every load asks for, in words that all versions know. */
@@ -36,7 +38,7 @@ export async function startSallyport(
   t: Scope,
   config: ConfigTree,
   ready: RequestInput,
-  { logFile, checkout = projectDir }: SallyportOptions = {},
+  { logFile, checkout = projectDir, keepsConfig = checkout === projectDir }: SallyportOptions = {},
 ): Promise<Proxy> {
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
@@ -45,7 +47,7 @@ export async function startSallyport(
   const settings = merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config);
   // An earlier commit knows no settings that came since, and none of the routes that have some.
   const older = { ...settings, reload: undefined, routes: [orders] };
-  writeFileSync(configFile, baseConfig(checkout === projectDir ? settings : older));
+  writeFileSync(configFile, baseConfig(keepsConfig ? settings : older));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
   const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], {
     stdio: ['ignore', log, 'inherit'],

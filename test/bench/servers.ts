@@ -3,25 +3,22 @@
  *
  *   node servers.js receiver | bare
  *   node servers.js http-proxy UPSTREAM
+ *   node servers.js http2-hello | http2-to-http1 UPSTREAM | http2-to-http2 UPSTREAM
  *
  * They print their port.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isHttp2Role, ordersBody, serveHttp2 } from './http2/servers.js';
 
 /** Of what is asked for by size. */
 const filler = Buffer.alloc(1024 ** 2, 'x');
-const body = JSON.stringify({
-  orders: [
-    { id: 1, state: 'shipped' },
-    { id: 2, state: 'open' },
-  ],
-});
 
 const [role = '', ...args] = process.argv.slice(2);
 
 if (role === 'receiver' || role === 'bare') serve();
 else if (role === 'http-proxy') await proxy(args[0] ?? '');
+else if (isHttp2Role(role)) serveHttp2(role, args[0]);
 
 /** `node:http` and one constant answer, at the end of a body where there is one; `/bytes/N` answers with N bytes. */
 function serve(): void {
@@ -41,8 +38,8 @@ function answer({ url = '' }: IncomingMessage, res: ServerResponse): void {
     res.end(filler.subarray(0, bytes));
     return;
   }
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
-  res.end(body);
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(ordersBody) });
+  res.end(ordersBody);
 }
 
 /** `@fastify/http-proxy` as it comes; the others do without its memory. */

@@ -24,6 +24,7 @@ export const programs = [
   { name: 'git', debian: ['git'], check: ['git', '--version'] },
   { name: 'glewlwyd', debian: ['glewlwyd', 'sqlite3'], check: hasGlewlwyd },
   { name: 'go', debian: ['golang-go'], check: ['go', 'version'] },
+  { name: 'h2load', debian: ['nghttp2-client'], check: ['h2load', '--version'] },
   { name: 'haproxy', debian: ['haproxy'], check: ['haproxy', '-v'] },
   { name: 'helm', fetched: true, check: runs('helm') },
   { name: 'javac', debian: ['default-jdk-headless'], check: ['javac', '-version'] },
