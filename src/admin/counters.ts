@@ -1,5 +1,6 @@
 import type { Reason } from '../decision/denial.js';
 import { nothingStripped, totalStripped } from '../decision/http/stripped-headers.js';
+import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
 import type { Metrics, Outcome } from '../ports/observability.js';
 import type { Counts } from './status.js';
 
@@ -14,7 +15,14 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
   const denials = new Map<Reason, number>();
   const failures = new Map<Reason, number>();
   const shadowDenials = new Map<Reason, number>();
+  const connectionsEnded: Record<ConnectionEnding, number> = {
+    gave_way: 0,
+    refused: 0,
+    too_much_waiting: 0,
+    http2_abuse: 0,
+  };
   const reloads = { ok: 0, failed: 0 };
+  const grpcCalls = new Map<number, number>();
   let stripped = 0;
   return {
     request: (route, outcome, status, durationMs, overheadMs) => {
@@ -33,6 +41,10 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       increment(shadowDenials, reason);
       metrics.shadowDenial(route, reason);
     },
+    grpcCall: (route, status) => {
+      increment(grpcCalls, status);
+      metrics.grpcCall(route, status);
+    },
     strippedFields: (fields) => {
       // As of almost every request.
       if (fields === nothingStripped) return;
@@ -49,18 +61,23 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       metrics.configReload(result);
     },
     webSocketClosed: metrics.webSocketClosed,
-    connectionEnded: metrics.connectionEnded,
+    connectionEnded: (ending) => {
+      connectionsEnded[ending] += 1;
+      metrics.connectionEnded(ending);
+    },
     counts: () => ({
       requests: { ...requests },
       denials: Object.fromEntries(denials),
       failures: Object.fromEntries(failures),
       shadow_denials: Object.fromEntries(shadowDenials),
+      grpc_calls: Object.fromEntries(grpcCalls),
+      connections_ended: { ...connectionsEnded },
       stripped_fields: stripped,
       config_reloads: { ...reloads },
     }),
   };
 }
 
-function increment(counts: Map<Reason, number>, reason: Reason): void {
-  counts.set(reason, (counts.get(reason) ?? 0) + 1);
+function increment<K>(counts: Map<K, number>, key: K): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

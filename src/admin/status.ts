@@ -2,7 +2,15 @@ import { timestamp } from '../lib/timestamp.js';
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/types.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
-import type { Outcome, CertificateName, CertificateStatus } from '../ports/observability.js';
+import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
+import type {
+  CertificateName,
+  CertificateStatus,
+  ConnectionsByProtocol,
+  OpenConnections,
+  Outcome,
+  UpstreamConnections,
+} from '../ports/observability.js';
 import type { IntrospectionState, KeySourceState, MetadataState } from '../ports/auth.js';
 import type { LimitsState } from '../ports/limits.js';
 import type { StoreState } from '../ports/idempotency.js';
@@ -42,7 +50,18 @@ export interface Status {
   readonly revocations: RevocationsStatus | null;
   readonly limits: LimitsStatus | null;
   readonly certificates: readonly CertificateEntry[];
+  /** What is open. */
+  readonly connections: ConnectionsStatus;
   readonly counts: Counts;
+}
+
+/** Connections, and the requests that are under way on them; of HTTP/2 each is a stream. */
+interface ConnectionsStatus {
+  /** Callers' of which it is known what they speak. */
+  readonly http1: OpenConnections;
+  readonly http2: OpenConnections;
+  /** To the receiving service of the config in force. */
+  readonly upstream: OpenConnections & { readonly protocol: 'HTTP/1' | 'HTTP/2'; readonly waiting: number };
 }
 
 interface CertificateEntry {
@@ -129,6 +148,10 @@ export interface Counts {
   readonly failures: Readonly<Record<string, number>>;
   /** Requests that shadow mode let pass, by why they would have been refused. */
   readonly shadow_denials: Readonly<Record<string, number>>;
+  /** gRPC calls by the `grpc-status` that their callers were sent, 0 to 16; those that did not occur are left out. */
+  readonly grpc_calls: Readonly<Record<string, number>>;
+  /** Callers' connections that were ended since there was too much. */
+  readonly connections_ended: Readonly<Record<ConnectionEnding, number>>;
   readonly stripped_fields: number;
   readonly config_reloads: { readonly ok: number; readonly failed: number };
 }
@@ -156,6 +179,8 @@ export interface Snapshot {
   /** `null` where no route has limits. */
   readonly limits: LimitsState | null;
   readonly certificates: readonly CertificateStatus[];
+  readonly connections: ConnectionsByProtocol;
+  readonly upstreamConnections: UpstreamConnections;
   readonly counts: Counts;
 }
 
@@ -199,7 +224,19 @@ export function statusOf(snapshot: Snapshot): Status {
       valid_to: validTo,
       days_left: daysLeft,
     })),
+    connections: connectionsStatus(snapshot),
     counts: snapshot.counts,
+  };
+}
+
+function connectionsStatus({
+  connections: { http1, http2 },
+  upstreamConnections: { isHttp2, connections, requests, waiting },
+}: Pick<Snapshot, 'connections' | 'upstreamConnections'>): ConnectionsStatus {
+  return {
+    http1,
+    http2,
+    upstream: { protocol: isHttp2 ? 'HTTP/2' : 'HTTP/1', connections, requests, waiting },
   };
 }
 

@@ -4,6 +4,7 @@ import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/l
 import { createMetrics } from '../adapters/metrics/metrics.js';
 import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import type { HostPort } from '../config/types.js';
+import type { UpstreamConnections } from '../ports/observability.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { StoreState } from '../ports/idempotency.js';
 import { countMetrics } from '../admin/counters.js';
@@ -158,11 +159,18 @@ export function composeApp(
       void proxy.reauthorizeConnections();
     },
   });
+  const upstreamConnections = (): UpstreamConnections => {
+    const { config, upstream } = activator.activeConfig();
+    const { active, waiting } = upstream.counts();
+    return { isHttp2: config.upstream.http2, connections: upstream.connections(), requests: active, waiting };
+  };
   processMetrics.setReadings({
     keys: keyStates,
     introspections: activator.introspectionStates,
     inFlight: () => proxy.counts().inFlight,
     connections: () => proxy.counts().connections,
+    connectionsByProtocol: proxy.connectionsByProtocol,
+    upstreamConnections,
     webSockets: () => proxy.openWebSockets(),
     limits: limits.state,
     revocations: revocations.state,
@@ -192,6 +200,8 @@ export function composeApp(
       revocations: revocations.state(),
       limits: limits.state(),
       certificates: certificates.states(),
+      connections: proxy.connectionsByProtocol(),
+      upstreamConnections: upstreamConnections(),
       counts: metrics.counts(),
     });
   const pages = {

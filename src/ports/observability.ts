@@ -29,6 +29,13 @@ export interface RequestRecord {
   readonly record: string | null;
   /** Of the trace that the upstream was told of, or that the caller named; `null` where there is none. */
   readonly trace_id: string | null;
+  /** What the caller spoke. */
+  readonly protocol: Protocol;
+  /**
+   * How a gRPC call ended, 0 to 16, by what its caller was sent: by us or by the upstream. `null` where that is not a
+   * gRPC call, or it ended before its status.
+   */
+  readonly grpc_status: number | null;
   /** The client's; `null` where its socket has none. */
   readonly client_address: string | null;
   /** As it came, whatever it holds. */
@@ -38,6 +45,9 @@ export interface RequestRecord {
   /** On them, and where a request ended for want of some: those that the credential lacks, or claims of a session. */
   readonly missing_permissions?: readonly string[] | null;
 }
+
+/** Versions of HTTP that callers speak, as the log names them. */
+export type Protocol = 'HTTP/1.1' | 'HTTP/1.0' | 'HTTP/2';
 
 /** How a request ended, as `sallyport_requests_total` counts it. */
 export type Outcome = 'forwarded' | 'replayed' | 'denied' | 'failed' | 'shadow';
@@ -57,6 +67,26 @@ export type IntrospectionResult = 'active' | 'inactive' | 'refused' | 'failed';
  */
 export type IntrospectionLookup = 'remembered' | 'asked' | 'joined' | 'limited' | 'open';
 
+/** Connections that are open, and what is under way on them. */
+export interface OpenConnections {
+  readonly connections: number;
+  /** Requests that are not answered yet; of HTTP/2, each is a stream. WebSocket connections count as one. */
+  readonly requests: number;
+}
+
+/** Callers' connections by what they speak; those of which that is not known yet are in neither. */
+export interface ConnectionsByProtocol {
+  readonly http1: OpenConnections;
+  readonly http2: OpenConnections;
+}
+
+/** Connections to the upstream of the config in force. */
+export interface UpstreamConnections extends OpenConnections {
+  readonly isHttp2: boolean;
+  /** Requests that wait for a connection, or for a stream of one. */
+  readonly waiting: number;
+}
+
 /** Counts and measures. */
 export interface Metrics {
   /**
@@ -70,6 +100,8 @@ export interface Metrics {
   readonly failure: (route: string, reason: FailureReason) => void;
   /** A request that went on in shadow mode and would have been refused. */
   readonly shadowDenial: (route: string, reason: Reason) => void;
+  /** A gRPC call ended; `status` is 0 to 16. */
+  readonly grpcCall: (route: string, status: number) => void;
   readonly strippedFields: (stripped: StrippedFields) => void;
   readonly jwksRefresh: (issuer: string, result: JwksRefreshResult) => void;
   readonly discoveryRefresh: (issuer: string, result: DiscoveryRefreshResult) => void;

@@ -4,7 +4,7 @@ import type { ListenSettings } from '../config/types.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
-import type { Metrics, RequestRecord } from '../ports/observability.js';
+import type { ConnectionsByProtocol, Metrics, RequestRecord } from '../ports/observability.js';
 import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
@@ -82,6 +82,7 @@ export interface ProxyServer {
   /** What is in force has changed: WebSocket connections and gRPC calls that it does not allow are ended. */
   readonly reauthorizeConnections: () => Promise<void>;
   readonly counts: () => { readonly connections: number; readonly inFlight: number };
+  readonly connectionsByProtocol: () => ConnectionsByProtocol;
 }
 
 /** Builds the callers' server. Nothing listens yet. */
@@ -203,6 +204,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       await Promise.all([webSockets.reauthorize(), grpcCalls.reauthorize()]);
     },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
+    connectionsByProtocol: connections.byProtocol,
   };
 
   function acceptHttp2(socket: Socket, options: Parameters<AcceptHttp2>[1]): Http2Connection {

@@ -15,6 +15,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     denial: note('denial'),
     failure: note('failure'),
     shadowDenial: note('shadow'),
+    grpcCall: note('grpc'),
     strippedFields: note('stripped'),
     jwksRefresh: note('jwks'),
     discoveryRefresh: note('discovery'),
@@ -32,6 +33,10 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.denial('b', 'token_expired');
   counted.failure('a', 'internal');
   counted.shadowDenial('a', 'credential_missing');
+  counted.grpcCall('a', 0);
+  counted.grpcCall('b', 16);
+  counted.grpcCall('a', 16);
+  counted.connectionEnded('http2_abuse');
   counted.strippedFields(nothingStripped);
   counted.strippedFields({ identity: 1, forwarded: 2 });
   counted.jwksRefresh('core', 'ok');
@@ -46,6 +51,10 @@ t.test('what is counted reaches the metrics as well', (t) => {
     ['denial', 'b', 'token_expired'],
     ['failure', 'a', 'internal'],
     ['shadow', 'a', 'credential_missing'],
+    ['grpc', 'a', 0],
+    ['grpc', 'b', 16],
+    ['grpc', 'a', 16],
+    ['connection', 'http2_abuse'],
     ['stripped', { identity: 1, forwarded: 2 }],
     ['jwks', 'core', 'ok'],
     ['discovery', 'core', 'refused'],
@@ -58,6 +67,8 @@ t.test('what is counted reaches the metrics as well', (t) => {
     denials: { token_expired: 2 },
     failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 },
+    grpc_calls: { 0: 1, 16: 2 },
+    connections_ended: { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 1 },
     stripped_fields: 3,
     config_reloads: { ok: 0, failed: 1 },
   });

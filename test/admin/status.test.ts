@@ -197,11 +197,15 @@ const snapshot: Snapshot = {
       state: 'expired',
     },
   ],
+  connections: { http1: { connections: 2, requests: 1 }, http2: { connections: 1, requests: 30 } },
+  upstreamConnections: { isHttp2: true, connections: 2, requests: 31, waiting: 4 },
   counts: {
     requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 },
     denials: { token_expired: 2 },
     failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 },
+    grpc_calls: { 0: 5, 16: 1 },
+    connections_ended: { gave_way: 0, refused: 1, too_much_waiting: 0, http2_abuse: 2 },
     stripped_fields: 3,
     config_reloads: { ok: 1, failed: 1 },
   },
@@ -221,6 +225,15 @@ t.test('/status is as docs/status.schema.json says', (t) => {
   });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
+  t.end();
+});
+
+t.test('/status shows what is open, by protocol', (t) => {
+  t.same(statusOf(snapshot).connections, {
+    http1: { connections: 2, requests: 1 },
+    http2: { connections: 1, requests: 30 },
+    upstream: { protocol: 'HTTP/2', connections: 2, requests: 31, waiting: 4 },
+  });
   t.end();
 });
 

@@ -121,6 +121,8 @@ t.test('one log line per request', async (t) => {
     'upstream_ms',
     'record',
     'trace_id',
+    'protocol',
+    'grpc_status',
     'client_address',
     'user_agent',
   ];

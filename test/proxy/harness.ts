@@ -82,6 +82,7 @@ export interface Counted {
     readonly overheadMs: number;
   }[];
   readonly denials: Reason[];
+  readonly grpcCalls: { readonly route: string; readonly status: number }[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
   readonly webSocketCloses: CloseCauseLabel[];
   readonly connectionEndings: ConnectionEnding[];
@@ -127,6 +128,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     requests: [],
     denials: [],
     failures: [],
+    grpcCalls: [],
     shadowDenials: [],
     webSocketCloses: [],
     connectionEndings: [],
@@ -202,6 +204,7 @@ function countInto(counted: Counted): Metrics {
       counted.requests.push({ route, outcome, status, durationMs, overheadMs }),
     denial: (_route, reason) => counted.denials.push(reason),
     failure: (_route, reason) => counted.failures.push(reason),
+    grpcCall: (route, status) => counted.grpcCalls.push({ route, status }),
     shadowDenial: (route, reason) => counted.shadowDenials.push({ route, reason }),
     strippedFields: (fields) => {
       counted.stripped += totalStripped(fields);

@@ -1,6 +1,7 @@
 import type { RequestLineSettings } from '../../config/types.js';
 import { oneLine } from '../../lib/text.js';
-import type { RequestRecord } from '../../ports/observability.js';
+import type { Protocol, RequestRecord } from '../../ports/observability.js';
+import { grpcCodes } from '../../decision/grpc/status.js';
 
 /** Texts that stand in JSON as they are. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
@@ -96,11 +97,34 @@ export function createRequestMembers(
       `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}` +
       (record.record === null ? ',"record":null,"trace_id":' : `,"record":${quoted(record.record)},"trace_id":`) +
       (traceId === null ? 'null' : `"${traceId}"`) +
+      protocolMembers(record) +
       clientOf(record) +
       (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`) +
       (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`)
     );
   };
+}
+
+/** Every pair of protocol and gRPC status, by both: there are few. */
+const protocolTexts: Readonly<Record<Protocol, ProtocolTexts>> = {
+  'HTTP/1.1': protocolTextsOf('HTTP/1.1'),
+  'HTTP/1.0': protocolTextsOf('HTTP/1.0'),
+  'HTTP/2': protocolTextsOf('HTTP/2'),
+};
+
+interface ProtocolTexts {
+  readonly none: string;
+  readonly byStatus: readonly string[];
+}
+
+function protocolTextsOf(protocol: Protocol): ProtocolTexts {
+  const start = `,"protocol":"${protocol}","grpc_status":`;
+  return { none: `${start}null`, byStatus: grpcCodes.map((_, status) => `${start}${String(status)}`) };
+}
+
+function protocolMembers({ protocol, grpc_status: status }: RequestRecord): string {
+  const { none, byStatus } = protocolTexts[protocol];
+  return status === null ? none : (byStatus[status] ?? none);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
+import { grpcCodes } from '../../decision/grpc/status.js';
 import type { Outcome } from '../../ports/observability.js';
 
 /** Counts of one series by size. */
@@ -102,6 +103,9 @@ export interface RouteSeries {
   readonly failures: ReadonlyMap<FailureReason, number>;
   readonly duration: Histogram;
   readonly overhead: Histogram;
+  /** By status, 0 to 16; only those that occurred. */
+  readonly grpcCalls: () => readonly (readonly [status: number, count: number])[];
+  readonly addGrpcCall: (status: number) => void;
   readonly addDenial: (reason: Reason) => void;
   readonly addShadowDenial: (reason: Reason) => void;
   readonly addFailure: (reason: FailureReason) => void;
@@ -117,6 +121,7 @@ export function createRouteSeries(
 ): RouteSeries {
   // One number for each outcome and class, so that a request costs an addition.
   const counts = new Float64Array(outcomes.length * statusClasses.length);
+  const grpcCounts = new Float64Array(grpcCodes.length);
   const denials = new Map(expectedDenials.map((reason) => [reason, 0]));
   const shadowDenials = new Map<Reason, number>();
   const failures = new Map<FailureReason, number>(failureReasons.map((reason) => [reason, 0]));
@@ -136,6 +141,10 @@ export function createRouteSeries(
     failures,
     duration,
     overhead,
+    grpcCalls: () => [...grpcCounts].flatMap((count, status) => (count > 0 ? [[status, count] as const] : [])),
+    addGrpcCall: (status) => {
+      grpcCounts[status] = (grpcCounts[status] ?? 0) + 1;
+    },
     addDenial: (reason) => increment(denials, reason),
     addShadowDenial: (reason) => increment(shadowDenials, reason),
     addFailure: (reason) => increment(failures, reason),

@@ -3,7 +3,12 @@ import { denialReasons, type Reason } from '../../decision/denial.js';
 import { nothingStripped, strippedKinds, type StrippedKind } from '../../decision/http/stripped-headers.js';
 import type { IntrospectionState, KeySourceState, TokenCacheState } from '../../ports/auth.js';
 import type { LimitsState } from '../../ports/limits.js';
-import type { Metrics, CertificateStatus } from '../../ports/observability.js';
+import type {
+  CertificateStatus,
+  ConnectionsByProtocol,
+  Metrics,
+  UpstreamConnections,
+} from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
@@ -27,6 +32,9 @@ interface MetricReadings {
   readonly introspections: () => readonly IntrospectionState[];
   readonly inFlight: () => number;
   readonly connections: () => number;
+  /** `null` while nothing serves. */
+  readonly connectionsByProtocol: () => ConnectionsByProtocol | null;
+  readonly upstreamConnections: () => UpstreamConnections | null;
   readonly webSockets: () => number;
   /** `null` where there are no limits. */
   readonly limits: () => LimitsState | null;
@@ -91,6 +99,8 @@ export function createMetrics(): ProcessMetrics {
     introspections: () => [],
     inFlight: () => 0,
     connections: () => 0,
+    connectionsByProtocol: () => null,
+    upstreamConnections: () => null,
     webSockets: () => 0,
     limits: () => null,
     revocations: () => null,
@@ -149,6 +159,18 @@ export function createMetrics(): ProcessMetrics {
     ({ shadowDenials }) => shadowDenials,
   );
   new Counter({
+    name: 'sallyport_grpc_calls_total',
+    help: 'gRPC calls by route and the grpc-status that their callers were sent.',
+    labelNames: ['route', 'grpc_status'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [route, series] of routes) {
+        for (const [status, count] of series.grpcCalls()) this.inc({ route, grpc_status: status }, count);
+      }
+    },
+  });
+  new Counter({
     name: 'sallyport_stripped_fields_total',
     help: 'Header fields of callers that were dropped, by what they would have told the receiver.',
     labelNames: ['kind'],
@@ -194,7 +216,11 @@ export function createMetrics(): ProcessMetrics {
       else this.set(state.isShared ? 1 : 0);
     },
   });
-  const connectionEnded = showConnections(registry, () => readings.connections());
+  const connectionEnded = showConnections(registry, {
+    open: () => readings.connections(),
+    byProtocol: () => readings.connectionsByProtocol(),
+    upstream: () => readings.upstreamConnections(),
+  });
   showRevocations(registry, () => readings.revocations());
   new Counter({
     name: 'sallyport_token_cache_lookups_total',
@@ -282,6 +308,7 @@ export function createMetrics(): ProcessMetrics {
     denial: (route, reason) => seriesOf(route).addDenial(reason),
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
+    grpcCall: (route, status) => seriesOf(route).addGrpcCall(status),
     strippedFields: (fields) => {
       // What almost every request has.
       if (fields === nothingStripped) return;

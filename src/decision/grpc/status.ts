@@ -55,6 +55,19 @@ const statusField = 'grpc-status';
 /** A number that no code has is one of a later version, which callers take for UNKNOWN. */
 const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
 
+/**
+ * Reads how a call ended out of the fields that say it, names and values in turn.
+ *
+ * @returns 0 to 16; a number that no code has counts as UNKNOWN, as for callers. `null` where none is there, or several,
+ *   or one that is no number.
+ */
+export function grpcStatusIn(fields: readonly string[]): number | null {
+  const [value, ...more] = valuesOf(fields, statusField);
+  if (value === undefined || more.length > 0 || !wellFormedStatus.test(value)) return null;
+  const number = Number(value);
+  return number < grpcCodes.length ? number : grpcNumberOf('UNKNOWN');
+}
+
 /** The end of a response, as far as it tells how the call ended. */
 export interface ResponseEnd {
   /** Status of the response head. */
@@ -76,10 +89,7 @@ export interface ResponseEnd {
  */
 export function httpStatusOf(end: ResponseEnd): number | null {
   if (end.status !== 200) return end.status;
-  const inTrailers = valuesOf(end.trailers, statusField);
-  const values = end.trailers.length === 0 && !end.hasBody ? valuesOf(end.fields, statusField) : inTrailers;
-  const [value] = values;
-  if (value === undefined || values.length > 1 || !wellFormedStatus.test(value)) return null;
-  const code = grpcCodes[Number(value)];
-  return code === undefined ? httpStatuses.UNKNOWN : httpStatuses[code];
+  const isHeadAlone = end.trailers.length === 0 && !end.hasBody;
+  const number = grpcStatusIn(isHeadAlone ? end.fields : end.trailers);
+  return number === null ? null : httpStatuses[grpcCodes[number] ?? 'UNKNOWN'];
 }

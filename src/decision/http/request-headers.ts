@@ -83,8 +83,8 @@ export function readFields(
   rules: FieldRules,
   rememberedTokens: RememberedTokens | null = null,
 ): Result<RequestFields, Denial> {
-  const { httpVersion, rawHeaders } = head;
-  if (httpVersion !== '1.1' && httpVersion !== http2Version && (httpVersion !== '1.0' || rules.http10 === 'refuse')) {
+  const { rawHeaders } = head;
+  if (!isServedVersion(head, rules)) {
     return refuse(denial('http_version'));
   }
   if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
@@ -140,6 +140,12 @@ export function readFields(
     strippedUnlessTrusted,
     takesTrailers,
   });
+}
+
+/** A line of HTTP/1 may say that it is HTTP/2.0, and Node's parser takes it: only frames are HTTP/2. */
+function isServedVersion({ httpVersion, endsStream }: RequestHead, { http10 }: FieldRules): boolean {
+  if (httpVersion === http2Version) return endsStream !== undefined;
+  return httpVersion === '1.1' || (httpVersion === '1.0' && http10 === 'allow');
 }
 
 /** Judges what takes the whole section. */

@@ -2,7 +2,7 @@ import { answerOf, isFailure, type Reason } from '../../decision/denial.js';
 import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 import type { Clock } from '../../ports/system.js';
-import type { Metrics, Outcome, RequestRecord } from '../../ports/observability.js';
+import type { Metrics, Outcome, Protocol, RequestRecord } from '../../ports/observability.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import type { Findings, Peer } from '../auth/authorize-request.js';
 
@@ -59,6 +59,8 @@ interface EndedRequest {
   readonly peer: Peer;
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
+  /** What the caller was sent of a gRPC call, 0 to 16; `null` where that was none. */
+  readonly grpcStatus: number | null;
   readonly summary: ExchangeSummary;
   /** Of the monotonic clock, milliseconds. */
   readonly endedMs: number;
@@ -77,7 +79,7 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 /** Logs and counts one request at its end. */
 export function recordRequest(
   recorder: Recorder,
-  { findings, head, peer, status, summary, endedMs }: EndedRequest,
+  { findings, head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
 ): void {
   const { requestId, route, traceId } = findings;
   const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = summary;
@@ -92,6 +94,7 @@ export function recordRequest(
   const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, status, durationMs, durationMs - elsewhereMs);
+  if (grpcStatus !== null) recorder.metrics.grpcCall(routeName, grpcStatus);
   if (ended !== null && !isSwitched) count(recorder.metrics, routeName, ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
   const entry: RequestRecord = {
@@ -110,6 +113,8 @@ export function recordRequest(
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
     record,
     trace_id: traceId,
+    protocol: protocolOf(head),
+    grpc_status: grpcStatus,
     client_address: clientOf(recorder, head, peer) || null,
     user_agent: fieldValue(head, 'user-agent'),
   };
@@ -125,6 +130,12 @@ export function recordRequest(
 function count(metrics: Metrics, route: string, reason: Reason): void {
   if (isFailure(reason)) metrics.failure(route, reason);
   else metrics.denial(route, reason);
+}
+
+/** Of a head that could not be read, or that names another version, HTTP/1.1: it came as lines, not as frames. */
+function protocolOf({ httpVersion, endsStream }: RequestHead): Protocol {
+  if (endsStream !== undefined) return 'HTTP/2';
+  return httpVersion === '1.0' ? 'HTTP/1.0' : 'HTTP/1.1';
 }
 
 /** The client's address; empty where its socket has none. */

@@ -399,7 +399,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     const endedMs = this.deps.clock.monotonic();
     try {
       const { peer } = connection;
-      recordRequest(this.deps, { findings, head, peer, status: this.writer.status(), summary, endedMs });
+      const status = this.writer.status();
+      const grpcStatus = this.writer.grpcStatus();
+      recordRequest(this.deps, { findings, head, peer, status, grpcStatus, summary, endedMs });
     } finally {
       connection.finish(this, endedMs);
     }

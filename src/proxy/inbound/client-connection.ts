@@ -167,6 +167,11 @@ export class ClientConnection {
     return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
   }
 
+  /** Whether a request of it is being served, or it was switched to another protocol. */
+  isServing(): boolean {
+    return this.current !== null;
+  }
+
   /**
    * Whether more came for one head than it may have. Node counts neither white space around values nor empty lines
    * before it.

@@ -9,7 +9,7 @@ import {
 } from '../../decision/limits/idle-connections.js';
 import { clientNetworks, createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
-import type { Metrics } from '../../ports/observability.js';
+import type { ConnectionsByProtocol, Metrics } from '../../ports/observability.js';
 import type { Peer } from '../auth/authorize-request.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
@@ -36,6 +36,7 @@ interface ClientConnections {
   /** The connection that serves requests of this socket. */
   readonly of: (socket: Socket) => ClientConnection | undefined;
   readonly count: () => number;
+  readonly byProtocol: () => ConnectionsByProtocol;
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
   /**
@@ -141,6 +142,10 @@ export function createClientConnections(
   return {
     of: (socket) => http1.get(socket),
     count: () => sockets.size,
+    byProtocol: () => ({
+      http1: { connections: http1.size, requests: sumOf(http1, (connection) => (connection.isServing() ? 1 : 0)) },
+      http2: { connections: http2.size, requests: sumOf(http2, (connection) => connection.streams()) },
+    }),
     withLargeHead: () => [...http1].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
     announceEnd: () => {
       for (const connection of http2.values()) connection.announceEnd();
@@ -194,7 +199,7 @@ export function createClientConnections(
   }
 
   function accept2(socket: Socket): void {
-    const connection = acceptHttp2(socket, { peer: peerOf(socket), clock, onAbuse: () => ended('too_much_waiting') });
+    const connection = acceptHttp2(socket, { peer: peerOf(socket), clock, onAbuse: () => ended('http2_abuse') });
     http2.set(socket, connection);
     connections.set(socket, connection);
     socket.once('close', () => {
@@ -232,9 +237,15 @@ export function createClientConnections(
   }
 }
 
+function sumOf<T>(connections: ReadonlyMap<Socket, T>, valueOf: (connection: T) => number): number {
+  let sum = 0;
+  for (const connection of connections.values()) sum += valueOf(connection);
+  return sum;
+}
+
 /** Says that connections are ended, and how many since the line before. */
 function createFloodLog(log: Log, clock: Pick<Clock, 'monotonic'>): (ending: ConnectionEnding, open: number) => void {
-  const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0 };
+  const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0 };
   let toldMs = -Infinity;
   return (ending, open) => {
     counts[ending] += 1;

@@ -57,6 +57,7 @@ export function createParseErrorResponse(
         head,
         peer: connection.peer,
         status: problem.status,
+        grpcStatus: null,
         summary,
         endedMs,
       });

@@ -78,6 +78,8 @@ export interface ResponseWriter extends UpgradableResponse {
   readonly isReceived: () => boolean;
   /** What the caller was sent, 0 where nothing was. */
   readonly status: () => number;
+  /** How the caller was told that its gRPC call ended, 0 to 16; `null` where it is none, or was not told. */
+  readonly grpcStatus: () => number | null;
   /** Whether everything was handed to the system. */
   readonly isDelivered: () => boolean;
   /** Answers with a refusal. `isBodyRead` tells whether somebody asked for the body of the request. */

@@ -98,6 +98,11 @@ export class Http1ResponseWriter implements ResponseWriter {
     return this.res.headersSent ? this.res.statusCode : 0;
   }
 
+  /** A caller of HTTP/1.1 is refused in HTTP's own terms, and few of them can read trailers. */
+  grpcStatus(): null {
+    return null;
+  }
+
   /** Whether everything was handed to the system. */
   isDelivered(): boolean {
     return this.isSwitched || this.res.writableFinished;

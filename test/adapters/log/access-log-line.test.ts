@@ -19,6 +19,8 @@ const record: RequestRecord = {
   upstream_ms: 1,
   record: null,
   trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+  protocol: 'HTTP/1.1',
+  grpc_status: null,
   client_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
 };
@@ -104,6 +106,8 @@ t.test('what was kept of a line before is said of no other request', (t) => {
       upstream_ms: fc.constantFrom(null, 2),
       record: either,
       trace_id: either,
+      protocol: fc.constantFrom('HTTP/1.1', 'HTTP/1.0', 'HTTP/2'),
+      grpc_status: fc.constantFrom(null, 0, 7, 16),
       client_address: either,
       user_agent: either,
     } satisfies Record<keyof Omit<RequestRecord, 'permissions' | 'missing_permissions'>, unknown>),

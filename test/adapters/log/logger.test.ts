@@ -26,6 +26,8 @@ const record: RequestRecord = {
   upstream_ms: 2.25,
   record: null,
   trace_id: null,
+  protocol: 'HTTP/1.1',
+  grpc_status: null,
   client_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
 };

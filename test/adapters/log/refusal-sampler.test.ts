@@ -21,6 +21,8 @@ const record: RequestRecord = {
   upstream_ms: null,
   record: null,
   trace_id: null,
+  protocol: 'HTTP/1.1',
+  grpc_status: null,
   client_address: '203.0.113.7',
   user_agent: null,
 };

@@ -108,12 +108,22 @@ t.test('counts', async (t) => {
     limits: () => null,
     inFlight: () => 7,
     connections: () => 9,
+    connectionsByProtocol: () => ({
+      http1: { connections: 5, requests: 2 },
+      http2: { connections: 3, requests: 40 },
+    }),
+    upstreamConnections: () => ({ isHttp2: true, connections: 2, requests: 41, waiting: 6 }),
     webSockets: () => 3,
     revocations: () => null,
     tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }),
     certificates: () => [certificate],
     build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }),
   });
+  metrics.grpcCall('list-orders', 0);
+  metrics.grpcCall('list-orders', 16);
+  metrics.grpcCall('list-orders', 16);
+  metrics.grpcCall('gone', 14);
+  metrics.connectionEnded('http2_abuse');
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
   metrics.introspection('partner', 'inactive');
@@ -127,6 +137,19 @@ t.test('counts', async (t) => {
     'sallyport_introspection_in_flight{issuer="partner"}': 1,
     'sallyport_introspection_remembered{issuer="partner"}': 5,
     sallyport_websockets_open: 3,
+    'sallyport_client_connections_open{protocol="HTTP/1"}': 5,
+    'sallyport_client_connections_open{protocol="HTTP/2"}': 3,
+    'sallyport_client_requests_open{protocol="HTTP/1"}': 2,
+    'sallyport_client_requests_open{protocol="HTTP/2"}': 40,
+    'sallyport_upstream_connections_open{protocol="HTTP/2"}': 2,
+    'sallyport_upstream_connections_open{protocol="HTTP/1"}': undefined,
+    'sallyport_upstream_requests_open{protocol="HTTP/2"}': 41,
+    sallyport_upstream_requests_waiting: 6,
+    'sallyport_connections_ended_total{reason="http2_abuse"}': 1,
+    'sallyport_grpc_calls_total{route="list-orders",grpc_status="0"}': 1,
+    'sallyport_grpc_calls_total{route="list-orders",grpc_status="16"}': 2,
+    'sallyport_grpc_calls_total{route="list-orders",grpc_status="14"}': undefined,
+    'sallyport_grpc_calls_total{route="none",grpc_status="14"}': 1,
     'sallyport_token_cache_lookups_total{result="hit"}': 5,
     'sallyport_token_cache_lookups_total{result="miss"}': 2,
     sallyport_token_cache_bytes: 1_400,

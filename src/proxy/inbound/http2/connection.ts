@@ -151,6 +151,11 @@ export class Http2Connection implements RequestConnection {
     return this.hasGoodCredential;
   }
 
+  /** How many requests of it are being served. */
+  streams(): number {
+    return this.served.size;
+  }
+
   /** How little would be lost with it; `null` while requests are being served. */
   idleState(): IdleConnection | null {
     if (this.served.size > 0 || this.isClosing) return null;

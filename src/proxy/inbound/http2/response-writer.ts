@@ -2,6 +2,7 @@ import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { Denial } from '../../../decision/denial.js';
 import { http2Fields } from '../../../decision/http2/header-fields.js';
 import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
+import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
 import { resetStream } from '../../node-internals/http2-stream.js';
@@ -22,6 +23,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   private readonly stream: ServerHttp2Stream;
   private readonly host: ResponseWriterHost;
   private sentStatus = 0;
+  private sentGrpcStatus: number | null = null;
   private takesTrailers = false;
   private trailers: readonly string[] | null = null;
   private flushMs = refusalFlushMs;
@@ -42,6 +44,10 @@ export class Http2ResponseWriter implements ResponseWriter {
     return this.sentStatus;
   }
 
+  grpcStatus(): number | null {
+    return this.sentGrpcStatus;
+  }
+
   /** Node closes a stream before it says that all was written. A reset and a lost connection are told by the code. */
   isDelivered(): boolean {
     const { writableEnded, rstCode } = this.stream;
@@ -54,6 +60,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.flushMs = refusalFlushMs;
     if (this.request.isGrpc()) {
       const { status, fields } = grpcRefusalOf(reason, requestId);
+      this.sentGrpcStatus = grpcStatusIn(fields);
       this.respond(status, fields, true);
     } else {
       const { status, fields, body } = problemOf(reason, requestId);
@@ -71,6 +78,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const isGrpc = this.request.isGrpc();
     // A gRPC call that ends with its head has to be seen to (Trailers-Only).
     const isWhole = this.isHead() || bodyless.has(status) || (isGrpc && valuesOf(fields, 'grpc-status').length > 0);
+    if (isGrpc && isWhole) this.sentGrpcStatus = grpcStatusIn(fields);
     this.takesTrailers = !isWhole && (isGrpc || this.request.takesTrailers());
     this.respond(status, fields, isWhole);
     if (isWhole) this.endRequest();
@@ -98,6 +106,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const { stream } = this;
     if (stream.destroyed || stream.writableEnded) return;
     this.trailers = trailers;
+    if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
     this.awaitFlush();
     stream.end();
