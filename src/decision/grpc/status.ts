@@ -58,8 +58,8 @@ const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
 /**
  * Reads how a call ended out of the fields that say it, names and values in turn.
  *
- * @returns 0 to 16; a number that no code has counts as UNKNOWN, as for callers. `null` where none is there, or several,
- *   or one that is no number.
+ * @returns 0 to 16; a number that no code has counts as UNKNOWN, as for callers. `null` where none is there, or
+ *   several, or one that is no number.
  */
 export function grpcStatusIn(fields: readonly string[]): number | null {
   const [value, ...more] = valuesOf(fields, statusField);

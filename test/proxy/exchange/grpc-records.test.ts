@@ -1,4 +1,5 @@
 /** What log and metrics say of requests over HTTP/2, and of gRPC calls, whoever answered them. */
+import type { OutgoingHttpHeaders } from 'node:http2';
 import { status, type handleUnaryCall } from '@grpc/grpc-js';
 import t from 'tap';
 import { frameMessage } from '../../../src/decision/grpc/messages.js';
@@ -39,7 +40,7 @@ t.test('gRPC calls are recorded with the status that their caller was sent', asy
   const proxy = await start(t);
   const session = await connectHttp2(t, `http://127.0.0.1:${String(proxy.port)}`);
   const { Authorization: authorization } = proxy.authorization({ permissions: ['orders:read'] });
-  const call = (id: string, path: string, headers: Readonly<Record<string, string>>): Promise<Http2Response> =>
+  const call = (id: string, path: string, headers: OutgoingHttpHeaders): Promise<Http2Response> =>
     ask(
       session,
       {
@@ -67,7 +68,7 @@ t.test('gRPC calls are recorded with the status that their caller was sent', asy
     { id: 'no-route', path: '/shop.v1.Stock/Get', headers: { authorization }, http: 200, grpc: 7, route: 'none' },
   ];
   for (const { id, path, headers, http, grpc, route } of rows) {
-    const got = await call(id, path, headers as Readonly<Record<string, string>>);
+    const got = await call(id, path, headers);
     t.equal(Number(got.trailers?.['grpc-status'] ?? got.headers['grpc-status']), grpc, `${id}: what the caller saw`);
     t.match(await proxy.recordOf(id), { protocol: 'HTTP/2', grpc_status: grpc, status: http, route }, id);
   }
