@@ -9,7 +9,7 @@ export type DevIssuerProfile = 'oauth' | 'kubernetes' | 'spiffe';
 /** Of `POST /token`. Not secret: whoever reaches the issuer may ask it for tokens. */
 export const demoClient = { id: 'checkout', secret: 'demo' } as const;
 
-export interface DevIssuer extends RunningServer {
+interface DevIssuer extends RunningServer {
   /**
    * Signs a token for a subject, in the form that the profile has for it: a name, `NAMESPACE/NAME`, or a SPIFFE ID.
    * Only tokens of `oauth` have permissions.
@@ -31,7 +31,7 @@ interface Signer {
   readonly published: object;
 }
 
-export interface DevIssuerOptions {
+interface DevIssuerOptions {
   readonly profile: DevIssuerProfile;
   readonly host: string;
   /** 0 asks the system for a free one. */

@@ -12,7 +12,7 @@ const errorInfoType = 'type.googleapis.com/google.rpc.ErrorInfo';
 const lengthDelimited = 2;
 
 /** What a refusal says to programs. */
-export interface ErrorDetails {
+interface ErrorDetails {
   /** Number of the code, 1 to 16: one byte. */
   readonly code: number;
   readonly message: string;

@@ -2,7 +2,7 @@ import type { RoutePath } from '../route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** A service, or one of its methods. */
-export interface GrpcMethod {
+interface GrpcMethod {
   /** With its package: `shop.v1.Orders`. */
   readonly service: string;
   /** `null` is all of them. */

@@ -1,7 +1,7 @@
 /** Header sections as `node:http2` takes them. */
 
 /** An object of field names and values. */
-export type Http2Fields = Record<string, string | string[]>;
+type Http2Fields = Record<string, string | string[]>;
 
 /**
  * Fields of which a section has one at most: `node:http2` refuses a list of values for them. All have one value by

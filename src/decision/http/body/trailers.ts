@@ -4,7 +4,7 @@ import type { FieldRules } from '../header-rules.js';
 import { isFieldValue } from '../header-values.js';
 
 /** What a trailer section is part of. */
-export interface TrailerContext {
+interface TrailerContext {
   readonly rules: FieldRules;
   /** Whether the next side said that it takes trailers (`TE: trailers`), which in HTTP/2 goes without saying. */
   readonly isAskedFor: boolean;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /** What a connection of HTTP/2 begins with (RFC 9113 §3.4). */
-export const clientPreface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+const clientPreface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 interface ProtocolChoice {
   /** Milliseconds that the first bytes may take. */
