@@ -142,6 +142,7 @@ export function composeApp(
     tls,
     limits: limits.callers,
     reservations: reservations?.parts ?? null,
+    isReady: () => readiness().status !== 'unavailable',
   });
   revocations.onRevoked(() => void proxy.reauthorizeConnections());
   const reloader = createReloader(first, activator, {

@@ -14,6 +14,7 @@ import { ClientRequest, Http1Request } from './inbound/incoming-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
 import type { ExchangeDeps } from './exchange/exchange-deps.js';
+import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
 import type { BodyPace } from './inbound/request-body.js';
@@ -63,6 +64,8 @@ interface ProxyServerDeps {
   readonly limits: CallerLimits;
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
+  /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
+  readonly isReady: () => boolean;
 }
 
 export interface ProxyServer {
@@ -118,6 +121,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     bodyPace,
     isShuttingDown: () => isShuttingDown,
   };
+
+  const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
+  const { clock, isReady } = deps;
+  const healthDeps = { clock, isReady, bodyPace, isShuttingDown: () => isShuttingDown, onBug: reportBug };
 
   const listener = createListener(listen, deps.tls);
   const { server, setTls } = listener;
@@ -213,7 +220,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       maxStreams: listen.maxStreams,
       maxHeaderBytes: listen.maxHeaderBytes,
       keepAliveMs: listen.keepAliveTimeoutMs,
-      serve: (request) => new Exchange(exchangeDeps, request),
+      serve: (request) =>
+        listen.answersGrpcHealth && isHealthCheck(request.head)
+          ? new HealthCheck(request, healthDeps)
+          : new Exchange(exchangeDeps, request),
       takePlace: () => {
         if (streams >= maxStreamsOf(listen)) return false;
         streams += 1;
@@ -222,7 +232,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       givePlace: () => {
         streams -= 1;
       },
-      fail: (error) => deps.log.error('bug', describeBug(error)),
+      fail: reportBug,
     });
   }
 }

@@ -52,6 +52,7 @@ export const programs = [
     debian: ['python3'],
     check: hasPythonModules('wsgiref.simple_server', 'http.server'),
   },
+  { name: 'python3-grpcio', support: 'grpcio', debian: ['python3-grpcio'], check: hasPythonModules('grpc') },
   { name: 'python3-cryptography', debian: ['python3-cryptography'], check: hasPythonModules('cryptography') },
   {
     name: 'Django, Flask, gunicorn and waitress',

@@ -48,6 +48,8 @@ export interface HarnessOptions {
   readonly sessions?: (config: CompiledConfig) => ActiveSessions | null;
   /** The store that reserving routes use; none unless given. */
   readonly reservations?: ReservationParts;
+  /** What probes of gRPC are told; ready unless given. */
+  readonly isReady?: () => boolean;
   /** Counts what limits share; nothing does unless given. */
   readonly rates?: SharedRateCounter;
   /** What is revoked through the store. */
@@ -156,6 +158,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       log,
     }),
     reservations: options.reservations ?? null,
+    isReady: options.isReady ?? (() => true),
   });
   const { port } = await server.listen();
   t.teardown(async () => server.drain(0));

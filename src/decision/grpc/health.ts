@@ -7,8 +7,11 @@ import { grpcNumberOf, type GrpcCode } from './status.js';
 
 const servicePrefix = '/grpc.health.v1.Health/';
 
-/** Longest request that is read: the name of a service has no more. */
-export const maxHealthRequestBytes = 512;
+/** Longest message that is taken: the name of a service has no more. */
+const maxHealthRequestBytes = 512;
+
+/** Longest body that is read: a message and its prefix. */
+export const maxHealthBodyBytes = frameMessage(new Uint8Array(maxHealthRequestBytes)).byteLength;
 
 const serving = Uint8Array.of(0x08, 0x01);
 const notServing = Uint8Array.of(0x08, 0x02);

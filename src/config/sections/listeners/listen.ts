@@ -67,7 +67,7 @@ const listenSchema = map({
     .prefault('route')
     .describe(
       'Who answers `grpc.health.v1.Health`: the upstream, by a route as for any other service, or Sallyport itself, by its readiness, for probes ' +
-        'without a credential.',
+        'without a credential: see [grpc.md](grpc.md#health). `answer` only with `http2`.',
     ),
   max_header_bytes: size('1KiB', '1MiB')
     .prefault('16KiB')
@@ -219,6 +219,13 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
       ['listen', 'tls', 'client_auth'],
       'listen.tls.client_auth has no use without listen.tls.client_ca_file',
       'listen.tls.client_ca_file beside it',
+    );
+  }
+  if (listen !== null && listen.value.grpc_health === 'answer' && !listen.value.http2) {
+    report.keyError(
+      ['listen', 'grpc_health'],
+      'listen.grpc_health: answer has no use without listen.http2',
+      'listen.http2: true beside it',
     );
   }
   const at = ['listen', 'host'];

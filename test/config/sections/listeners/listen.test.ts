@@ -49,6 +49,18 @@ const listeners = [
     ],
   },
   {
+    name: 'health of gRPC answered to nobody',
+    input: '{ host: 127.0.0.1, port: 1, grpc_health: answer }',
+    expected: [
+      'c.yaml:1:37: error: listen.grpc_health: answer has no use without listen.http2; allowed: listen.http2: true beside it',
+    ],
+  },
+  {
+    name: 'health of gRPC answered',
+    input: '{ host: 127.0.0.1, port: 1, http2: true, grpc_health: answer }',
+    expected: [],
+  },
+  {
     name: 'client certificates asked of nobody',
     input: '{ host: 0.0.0.0, port: 1, tls: { cert_file: /c, key_file: /k, client_auth: optional } }',
     expected: [

@@ -154,7 +154,7 @@ t.test('a gRPC route asks for an upstream of HTTP/2', (t) => {
 t.test('the health service has a route, or is answered here, and not both', (t) => {
   const health = `name: a, grpc: [A, grpc.health.v1.Health/Check], ${who}, ${reserving}`;
   const answering = (routes: readonly string[]): string =>
-    withRoutes(routes).replace(/listen: \{/, 'listen: { grpc_health: answer,');
+    withRoutes(routes).replace(/listen: \{/, 'listen: { http2: true, grpc_health: answer,');
   t.same(problemsOf(withRoutes([health])), []);
   t.match(problemsOf(answering([health])), [
     /error: routes\[0\]\.grpc names grpc\.health\.v1\.Health, which is answered here: listen\.grpc_health is answer; /,

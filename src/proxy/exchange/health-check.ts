@@ -1,0 +1,152 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import { isGrpc } from '../../decision/grpc/content-type.js';
+import { answerHealth, isHealthPath, maxHealthBodyBytes } from '../../decision/grpc/health.js';
+import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
+import { http2Version } from '../../decision/http2/request-head.js';
+import type { PipelinedRequest } from '../inbound/client-connection.js';
+import type { ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
+import { openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
+import { newRequestId } from './ids.js';
+
+/** A probe sends a few bytes at once; who takes longer for them is none. */
+const longestPauseMs = 5_000;
+
+/** How long an answer, which is shorter than a packet, may be left unread. */
+const writeTimeoutMs = 10_000;
+
+interface HealthCheckDeps {
+  readonly isReady: () => boolean;
+  readonly clock: { readonly monotonic: () => number };
+  readonly bodyPace: BodyPace;
+  readonly isShuttingDown: () => boolean;
+  /** A bug. */
+  readonly onBug: (error: unknown) => void;
+}
+
+/** Tells whether a request is a call of `grpc.health.v1.Health`. */
+export function isHealthCheck(head: RequestHead): boolean {
+  const { httpVersion, method, target } = head;
+  return (
+    httpVersion === http2Version &&
+    method === 'POST' &&
+    isHealthPath(target) &&
+    isGrpc(fieldValue(head, 'content-type'))
+  );
+}
+
+/**
+ * A call of the health service that is answered here. It shows no credential, takes no place among the requests in
+ * flight, so that a busy server is not taken for a broken one, and is neither logged nor counted, as `/readyz` is not.
+ */
+export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
+  private readonly received: ReceivedRequest;
+  private readonly deps: HealthCheckDeps;
+  private readonly writer: ResponseWriter;
+  private body: RequestBody | null = null;
+  private brokenBy: Denial | null = null;
+  private isAnswered = false;
+
+  constructor(received: ReceivedRequest, deps: HealthCheckDeps) {
+    this.received = received;
+    this.deps = deps;
+    this.writer = received.createWriter(this);
+  }
+
+  start(): void {
+    if (!this.received.begin(() => this.finish(), this.fail)) return;
+    this.attempt(() => {
+      const { received, deps } = this;
+      if (this.brokenBy !== null) {
+        this.refuse(this.brokenBy);
+        return;
+      }
+      this.body = openBody(
+        received,
+        { hasBody: received.head.endsStream !== true, expectsContinue: false },
+        {
+          maxBytes: maxHealthBodyBytes,
+          pace: { ...deps.bodyPace, idleMs: Math.min(deps.bodyPace.idleMs, longestPauseMs) },
+          upstreamTimeoutMs: longestPauseMs,
+          onBroken: (reason) => this.attempt(() => this.refuse(reason)),
+          passedTrailers: () => null,
+        },
+      );
+      if (this.body === null) this.answer(Buffer.alloc(0));
+      else this.body.gather((whole) => this.attempt(() => this.answer(whole ?? Buffer.alloc(0))));
+    });
+  }
+
+  private answer(message: Buffer): void {
+    if (this.isAnswered) return;
+    this.isAnswered = true;
+    const { fields, body, trailers } = answerHealth(this.received.head.target, message, this.deps.isReady());
+    if (this.writer.begin(200, [...fields, 'x-request-id', newRequestId()])) return;
+    this.writer.write(Buffer.from(body));
+    this.writer.end(trailers);
+  }
+
+  private refuse(reason: Denial): void {
+    if (this.isAnswered) return;
+    this.isAnswered = true;
+    this.body?.destroy();
+    if (reason.reason === 'caller_gone') this.writer.abort();
+    else this.writer.refuse(reason, newRequestId(), this.body !== null);
+  }
+
+  private finish(): void {
+    this.isAnswered = true;
+    this.body?.destroy();
+    this.received.connection.finish(this, this.deps.clock.monotonic());
+  }
+
+  private readonly fail = (error: unknown): void => {
+    this.deps.onBug(error);
+    this.writer.abort();
+  };
+
+  private attempt(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  isReceived(): boolean {
+    return this.writer.isReceived();
+  }
+
+  failBody(reason: Denial): void {
+    this.brokenBy = reason;
+    if (this.body !== null) this.attempt(() => this.refuse(reason));
+  }
+
+  shortenBodyTimeouts(): void {
+    this.body?.restartTimeout();
+  }
+
+  cutOff(): void {
+    this.attempt(() => this.refuse(denial('shutting_down')));
+  }
+
+  onDrain(): void {
+    this.attempt(() => this.writer.onDrain());
+  }
+
+  isShuttingDown(): boolean {
+    return this.deps.isShuttingDown();
+  }
+
+  writeTimeoutMs(): number {
+    return writeTimeoutMs;
+  }
+
+  onWriteTimeout(): void {
+    this.writer.abort();
+  }
+
+  /** All of the answer was written at once. */
+  onWritable(): void {
+    return undefined;
+  }
+}
