@@ -1,4 +1,5 @@
 /** Header sections as `node:http2` takes them. */
+import { trimBlanks } from '../../lib/text.js';
 
 /** An object of field names and values. */
 type Http2Fields = Record<string, string | string[]>;
@@ -54,9 +55,6 @@ const connectionFields: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** RFC 9113 §8.2.1: a field value neither begins nor ends with white space. */
-const blanksAround = /^[\t ]+|[\t ]+$/g;
-
 /**
  * Makes an object of names and values in turn: names in lower case, a list where one comes several times. What only a
  * connection of HTTP/1.1 has is left out. The object has no prototype, so that no name means anything else in it.
@@ -65,9 +63,9 @@ export function http2Fields(fields: readonly string[]): Http2Fields {
   const out = Object.create(null) as Http2Fields;
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase();
-    const raw = fields[i + 1] ?? '';
     if (connectionFields.has(name) || name.startsWith(':')) continue;
-    const value = raw.replace(blanksAround, '');
+    // A field value neither begins nor ends with white space (RFC 9113 §8.2.1).
+    const value = trimBlanks(fields[i + 1] ?? '');
     const earlier = out[name];
     if (earlier === undefined) out[name] = value;
     else if (Array.isArray(earlier)) earlier.push(value);

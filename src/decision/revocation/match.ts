@@ -64,7 +64,9 @@ export function tokenDigest(token: string): string {
  * revocation they are.
  */
 function plainestSpelling(token: string): string {
-  return token.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_');
+  let end = token.length;
+  while (token[end - 1] === '=') end -= 1;
+  return token.slice(0, end).replaceAll('+', '-').replaceAll('/', '_');
 }
 
 /** Whether anything is revoked by what the claims of a token say. */

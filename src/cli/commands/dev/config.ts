@@ -63,7 +63,7 @@ export function shownConfig(text: string): string {
       if (isSection && map !== document.get('issuers')) map.flow = true;
     },
   });
-  return document.toString({ lineWidth: 0 }).replace(/: \[ (.*) \]$/gm, ': [$1]');
+  return document.toString({ lineWidth: 0 }).replaceAll(': [ ', ': [').replaceAll(' ]\n', ']\n');
 }
 
 function devSections(
