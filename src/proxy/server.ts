@@ -84,7 +84,8 @@ export interface ProxyServer {
   readonly openWebSockets: () => number;
   /** What is in force has changed: WebSocket connections and gRPC calls that it does not allow are ended. */
   readonly reauthorizeConnections: () => Promise<void>;
-  readonly counts: () => { readonly connections: number; readonly inFlight: number };
+  /** `streams` are those of HTTP/2 that hold a place. */
+  readonly counts: () => { readonly connections: number; readonly inFlight: number; readonly streams: number };
   readonly connectionsByProtocol: () => ConnectionsByProtocol;
 }
 
@@ -210,7 +211,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     reauthorizeConnections: async () => {
       await Promise.all([webSockets.reauthorize(), grpcCalls.reauthorize()]);
     },
-    counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
+    counts: () => ({ connections: connections.count(), inFlight: slots.taken(), streams }),
     connectionsByProtocol: connections.byProtocol,
   };
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ClientHttp2Stream, Http2Stream } from 'node:http2';
+import { constants, type ClientHttp2Stream, type Http2Stream } from 'node:http2';
 
 /** Takes what a stream receives. */
 export interface StreamReader {
@@ -45,6 +45,17 @@ export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed) return;
   stream.end = leaveOpen;
   stream.close(code);
+}
+
+/**
+ * Resets a stream with NO_ERROR once its response is written: of the request no more is wanted (RFC 9113 §8.1). Node's
+ * `close` waits as well, but counts the stream as closed from then on, and whoever has it wait for a window that never
+ * opens could not be reset any more.
+ */
+export function closeOnceWritten(stream: Http2Stream): void {
+  const close = (): void => stream.close(constants.NGHTTP2_NO_ERROR);
+  if (stream.writableFinished) close();
+  else stream.once('finish', close);
 }
 
 function leaveOpen<T>(this: T): T {

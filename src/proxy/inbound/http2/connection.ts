@@ -19,7 +19,7 @@ import { resetStream } from '../../node-internals/http2-stream.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import { Http2Request } from './request.js';
 
-const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
 /** Bytes of one body that may come before somebody reads them (RFC 9113 §6.9.2). */
 const streamWindowBytes = 65_535;
@@ -51,11 +51,26 @@ const overhead = { most: 1024 * 1024, perSecond: 256 * 1024 };
 /** Each request may cost so many of them beside its head, and each byte of a body as many again. */
 const overheadOfRequest = 512;
 
+/**
+ * What the caller says of a response while it comes: WINDOW_UPDATE of the stream and of the connection, and PING to
+ * measure its bandwidth, 43 bytes together. Some do so for each read of 4 KiB, others for each message.
+ */
+const overheadOfWrite = 32;
+const bytesForOneOfOverhead = 64;
+
 /** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
 const maxInvalidFrames = 100;
 
-/** How long a caller with requests under way may be silent before it is asked whether it is there; milliseconds. */
-const silenceMs = 30_000;
+/** How long a connection may take to end, or a stream, once we have ended it: its caller may not read; milliseconds. */
+const lingerMs = 2_000;
+
+/**
+ * How long a caller with requests under way may be silent before it is asked whether it is there, and as long for its
+ * answer; milliseconds. It also ends what nghttp2 has given up: on Node 20 it says GOAWAY for some mistakes of a
+ * connection, such as DATA on a stream that was ended, and takes and sends nothing from then on, but the connection
+ * stays open.
+ */
+const silenceMs = 10_000;
 
 /** The last stream that a GOAWAY names while new ones may still be on their way (RFC 9113 §6.8). */
 const anyStream = 2 ** 31 - 1;
@@ -104,6 +119,8 @@ export class Http2Connection implements RequestConnection {
   private readBytes = 0;
   private heardMs: number;
   private isAsked = false;
+  /** Since when nothing is left to do on it but to end; `null` before. */
+  private endsSinceMs: number | null = null;
 
   constructor(socket: Socket, options: Http2ConnectionOptions) {
     const { clock, maxHeaderBytes, maxStreams } = options;
@@ -129,6 +146,7 @@ export class Http2Connection implements RequestConnection {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
+    socket.on('error', ignore);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
       .on('stream', this.onStream)
@@ -208,6 +226,10 @@ export class Http2Connection implements RequestConnection {
   /** To be called now and then: ends what has taken too long, or was of no use. */
   look(): void {
     const nowMs = this.now();
+    if (this.isStuck(nowMs)) {
+      this.cut();
+      return;
+    }
     if (this.session.destroyed) return;
     for (const request of this.served.values()) request.writer?.expire(nowMs);
     this.countOverhead(nowMs);
@@ -241,17 +263,25 @@ export class Http2Connection implements RequestConnection {
       if (!this.resets.take(1, this.now())) this.calm();
       return;
     }
+    const request = new Http2Request(stream, head, this);
+    const exchange = options.serve(request);
     if (this.isClosing || !options.takePlace()) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       return;
     }
-    if (this.requests >= maxRequests) this.announceEnd();
-    const request = new Http2Request(stream, head, this);
-    const exchange = options.serve(request);
     this.served.set(exchange, request);
+    // Its place ends with its stream, whatever becomes of the exchange.
+    stream.once('close', () => this.finish(exchange, this.now()));
+    if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
     exchange.start();
+  }
+
+  /** Part of a response was written. */
+  onWritten(bytes: number): void {
+    this.usefulBytes += overheadOfWrite + bytes / bytesForOneOfOverhead;
+    this.controls.give(1);
   }
 
   private readonly onControl = (): void => {
@@ -274,13 +304,34 @@ export class Http2Connection implements RequestConnection {
   private askWhetherThere(nowMs: number): void {
     if (this.served.size === 0 || nowMs - this.heardMs < silenceMs) return;
     if (this.isAsked) {
-      if (nowMs - this.heardMs > 2 * silenceMs) this.session.destroy(undefined, NGHTTP2_CANCEL);
+      if (nowMs - this.heardMs > 2 * silenceMs) this.cut();
       return;
     }
     this.isAsked = this.session.ping(() => {
       this.isAsked = false;
       this.heardMs = this.now();
     });
+  }
+
+  /**
+   * Whether it was ended, or a stream was, and its caller takes no note of it. Node waits until all is written, without
+   * a limit of time, and then until the caller ends its side.
+   */
+  private isStuck(nowMs: number): boolean {
+    const isOver = this.session.destroyed || (this.isClosing && this.served.size === 0);
+    this.endsSinceMs = isOver ? (this.endsSinceMs ?? nowMs) : null;
+    if (this.endsSinceMs !== null) return nowMs - this.endsSinceMs >= lingerMs;
+    for (const { abortedMs } of this.served.values()) {
+      if (abortedMs !== null && nowMs - abortedMs >= lingerMs) return true;
+    }
+    return false;
+  }
+
+  /** Ends it without waiting for the caller to take what is left. */
+  private cut(): void {
+    this.isClosing = true;
+    this.session.destroy();
+    this.socket.destroy();
   }
 
   private leaveWhenIdle(): void {
@@ -298,7 +349,8 @@ export class Http2Connection implements RequestConnection {
     if (this.session.destroyed) return;
     this.isClosing = true;
     this.options.onAbuse();
-    this.session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    // Without an error Node takes no note of the code, and says NO_ERROR.
+    this.session.destroy(new Error('ENHANCE_YOUR_CALM'), NGHTTP2_ENHANCE_YOUR_CALM);
   }
 }
 

@@ -16,8 +16,8 @@ export class Http2Request implements ReceivedRequest, BodySource {
   /** When its response began to wait for the caller to take it; monotonic milliseconds, `null` while it does not. */
   stalledSinceMs: number | null = null;
   writer: Http2ResponseWriter | null = null;
-  /** It was us who broke it off. */
-  isAborted = false;
+  /** When it was us who broke it off; monotonic milliseconds, `null` where we did not. */
+  abortedMs: number | null = null;
   private hasEnded: boolean;
   private bytesOfBody = 0;
   private rawTrailers: readonly string[] = [];
@@ -80,9 +80,13 @@ export class Http2Request implements ReceivedRequest, BodySource {
     return this.bytesOfBody + this.stream.readableLength;
   }
 
-  /** Whether its caller had it end before it was answered, by taking it back or by a mistake. */
+  /**
+   * Whether its caller had it end before it was answered, by taking it back or by a mistake. With NO_ERROR as well:
+   * Node ends our side of a stream that is reset, so that the stream does not tell whether it was answered.
+   */
   wasTakenBack(): boolean {
-    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.isAborted;
+    if (this.abortedMs !== null) return false;
+    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isAnswered !== true;
   }
 
   sendContinue(): void {

@@ -5,7 +5,7 @@ import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
-import { resetStream } from '../../node-internals/http2-stream.js';
+import { closeOnceWritten, resetStream } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -22,6 +22,8 @@ export class Http2ResponseWriter implements ResponseWriter {
   private readonly request: Http2Request;
   private readonly stream: ServerHttp2Stream;
   private readonly host: ResponseWriterHost;
+  /** All of an answer was written. Node ends streams that are reset, so that `writableEnded` does not say it. */
+  isAnswered = false;
   private sentStatus = 0;
   private sentGrpcStatus: number | null = null;
   private takesTrailers = false;
@@ -50,14 +52,14 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Node closes a stream before it says that all was written. A reset and a lost connection are told by the code. */
   isDelivered(): boolean {
-    const { writableEnded, rstCode } = this.stream;
-    return writableEnded && rstCode === NGHTTP2_NO_ERROR && !this.request.isAborted;
+    return this.isAnswered && this.stream.rstCode === NGHTTP2_NO_ERROR && this.request.abortedMs === null;
   }
 
   refuse(reason: Denial, requestId: string): void {
     const { stream } = this;
     if (stream.destroyed || stream.headersSent) return;
     this.flushMs = refusalFlushMs;
+    this.isAnswered = true;
     if (this.request.isGrpc()) {
       const { status, fields } = grpcRefusalOf(reason, requestId);
       this.sentGrpcStatus = grpcStatusIn(fields);
@@ -88,6 +90,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   write(chunk: Buffer): boolean {
     const { stream } = this;
     if (stream.destroyed || stream.writableEnded) return true;
+    this.request.connection.onWritten(chunk.length);
     let flows: boolean;
     if (this.gatheredWrites === null && (chunk.length >= smallWriteBytes || stream.writableLength === 0)) {
       flows = stream.write(chunk);
@@ -105,6 +108,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   end(trailers: readonly string[] | null): void {
     const { stream } = this;
     if (stream.destroyed || stream.writableEnded) return;
+    this.isAnswered = true;
     this.trailers = trailers;
     if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
@@ -120,7 +124,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 
   abort(): void {
-    this.request.isAborted = true;
+    this.request.abortedMs ??= this.request.connection.now();
     resetStream(this.stream, NGHTTP2_INTERNAL_ERROR);
   }
 
@@ -162,7 +166,7 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** All is said: what still comes of the body is for nobody (RFC 9113 §8.1). */
   private endRequest(): void {
-    if (!this.isReceived()) this.stream.close(NGHTTP2_NO_ERROR);
+    if (!this.isReceived()) closeOnceWritten(this.stream);
   }
 
   private isHead(): boolean {
@@ -173,6 +177,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const headers: OutgoingHttpHeaders = http2Fields(fields);
     headers[':status'] = status;
     this.sentStatus = status;
+    if (endStream) this.isAnswered = true;
     if (this.takesTrailers) {
       this.stream.on('wantTrailers', this.sendTrailers);
       this.stream.respond(headers, { waitForTrailers: true });
