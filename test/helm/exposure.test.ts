@@ -54,6 +54,16 @@ t.test('the Service of callers offers their port and no other: neither /metrics 
   }
 });
 
+t.test('the Service says what its port speaks where the values do, and else nothing', (t) => {
+  for (const appProtocol of [undefined, '', 'kubernetes.io/h2c', 'grpc', 'https']) {
+    const service = appProtocol === undefined ? {} : { appProtocol };
+    const [callers] = servicesOf(render(t, { config, tls, service }));
+    if (callers === undefined) throw new Error('no Service');
+    t.equal(serviceSpecOf(callers).ports[0]?.appProtocol, appProtocol === '' ? undefined : appProtocol, String(appProtocol));
+  }
+  t.end();
+});
+
 t.test('a ServiceMonitor finds the metrics, and only them', async (t) => {
   const manifests = render(t, {
     config,

@@ -40,7 +40,12 @@ export interface Opening {
 
 export interface ServiceSpec {
   readonly type?: string;
-  readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: number }[];
+  readonly ports: readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly targetPort: number;
+    readonly appProtocol?: string;
+  }[];
   readonly selector: Readonly<Record<string, string>>;
 }
 

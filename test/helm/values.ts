@@ -44,6 +44,14 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
   },
   { name: 'behind a mesh', values: { config, tls: { terminatedBy: 'istio' } } },
   {
+    name: 'HTTP/2 behind a mesh',
+    values: {
+      config: { ...config, listen: { http2: true }, upstream: { url: 'http://127.0.0.1:3000', http2: true } },
+      tls: { terminatedBy: 'istio' },
+      service: { appProtocol: 'kubernetes.io/h2c' },
+    },
+  },
+  {
     name: 'TLS of the config',
     values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } },
   },
