@@ -59,7 +59,11 @@ t.test('the Service says what its port speaks where the values do, and else noth
     const service = appProtocol === undefined ? {} : { appProtocol };
     const [callers] = servicesOf(render(t, { config, tls, service }));
     if (callers === undefined) throw new Error('no Service');
-    t.equal(serviceSpecOf(callers).ports[0]?.appProtocol, appProtocol === '' ? undefined : appProtocol, String(appProtocol));
+    t.equal(
+      serviceSpecOf(callers).ports[0]?.appProtocol,
+      appProtocol === '' ? undefined : appProtocol,
+      String(appProtocol),
+    );
   }
   t.end();
 });
