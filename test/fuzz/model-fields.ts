@@ -19,6 +19,8 @@ export type ReadFields =
       readonly requestId: string | null;
       readonly traceparent: string | null;
       readonly tracestate: string | null;
+      /** Whether the caller takes trailers of the answer. */
+      readonly takesTrailers: boolean;
     };
 
 /** Fields that we judge, each of which may come once. */
@@ -288,6 +290,7 @@ export function readFieldsSlowly(version: string, fields: readonly Field[], poli
     requestId: requestId !== null && /^[A-Za-z0-9._-]{1,128}$/.test(requestId) ? requestId : null,
     traceparent,
     tracestate: traceparent === null ? null : joined('tracestate'),
+    takesTrailers: fields.some(([name, value]) => name.toLowerCase() === 'te' && elements(value).includes('trailers')),
   };
 }
 

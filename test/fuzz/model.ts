@@ -152,6 +152,7 @@ function conclude(
     fields: [
       ['Host', surroundings.upstreamHost],
       ...passed,
+      ...(fields.takesTrailers && !opens ? [['TE', 'trailers'] as const] : []),
       ...authorization,
       ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
       ['X-Forwarded-For', surroundings.callerAddress],
