@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { projectDir } from '../support/project-dir.js';
-import type { LeftOut } from '../support/shadow-mirror.js';
+import type { LeftOut } from '../support/mirror-answers.js';
 
 /** How many requests of a file would be refused and passed, were refused alike, were allowed alike. */
 export interface Compared {
@@ -64,12 +64,12 @@ const byHand: Readonly<Record<string, number>> = {
   websockets: 2,
 };
 
-/** The files of this folder but those about the mirror. */
+/** The files of this folder but those about mirrors. */
 export function suiteNames(): readonly string[] {
   const files = readdirSync(join(projectDir, 'test/conformance')).flatMap(
     (file) => /^([a-z-]+)\.test\.ts$/.exec(file)?.[1] ?? [],
   );
-  return files.filter((name) => name !== 'shadow');
+  return files.filter((name) => name !== 'shadow' && name !== 'http2');
 }
 
 /** Runs files of this folder with a proxy in shadow mode beside each of theirs; every request is held against it. */

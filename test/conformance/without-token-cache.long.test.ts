@@ -10,12 +10,14 @@ import { baseConfig, tokenCacheSwitch } from '../support/proxy-process.js';
 t.setTimeout(3_600_000);
 
 /**
- * What is run anew: everything of these folders that is not long. The mirror has proxies of its own and a long run of
- * its own.
+ * What is run anew: everything of these folders that is not long. The mirrors have proxies of their own, and long
+ * runs of their own.
  */
 const files = ['conformance', 'conformance/issuers', 'chaos'].flatMap((folder) =>
   readdirSync(join(projectDir, '.build/test', folder))
-    .filter((file) => file.endsWith('.test.js') && !file.includes('.long.') && file !== 'shadow.test.js')
+    .filter(
+      (file) => file.endsWith('.test.js') && !file.includes('.long.') && !/^(?:shadow|http2)\.test\.js$/.test(file),
+    )
     .map((file) => join(folder, file)),
 );
 

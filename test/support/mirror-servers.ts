@@ -1,15 +1,19 @@
 /**
- * In the runs with a shadow mirror each server of a test has a mirror, which serves the second proxy: so nothing that
+ * In the runs with a mirror each server of a test has a mirror, which serves the second proxy: so nothing that
  * the first proxy does is counted twice, and a fault that one proxy meets the other meets too.
  */
 import type { ConfigTree } from './proxy-process.js';
 
-/** Whether the tests run with a second proxy in shadow mode. */
-export const isMirrored = process.env['SALLYPORT_SHADOW_MIRROR'] === '1';
+/** What the second proxy beside each of a test is: one in shadow mode, one that is asked over HTTP/2, or none. */
+export const mirrorKind = kindOf(process.env);
+
+export const isMirrored = mirrorKind !== null;
 
 /** What a receiver got of one request. */
 export interface Seen {
+  readonly method: string;
   readonly target: string;
+  readonly body: Buffer;
   /** Name, value, name, value … as they came. */
   readonly rawHeaders: readonly string[];
 }
@@ -67,4 +71,9 @@ function replaced(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(replaced);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replaced(member)]));
+}
+
+function kindOf(env: NodeJS.ProcessEnv): 'shadow' | 'http2' | null {
+  if (env['SALLYPORT_SHADOW_MIRROR'] === '1') return 'shadow';
+  return env['SALLYPORT_HTTP2_MIRROR'] === '1' ? 'http2' : null;
 }

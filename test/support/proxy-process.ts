@@ -9,11 +9,12 @@ import { request, requestBytes, sendRaw, type RawResponse, type RequestInput, ty
 import { startReceiver, type Receiver } from './receiver.js';
 import type { Scope } from './scope.js';
 import { createSecrets } from './secrets.js';
-import { startMirror, type ShadowMirror } from './shadow-mirror.js';
+import { startHttp2Mirror } from './http2-mirror.js';
+import { startMirror, type Mirror, type MirrorSettings, type ShadowMirror } from './shadow-mirror.js';
 import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
 import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
-import { isMirrored, withMirrors } from './mirror-servers.js';
+import { isMirrored, mirrorKind, withMirrors } from './mirror-servers.js';
 import { until } from './until.js';
 
 /** A piece of config as YAML would hold it. */
@@ -131,7 +132,7 @@ export async function startProxyProcess(t: Scope, options: ProxyProcessOptions =
     // The mirror reads of each refusal in the log why it was one.
     ...(isMirrored ? { log: { refusals_per_second: null } } : {}),
   };
-  const mirrorFile = `${configFile}.shadow.yaml`;
+  const mirrorFile = `${configFile}.mirror.yaml`;
   const files = isMirrored ? [configFile, mirrorFile] : [configFile];
   const rewrite = (overrides: ConfigTree): void => {
     const config = merge(places, overrides);
@@ -151,15 +152,15 @@ export async function startProxyProcess(t: Scope, options: ProxyProcessOptions =
   }
   const logOf: ProxyProcess['logOf'] = async (requestId) =>
     until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId));
-  const mirror = isMirrored
-    ? await startMirror(t, {
-        configFile: mirrorFile,
-        env: options.env ?? {},
-        ready: options.ready ?? true,
-        logOf,
-        port,
-      })
-    : null;
+  const settings: MirrorSettings = {
+    configFile: mirrorFile,
+    env: options.env ?? {},
+    ready: options.ready ?? true,
+    logOf,
+    port,
+  };
+  const shadow = mirrorKind === 'shadow' ? await startMirror(t, settings) : null;
+  const mirror: Mirror | null = mirrorKind === 'http2' ? await startHttp2Mirror(t, settings) : shadow;
   const secrets = createSecrets();
   const token = (claims?: Claims, header?: Claims): string => {
     const minted = mintToken({ key, claims, header });
@@ -225,12 +226,13 @@ export async function startProxyProcess(t: Scope, options: ProxyProcessOptions =
       mirror?.signal('SIGTERM');
       return serve.stop();
     },
-    shadow: mirror,
+    shadow,
   };
 }
 
-/** The config of the proxy in shadow mode beside the one that is tested. */
+/** The config of the second proxy beside the one that is tested. */
 function mirrored(config: ConfigTree): ConfigTree {
+  if (mirrorKind === 'http2') return merge(withMirrors(config), { listen: { http2: true } });
   const { mode: _mode, ...rest } = config;
   return merge(withMirrors(rest), { mode: 'shadow' });
 }

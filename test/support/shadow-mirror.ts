@@ -4,21 +4,26 @@
  * the same request.
  */
 import { inspect } from 'node:util';
-import { connectRaw, request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
+import { request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
 import type { Scope } from './scope.js';
 import { startServe, type LogLine } from './serve-process.js';
-import { areAllAlike, isMirrored, seenBy, type Seen } from './mirror-servers.js';
+import {
+  createComparable,
+  isOwnAnswer,
+  lastingOf,
+  nameOf,
+  patienceMs,
+  sendOnce,
+  valuesOf,
+  type LeftOut,
+} from './mirror-answers.js';
+import { mirrorKind, seenBy, type Seen } from './mirror-servers.js';
 import { until } from './until.js';
 
-/** Why an answer is not compared: `test/conformance/shadow-suite.ts` says what that means, and where it may be so. */
-export type LeftOut = 'ended' | 'under way' | 'its receiver' | 'several';
-
-export interface ShadowMirror {
-  readonly port: number;
-  readonly logOf: (requestId: string) => Promise<LogLine>;
-  readonly metric: (series: string) => Promise<number>;
+/** A second proxy beside that of a test. */
+export interface Mirror {
   /**
-   * Sends to the second proxy what the first one answered so (`null`: not at all), and fails where shadow mode does
+   * Sends to the second proxy what the first one answered so (`null`: not at all), and fails where the second one does
    * anything else than it may.
    */
   readonly compare: (
@@ -34,6 +39,12 @@ export interface ShadowMirror {
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Whether this is the text that is in force. */
   readonly status: () => Promise<RawResponse>;
+}
+
+export interface ShadowMirror extends Mirror {
+  readonly port: number;
+  readonly logOf: (requestId: string) => Promise<LogLine>;
+  readonly metric: (series: string) => Promise<number>;
 }
 
 export interface MirrorSettings {
@@ -64,19 +75,6 @@ const counts = { passed: 0, refused: 0, allowed: 0 };
 /** What holds in shadow mode too and shows there alone, and what was not compared: `row: why`. */
 const [held, left] = [new Set<string>(), new Set<string>()];
 
-/** How long both proxies have to come to the same config and keys, milliseconds. */
-const patienceMs = 10_000;
-
-/** Fields whose values are new for each request or name the proxy. */
-const changing: ReadonlySet<string> = new Set([
-  'x-request-id',
-  'traceparent',
-  'host',
-  'x-forwarded-host',
-  'x-auth-assertion',
-  'idempotency-fence',
-]);
-
 /** The names that the configs of this suite give to fields of the identity, as a lax reader sees them. */
 const identityNames: ReadonlySet<string> = new Set([
   'xauthsubject',
@@ -87,16 +85,6 @@ const identityNames: ReadonlySet<string> = new Set([
   'xauthassertion',
   'xcaller',
 ]);
-
-const underWay: ReadonlySet<string> = new Set([
-  'overloaded',
-  'shutting-down',
-  'idempotency-in-progress',
-  'too-many-pending',
-  'too-many-in-flight',
-  'rate-limited',
-]);
-const ofReceiver: ReadonlySet<string> = new Set(['upstream-failed', 'upstream-timeout', 'idempotency-outcome-unknown']);
 
 export async function startMirror(
   t: Scope,
@@ -111,21 +99,10 @@ export async function startMirror(
     until(`the line of ${requestId} in shadow mode`, () =>
       serve.logs().findLast((line) => line['request_id'] === requestId),
     );
-  /** Keys that came through here, and those of which the two proxies know different things. */
-  const [known, parted] = [new Set<string>(), new Set<string>()];
-  let isEnded = false;
-
-  function whyLeftOut({ idempotencyKey: key }: Sent, enforced: RawResponse | null): LeftOut | null {
-    if (isEnded || enforced === null) return isEnded ? 'ended' : null;
-    // The first request with the key is not answered yet, or did not come through here.
-    const isParted = key !== null && (parted.has(key) || (!known.has(key) && hasRecord(enforced)));
-    const why = isParted ? 'under way' : reasonIn(enforced);
-    if (key !== null) (why === null ? known : parted).add(key);
-    return why;
-  }
+  const comparable = createComparable();
 
   async function look(sent: Sent, enforced: RawResponse | null): Promise<Look> {
-    const why = whyLeftOut(sent, enforced);
+    const why = comparable.whyNot(sent.idempotencyKey, enforced);
     if (why !== null) return { as: 'left', why };
     const shadow = await sent.to(port).catch(() => null);
     if (enforced === null || shadow === null) {
@@ -203,43 +180,11 @@ export async function startMirror(
       else await compare(sent, finals[0] ?? null);
     },
     signal: (signal) => {
-      if (signal === 'SIGTERM') isEnded = true;
+      if (signal === 'SIGTERM') comparable.end();
       serve.signal(signal);
     },
     status: async () => admin('/status'),
   };
-}
-
-/** The first answer that is final, or a switch; `null` where the connection ends without one. */
-async function sendOnce(port: number, bytes: string | Buffer, options: SendOptions = {}): Promise<RawResponse | null> {
-  const connection = await connectRaw(port, options);
-  try {
-    connection.write(bytes);
-    if (options.finish === true) connection.socket.end();
-    for (;;) {
-      const response = await connection.readResponse({ bodyless: bytes.toString('latin1').startsWith('HEAD ') });
-      if (response === null || response.status >= 200 || response.status === 101) return response;
-      // Where enforced it was refused before that: now the body is due that a caller would send.
-      if (response.status === 100) {
-        connection.write('x'.repeat(Number(/^content-length: *(\d+)/im.exec(bytes.toString('latin1'))?.[1] ?? 0)));
-      }
-    }
-  } finally {
-    connection.end();
-  }
-}
-
-/** Whether it is one that only an earlier request with its key leads to. */
-function hasRecord(enforced: RawResponse): boolean {
-  const isReused = isOwnAnswer(enforced) && [409, 422].includes(enforced.status);
-  return enforced.field('idempotent-replayed') !== null || isReused;
-}
-
-function reasonIn(enforced: RawResponse): LeftOut | null {
-  if (!isOwnAnswer(enforced)) return null;
-  const type = typeOf(enforced);
-  if (underWay.has(type)) return 'under way';
-  return ofReceiver.has(type) && !areAllAlike() ? 'its receiver' : null;
 }
 
 function problemOfPass({ target, authorization }: Sent, shadow: RawResponse, received: Seen | null): string | null {
@@ -292,33 +237,7 @@ function problemOfAllowed(enforced: RawResponse, shadow: RawResponse, received: 
   return one === other ? null : `the receiver got ${String(other)} instead of ${String(one)}`;
 }
 
-function lastingOf({ target, rawHeaders }: Seen): readonly string[] {
-  return [
-    target,
-    ...rawHeaders.filter(
-      (text, index) => !changing.has((index % 2 === 0 ? text : (rawHeaders[index - 1] ?? '')).toLowerCase()),
-    ),
-  ];
-}
-
-function valuesOf({ rawHeaders }: Seen, name: string): readonly string[] {
-  return rawHeaders.filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
-}
-
-function nameOf(response: RawResponse): string {
-  return isOwnAnswer(response) ? `${String(response.status)} ${typeOf(response)}` : String(response.status);
-}
-
-/** The last part of the problem's type. */
-function typeOf({ text }: RawResponse): string {
-  return /"type":"urn:sallyport:([a-z-]+)"/.exec(text)?.[1] ?? '';
-}
-
-function isOwnAnswer(response: RawResponse): boolean {
-  return response.field('proxy-status')?.startsWith('sallyport;') === true;
-}
-
-if (isMirrored) {
+if (mirrorKind === 'shadow') {
   process.once('exit', () =>
     process.stdout.write(`# shadow-mirror ${JSON.stringify({ ...counts, held: [...held], left: [...left] })}\n`),
   );

@@ -76,7 +76,9 @@ export async function startWebSocketReceiver(t: Scope, options: ServerOptions = 
 function findIn({ upgrades }: WebSocketReceiver): (requestId: string) => Seen | null {
   return (requestId) => {
     const found = upgrades.findLast(({ headers }) => headers['x-request-id'] === requestId);
-    return found === undefined ? null : { target: found.url ?? '', rawHeaders: found.rawHeaders };
+    return found === undefined
+      ? null
+      : { method: 'GET', target: found.url ?? '', rawHeaders: found.rawHeaders, body: Buffer.alloc(0) };
   };
 }
 
