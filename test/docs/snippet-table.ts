@@ -80,6 +80,11 @@ export const snippetTable: readonly SnippetRow[] = [
     'cd docs/examples/compose': { test: 'test/docs/compose.test.ts' },
     '401: no token': { test: 'test/docs/compose.test.ts' },
   }),
+  ...page('docs/grpc.md', {
+    'routes:\n  - name: list-orders': { config: 'keys' },
+    'sallyport check --proto': { commands: {} },
+    'routes:\n  - { name: health': { config: 'keys' },
+  }),
   ...page('docs/http.md', { '{ "type"': { test: 'test/docs/http.test.ts' } }),
   ...page('docs/idempotency.md', {
     'store:': { config: 'keys' },

@@ -52,7 +52,9 @@ export interface NodeService {
   readonly cancelled: () => number;
   /** Unary calls that it ran. */
   readonly runs: () => number;
-  /** Answers the calls of `Wait` that are under way. */
+  /** Calls of `Wait` that are under way. */
+  readonly waiting: () => number;
+  /** Answers them. */
   readonly release: () => void;
   /** Breaks off what is under way, and listens no more. */
   readonly kill: () => void;
@@ -159,6 +161,7 @@ export async function startNodeService(t: Scope): Promise<NodeService> {
     port,
     cancelled: () => cancelled,
     runs: () => runs,
+    waiting: () => waiting.size,
     release: () => {
       for (const reply of waiting) reply(null, Buffer.from('released'));
       waiting.clear();
