@@ -21,6 +21,8 @@ export interface DevPlaces {
   /** Of the emulated Core, or of the issuer of another profile. */
   readonly issuerUrl: string;
   readonly upstreamUrl: string;
+  /** Whether callers and the upstream speak HTTP/2. */
+  readonly http2?: boolean;
 }
 
 /**
@@ -67,15 +69,15 @@ export function shownConfig(text: string): string {
 }
 
 function devSections(
-  { port, profile, issuerUrl, upstreamUrl }: DevPlaces,
+  { port, profile, issuerUrl, upstreamUrl, http2 = false }: DevPlaces,
   names: readonly string[],
   sessions: object | null,
 ): readonly string[] {
   const issuers = names.map((name) => [name, issuerSection(profile, issuerUrl, name)]);
   const sections = {
-    listen: { host: '127.0.0.1', port },
+    listen: { host: '127.0.0.1', port, ...(http2 ? { http2 } : {}) },
     admin: { host: '127.0.0.1', port: 0 },
-    upstream: { url: upstreamUrl },
+    upstream: { url: upstreamUrl, ...(http2 ? { http2 } : {}) },
     issuers: Object.fromEntries(issuers) as unknown,
     ...(sessions === null ? {} : { sessions }),
     // Routes may reserve; what dev keeps is forgotten with it.

@@ -9,6 +9,8 @@ import { join } from 'node:path';
 export interface DevCredentials {
   /** Keeps a token, and returns the file of its header field. @param name of `[a-z]`, one a token. */
   readonly keep: (name: string, token: string) => Promise<string>;
+  /** Writes another file beside them, and returns its name. */
+  readonly write: (name: string, content: string | Uint8Array) => Promise<string>;
   /** Takes all of them away. */
   readonly remove: () => Promise<void>;
 }
@@ -20,6 +22,11 @@ export async function createDevCredentials(): Promise<DevCredentials> {
     keep: async (name, token) => {
       const file = join(folder, name);
       await writeFile(file, `Authorization: Bearer ${token}\n`, { mode: 0o600, flag: 'wx' });
+      return file;
+    },
+    write: async (name, content) => {
+      const file = join(folder, name);
+      await writeFile(file, content, { mode: 0o600, flag: 'wx' });
       return file;
     },
     remove: () => rm(folder, { recursive: true, force: true }),

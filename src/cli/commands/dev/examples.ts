@@ -9,6 +9,8 @@ export interface Example {
   /** One line that starts with `curl `, quoted for any POSIX shell. */
   readonly command: string;
   readonly expect: 200 | 401 | 403;
+  /** Of a gRPC call, whose status of HTTP is 200 however it ends. */
+  readonly grpc_status?: number;
 }
 
 /** A request that can be shown. */
@@ -69,6 +71,24 @@ export function curl(proxyUrl: string, sample: Sample, credentialFile: string | 
   const method = sample.method === 'GET' ? [] : sample.method === 'HEAD' ? ['--head'] : ['-X', quote(sample.method)];
   const credential = credentialFile === null ? [] : ['-H', quote(`@${credentialFile}`)];
   return ['curl', '-sS', '-i', ...method, ...credential, quote(proxyUrl + sample.target)].join(' ');
+}
+
+/** Writes a gRPC call as a command. @param messageFile the framed message; `null` sends none. */
+export function curlGrpc(
+  proxyUrl: string,
+  { target }: Sample,
+  credentialFile: string | null,
+  messageFile: string | null,
+): string {
+  const fields = [
+    ...(credentialFile === null ? [] : [`@${credentialFile}`]),
+    'content-type: application/grpc',
+    'te: trailers',
+  ].flatMap((field) => ['-H', quote(field)]);
+  // Curl shows nothing binary on a terminal unless it is told to.
+  const output = ['-i', '-o', '-'];
+  const body = messageFile === null ? ['-X', 'POST'] : ['--data-binary', quote(`@${messageFile}`)];
+  return ['curl', '-sS', '--http2-prior-knowledge', ...output, ...fields, ...body, quote(proxyUrl + target)].join(' ');
 }
 
 /**

@@ -17,6 +17,7 @@ export function createDevCommand(io: Io): Command {
       ['with a demo service', 'sallyport dev'],
       ['with tokens of OAuth, of Kubernetes or of SPIFFE', 'sallyport dev --profile oauth'],
       ['in front of a service of yours, on a free port', 'sallyport dev --upstream http://127.0.0.1:3000 --port 0'],
+      ['with a demo service of gRPC', 'sallyport dev --grpc'],
       ['with the routes of your config', 'sallyport dev --config sallyport.yaml'],
     ],
     notes: [
@@ -39,6 +40,7 @@ export function createDevCommand(io: Io): Command {
         .default('core'),
     )
     .option('--upstream <url>', 'a receiving service of yours in the place of the demo one', originArgument)
+    .option('--grpc', 'HTTP/2 on both sides and a demo service of gRPC; not with --upstream or a config')
     .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: DevOptions) => {

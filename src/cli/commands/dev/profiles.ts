@@ -1,3 +1,4 @@
+import { echoMethod } from './grpc.js';
 import type { DevIssuerProfile } from '../../../core-emulator/dev-issuer.js';
 
 /** Whose tokens `dev` has to do with. */
@@ -90,6 +91,19 @@ routes:
     path: /reports/{id}
     subjects: ${subjects('reporting')}
     permissions: ${permissions('reports:read')}
+`;
+}
+
+/** Routes of the demo service of gRPC. */
+export function grpcRoutes(profile: DevProfile): string {
+  const { subjects, permissions } = textsOf(profile);
+  return `
+routes:
+  - name: say
+    grpc: ${echoMethod}
+    subjects: ${subjects('checkout')}
+    permissions: ${permissions('read')}
+    idempotency: { mode: none, because: it reads }
 `;
 }
 

@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import { startApp } from '../../../app/start.js';
 import type { ConfigSource } from '../../../app/config/config-source.js';
 import { configFailure, readConfig } from '../../../app/config/read-config.js';
 import { startFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig, HostPort } from '../../../config/types.js';
 import { startDemoReceiver } from '../../../core-emulator/demo-service.js';
+import type { RunningServer } from '../../../core-emulator/http/messages.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
 import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
-import { chooseSamples, curl, curlTwice, strangerTo, type Example } from './examples.js';
+import { chooseSamples, curl, curlGrpc, curlTwice, strangerTo, type Example, type Sample } from './examples.js';
+import { echoMessage, echoMethod, echoProto, startGrpcReceiver } from './grpc.js';
 import { startIssuer, type RunningIssuer } from './issuer.js';
 import { devLog } from './log.js';
-import { anyServiceRoutes, demoRoutes, devSubject, type DevProfile } from './profiles.js';
+import { anyServiceRoutes, demoRoutes, grpcRoutes, devSubject, type DevProfile } from './profiles.js';
 import { builtInSource, composedSource } from './source.js';
 import { callerOf } from './token.js';
 import type { Io } from '../../io.js';
@@ -22,6 +25,7 @@ import { ended } from '../../signals.js';
 export interface DevOptions {
   readonly upstream?: string;
   readonly config?: string;
+  readonly grpc?: true;
   readonly port: number;
   readonly profile: DevProfile;
   readonly json?: true;
@@ -35,6 +39,8 @@ interface Shown {
   readonly issuer?: string;
   readonly token: string;
   readonly examples: readonly Example[];
+  /** The first example for those who have grpcurl. */
+  readonly grpcurl?: string;
   readonly token_command?: string;
   /** YAML; `null` where it is the user's. */
   readonly config: string | null;
@@ -57,6 +63,10 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
     failUsage('dev', '--profile: routes of a config name callers of its own issuers; allowed with a config: core', io);
     return;
   }
+  if (options.grpc === true && (isGiven || options.upstream !== undefined)) {
+    failUsage('dev', '--grpc: it has a service and a route of its own; not with --upstream or a config', io);
+    return;
+  }
   const chosen = isGiven ? chooseConfig(options, io) : null;
   if (chosen?.ok === false) {
     fail(chosen.error, io);
@@ -64,20 +74,28 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
   }
   const stopped = ended(io);
   const issuer = await startIssuer(options.profile);
-  const receiver = options.upstream === undefined ? await startDemoReceiver('127.0.0.1', 0) : null;
+  const receiver = await startReceiver(options);
   try {
     const places: DevPlaces = {
       port: options.port,
       profile: options.profile,
       issuerUrl: issuer.url,
       upstreamUrl: options.upstream ?? receiver?.url ?? '',
+      http2: options.grpc === true,
     };
-    const ownRoutes = (receiver === null ? anyServiceRoutes : demoRoutes)(options.profile);
+    const own = options.grpc === true ? grpcRoutes : receiver === null ? anyServiceRoutes : demoRoutes;
+    const ownRoutes = own(options.profile);
     const source = chosen === null ? builtInSource(ownRoutes, places) : composedSource(chosen.value.source, places);
     await runProxy(source, { options, places, issuer, routes: chosen === null ? ownRoutes : null }, io, stopped);
   } finally {
     await Promise.all([issuer.close(), receiver?.close()]);
   }
+}
+
+/** The demo service; `null` where the user has one. */
+function startReceiver({ upstream, grpc }: DevOptions): Promise<RunningServer> | null {
+  if (upstream !== undefined) return null;
+  return grpc === true ? startGrpcReceiver() : startDemoReceiver('127.0.0.1', 0);
 }
 
 async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped: Promise<void>): Promise<void> {
@@ -110,7 +128,7 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
 
 async function describe(
   { host, port }: HostPort,
-  { places, issuer, routes }: Setting,
+  { options, places, issuer, routes }: Setting,
   config: CompiledConfig,
   credentials: DevCredentials,
 ): Promise<Shown> {
@@ -121,9 +139,17 @@ async function describe(
   const caller = callerOf(allowed ?? refused, config.routes, issuerNames);
   const token = await mint(caller);
   const examples: Example[] = [];
+  const isGrpc = options.grpc === true;
+  const message = isGrpc ? await credentials.write('message.bin', echoMessage('hello')) : '';
+  const proto = isGrpc ? await credentials.write('echo.proto', echoProto) : '';
+  const example = (sample: Sample, file: string | null, expect: Example['expect'], status: number): Example =>
+    isGrpc
+      ? { command: curlGrpc(proxy, sample, file, status === 0 ? message : null), expect: 200, grpc_status: status }
+      : { command: curl(proxy, sample, file), expect };
+  let callerFile: string | null = null;
   if (allowed !== null) {
-    const file = allowed.approval === null ? null : await credentials.keep('caller', token);
-    examples.push({ command: curl(proxy, allowed, file), expect: 200 });
+    callerFile = allowed.approval === null ? null : await credentials.keep('caller', token);
+    examples.push(example(allowed, callerFile, 200, 0));
   }
   if (refused !== null) {
     const stranger = await mint({
@@ -132,10 +158,7 @@ async function describe(
       permissions: [],
     });
     const file = await credentials.keep('stranger', stranger);
-    examples.push(
-      { command: curl(proxy, refused, null), expect: 401 },
-      { command: curl(proxy, refused, file), expect: 403 },
-    );
+    examples.push(example(refused, null, 401, 16), example(refused, file, 403, 7));
   }
   if (repeated !== null) {
     const file = await credentials.keep('writer', await mint(callerOf(repeated, config.routes, issuerNames)));
@@ -146,12 +169,20 @@ async function describe(
     ...(places.profile === 'core' ? { core: issuer.url } : { issuer: issuer.url }),
     token,
     examples,
+    ...(isGrpc && callerFile !== null ? { grpcurl: grpcurl({ host, port }, proto, callerFile) } : {}),
     ...(issuer.tokenCommand === null ? {} : { token_command: issuer.tokenCommand }),
     config: routes === null ? null : shownConfig(composeDevConfig(routes, { ...places, port })),
   };
 }
 
-function inWords({ proxy, examples, config }: Shown, { options, places, issuer }: Setting): string {
+/** The token comes by a variable: it is no argument, which others could see. */
+function grpcurl({ host, port }: HostPort, proto: string, credentialFile: string): string {
+  const message = `'{"text":"hello"}'`;
+  const field = "'${FIELD}'";
+  return `FIELD="$(cat ${credentialFile})" grpcurl -plaintext -expand-headers -H ${field} -import-path ${dirname(proto)} -proto ${basename(proto)} -d ${message} ${host}:${port} ${echoMethod}`;
+}
+
+function inWords({ proxy, examples, grpcurl: line, config }: Shown, { options, places, issuer }: Setting): string {
   const isDemo = options.upstream === undefined;
   const inForce = config === null ? '' : `# The config in force:\n${config}\n`;
   const parts = [
@@ -159,8 +190,12 @@ function inWords({ proxy, examples, config }: Shown, { options, places, issuer }
     `${places.profile === 'core' ? 'core  ' : 'issuer'}    ${issuer.url}`,
     `receiver  ${places.upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
   ];
-  const commands = examples.map(({ command, expect }) => `# expect ${expect}\n${command}\n`);
+  const commands = examples.map(
+    ({ command, expect, grpc_status: status }) =>
+      `# expect ${status === undefined ? expect : `grpc-status ${status}`}\n${command}\n`,
+  );
   const note = [
+    ...(line === undefined ? [] : [`# The first one with grpcurl, if you have it:\n${line}\n`]),
     ...(isDemo ? [] : ['# The first one shows what your service answers.\n']),
     ...(commands.length > 3
       ? ['# The last one sends a write twice. It runs once: the second answer is marked Idempotent-Replayed.\n']
