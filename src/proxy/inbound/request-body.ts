@@ -51,7 +51,12 @@ export function framedBody(
   whole: Buffer,
   { contentLength }: { readonly contentLength: number | null },
 ): Readable | Buffer {
-  return contentLength === null ? Readable.from([whole]) : whole;
+  if (contentLength !== null) return whole;
+  // `Readable.from` would ask a generator for each piece, a promise at a time.
+  const body = new Readable({ read: ignore });
+  body.push(whole);
+  body.push(null);
+  return body;
 }
 
 /** Bytes on their way before the caller has to wait for the upstream. */
@@ -86,7 +91,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     this.source = source;
     this.options = options;
     // Who reads learns of a failure from `onBroken`; an error that nobody listens for would end the process.
-    this.on('error', () => undefined);
+    this.on('error', ignore);
   }
 
   /** Whether all of it came, though it may not be read yet. */
@@ -128,7 +133,7 @@ export class RequestBody extends Readable implements BodyTrailers {
       .off('error', this.onClose)
       .off('close', this.onClose);
     // The rest is read and forgotten, so that the caller gets to read the answer.
-    this.source.stream.on('error', () => undefined).resume();
+    this.source.stream.on('error', ignore).resume();
     callback(error);
   }
 
@@ -249,4 +254,8 @@ export class RequestBody extends Readable implements BodyTrailers {
     clearTimeout(this.timer);
     this.timer = null;
   }
+}
+
+function ignore(): void {
+  // There is nothing to do.
 }
