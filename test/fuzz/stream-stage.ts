@@ -5,6 +5,7 @@ import type { Clock } from '../../src/ports/system.js';
 import { startProxy, type Harness } from '../proxy/harness.js';
 import { listen } from '../support/listening.js';
 import { connectRaw, type RawConnection } from '../support/raw-client.js';
+import { merge, type ConfigTree } from '../support/proxy-process.js';
 import type { Scope } from '../support/scope.js';
 import { differenceOf, sessionKeys, activeSessions } from './in-process.js';
 import { keyrings, publicNumbers } from './keyring.js';
@@ -35,7 +36,7 @@ const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
 /** Tokens were signed for another day. */
 const clock: Clock = { now: () => nowMs, monotonic: () => performance.now() };
 
-export async function startStreamStage(t: Scope, policy: Policy): Promise<StreamStage> {
+export async function startStreamStage(t: Scope, policy: Policy, listenKeys: ConfigTree = {}): Promise<StreamStage> {
   let requests: WireRequest[] = [];
   let garbage: string[] = [];
   const receiver = createServer((socket) => {
@@ -59,7 +60,7 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
     return lookups.find(({ kind }) => kind === 'found') ?? { kind: 'unknown' };
   };
   const proxy = await startProxy(t, {
-    config: configOf(policy),
+    config: merge(configOf(policy), { listen: listenKeys }),
     upstreamUrl: `http://127.0.0.1:${String(port)}`,
     clock,
     find,
