@@ -177,7 +177,7 @@ async function describe(
 
 /** The token comes by a variable: it is no argument, which others could see. */
 function grpcurl({ host, port }: HostPort, proto: string, credentialFile: string): string {
-  const message = `'{"text":"hello"}'`;
+  const message = String.raw`'{"text":"hello"}'`;
   const field = "'${FIELD}'";
   return `FIELD="$(cat ${credentialFile})" grpcurl -plaintext -expand-headers -H ${field} -import-path ${dirname(proto)} -proto ${basename(proto)} -d ${message} ${host}:${port} ${echoMethod}`;
 }
