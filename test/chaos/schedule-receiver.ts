@@ -91,7 +91,7 @@ export function createScheduleReceiver(
       retire: () => undefined,
       close: async () => undefined,
       connections: () => 0,
-    counts: () => ({ active: 0, waiting: 0 }),
+      counts: () => ({ active: 0, waiting: 0 }),
     };
   }
 
