@@ -73,7 +73,7 @@ t.test('what is run often, or in a hurry, loads neither the proxy nor Redis', as
     'src/cli/commands/diff/run.ts': ['yaml', 'zod'],
     'src/cli/commands/explain/run.ts': ['yaml', 'zod'],
     'src/cli/commands/mint/run.ts': ['undici'],
-    'src/cli/commands/record/run.ts': ['ioredis', 'yaml', 'zod'],
+    'src/cli/commands/record/run.ts': ['yaml', 'zod'],
   };
   for (const [path, packages] of Object.entries(allowed)) {
     t.same(

@@ -17,6 +17,12 @@ const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
 /** How long a caller may leave an answer of ours, which is short, unread. */
 const refusalFlushMs = 10_000;
 
+/**
+ * For so long the rest of a request may come after its answer was given, milliseconds; then the stream is reset with
+ * NO_ERROR (RFC 9113 §8.1). curl before 8.0 takes that for a failure, and forgets an answer that was whole.
+ */
+const lastBytesMs = 1_000;
+
 /** Writes a response of HTTP/2: the receiver's answer as it comes, or a refusal. */
 export class Http2ResponseWriter implements ResponseWriter {
   private readonly request: Http2Request;
@@ -27,6 +33,8 @@ export class Http2ResponseWriter implements ResponseWriter {
   private sentStatus = 0;
   private sentGrpcStatus: number | null = null;
   private takesTrailers = false;
+  /** Since when only the rest of the request is missing; monotonic milliseconds. */
+  private lastBytesSinceMs: number | null = null;
   private trailers: readonly string[] | null = null;
   private flushMs = refusalFlushMs;
   private listensForDrain = false;
@@ -157,16 +165,20 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Ends it where the caller has not taken for too long what was written; `nowMs` is of the monotonic clock. */
   expire(nowMs: number): void {
-    const { stream, request, flushMs } = this;
+    const { stream, request, flushMs, lastBytesSinceMs } = this;
+    if (lastBytesSinceMs !== null && nowMs - lastBytesSinceMs >= lastBytesMs) {
+      this.lastBytesSinceMs = null;
+      closeOnceWritten(stream);
+    }
     if (stream.writableFinished) request.stalledSinceMs = null;
     const { stalledSinceMs } = request;
     if (stalledSinceMs === null || nowMs - stalledSinceMs < flushMs || stream.destroyed) return;
     this.host.onWriteTimeout();
   }
 
-  /** All is said: what still comes of the body is for nobody (RFC 9113 §8.1). */
+  /** All is said: what still comes of the body is for nobody, and has a moment to come. */
   private endRequest(): void {
-    if (!this.isReceived()) closeOnceWritten(this.stream);
+    if (!this.isReceived()) this.lastBytesSinceMs = this.request.connection.now();
   }
 
   private isHead(): boolean {

@@ -181,3 +181,22 @@ t.test('an answer that breaks off never looks whole', async (t) => {
   t.same(ended, [], 'without END_STREAM');
   t.equal((await ask(session, { ':path': '/orders', authorization })).code, 2);
 });
+
+t.test('a body that is on its way when it is refused may come, and the stream ends without a reset', async (t) => {
+  const proxy = await startHttp2Proxy(t);
+  const raw = await connectFrames(t, proxy.port);
+  for (const [stream, type] of [
+    [1, 'application/json'],
+    [3, 'application/grpc'],
+  ] as const) {
+    const fields = [':method', 'POST', ':scheme', 'http', ':path', '/orders', ':authority', 'a', 'content-type', type];
+    raw.write(headers(stream, fields, false));
+    await raw.next('the end of the answer', (sent) => sent.stream === stream && (sent.flags & 1) === 1);
+    raw.write(frame(frameTypes.data, 1, stream, Buffer.from('the rest of it')));
+  }
+  await until('both are over', () => proxy.server.counts().streams === 0);
+  t.same(
+    raw.frames.filter(({ type }) => type === frameTypes.reset),
+    [],
+  );
+});
