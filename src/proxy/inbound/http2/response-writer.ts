@@ -178,7 +178,10 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** All is said: what still comes of the body is for nobody, and has a moment to come. */
   private endRequest(): void {
-    if (!this.isReceived()) this.lastBytesSinceMs = this.request.connection.now();
+    if (this.isReceived()) return;
+    this.lastBytesSinceMs = this.request.connection.now();
+    // Read and forgotten. Node resets a stream at once of which nobody has read anything.
+    this.stream.resume();
   }
 
   private isHead(): boolean {
