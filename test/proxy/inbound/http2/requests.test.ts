@@ -200,3 +200,20 @@ t.test('a body that is on its way when it is refused may come, and the stream en
     [],
   );
 });
+
+t.test('an answer that the deadline of a shutdown cuts off does not look whole', async (t) => {
+  const proxy = await startHttp2Proxy(t);
+  const authorization = proxy.authorization().Authorization;
+  proxy.receiver.behave((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'text/plain' });
+    res.write('half of it');
+  });
+  const raw = await connectFrames(t, proxy.port);
+  const fields = [':method', 'GET', ':scheme', 'http', ':path', '/orders', ':authority', 'a'];
+  raw.write(headers(1, [...fields, 'authorization', authorization]));
+  await raw.next('some of the body', ({ type }) => type === frameTypes.data);
+  await proxy.server.drain(400);
+  await raw.closed;
+  const ended = raw.frames.filter(({ type, flags, stream }) => stream === 1 && type <= 1 && (flags & 1) === 1);
+  t.same(ended, [], 'no END_STREAM');
+});
