@@ -11,17 +11,29 @@ interface KeptAnswer {
 /** Characters of a text, or of all texts of a list, that are kept: a JWT has no more. */
 const maxKeptCharacters = 8_192;
 
-/** Of every answer something is asked of these, by `verifyIntrospection` or by what is revoked. */
-const usualMembers: readonly ClaimPath[] = ['iss', 'aud', 'token_type', 'cnf', 'exp', 'nbf', 'iat', 'jti', 'sub'].map(
-  (name) => [name],
-);
+/**
+ * Of every answer something is asked of these: by `verifyIntrospection`, by what is revoked, and `client_id` by
+ * `explain`, for whoever looks for the caller's name.
+ */
+const usualMembers: readonly ClaimPath[] = [
+  'iss',
+  'aud',
+  'token_type',
+  'cnf',
+  'exp',
+  'nbf',
+  'iat',
+  'jti',
+  'sub',
+  'client_id',
+].map((name) => [name]);
 
 /**
  * Memory of V8 in bytes, rounded up: an object without prototype is a table of names, a text has a header, and a list a
  * pointer for each of its members. Characters beyond Latin-1 take two.
  */
 const objectBytes = 120;
-const memberBytes = 40;
+const memberBytes = 56;
 const textBytes = 40;
 const characterBytes = 2;
 

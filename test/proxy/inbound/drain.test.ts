@@ -95,7 +95,7 @@ t.test('what is under way is finished, what is idle or silent is closed, and not
   await idle.closed;
   await silent.closed;
   t.equal(silent.pending().length, 0);
-  t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
+  t.same(proxy.server.counts(), { connections: 0, inFlight: 0, streams: 0 });
   t.same(
     proxy.records.map(({ reason }) => reason),
     [null, null, null, null, null],
@@ -205,7 +205,7 @@ t.test('at the end of the grace all that is left is ended', async (t) => {
   partial.write('GET /a HT');
   await until('both are there', () => proxy.server.counts().connections === 2);
   await proxy.server.drain(200);
-  t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
+  t.same(proxy.server.counts(), { connections: 0, inFlight: 0, streams: 0 });
   const told = await judged.readResponse();
   t.equal(told?.status, 503, 'who was not sent on is told so');
   t.match(told?.text, 'urn:sallyport:shutting-down');
@@ -243,7 +243,7 @@ t.test('connections in the midst of a TLS handshake do not hold it up', async (t
   await once(secure, 'secureConnect');
   await until('both are there', () => proxy.server.counts().connections === 2);
   await proxy.server.drain(120_000);
-  t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
+  t.same(proxy.server.counts(), { connections: 0, inFlight: 0, streams: 0 });
   silent.destroy();
   secure.destroy();
 });
@@ -252,5 +252,5 @@ t.test('a drain before anything was served, and a second one, resolve as well', 
   const proxy = await startProxy(t, { config: { routes } });
   await proxy.server.drain(0);
   await proxy.server.drain(0);
-  t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
+  t.same(proxy.server.counts(), { connections: 0, inFlight: 0, streams: 0 });
 });

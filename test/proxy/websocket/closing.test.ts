@@ -208,7 +208,7 @@ t.test('ends that do not answer do not outlive the grace', async (t) => {
   const { raw } = await switchRaw(t, proxy);
   raw.socket.pause();
   await proxy.server.drain(100);
-  t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
+  t.same(proxy.server.counts(), { connections: 0, inFlight: 0, streams: 0 });
   t.equal(proxy.server.openWebSockets(), 0);
   await until('it is recorded', () => proxy.records.length === 1);
   t.match(proxy.records, [{ reason: 'shutting_down' }]);

@@ -128,8 +128,9 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
 t.test(
   'an answer that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed',
   async (t) => {
-    const body = 'x'.repeat(4_000_000);
     for (const hangsUp of [false, true]) {
+      // More than a system takes of what nobody reads: Linux keeps up to 4 MiB at one end and 6 at the other.
+      const body = 'x'.repeat(hangsUp ? 32_000_000 : 4_000_000);
       const upstream = await startRawUpstream(t, (socket, received) => {
         if (received.includes('/large')) {
           socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
@@ -141,7 +142,7 @@ t.test(
       t.teardown(raw.end);
       if (hangsUp) raw.socket.pause();
       raw.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n${handshake(`${soundFields}${proxy.bearer()}`)}`);
-      await until('it has begun', () => upstream.hits() === 1);
+      await until('it has begun', () => upstream.hits() >= 1);
       if (hangsUp) {
         await until('the answer is stuck', () => proxy.server.counts().inFlight === 1);
         raw.socket.destroy();

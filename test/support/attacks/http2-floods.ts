@@ -169,8 +169,8 @@ const limitMs = 30_000;
 /**
  * Sends a flood as fast as it is taken, until the connection ends.
  *
- * @returns the code of the last GOAWAY, `null` where none came, in how many turns it was sent, and whether the connection
- *   ended.
+ * @returns the code of the last GOAWAY, `null` where none came, in how many turns it was sent, and whether the
+ *   connection ended.
  */
 export async function flood(
   client: FrameClient,

@@ -1,0 +1,38 @@
+import t from 'tap';
+import { http2Fields } from '../../../src/decision/http2/header-fields.js';
+
+t.test('names and values in turn become the object that node:http2 takes', (t) => {
+  const fields = http2Fields([
+    'Content-Type',
+    'text/plain',
+    'Set-Cookie',
+    'a=1',
+    'set-cookie',
+    'b=2',
+    'SET-COOKIE',
+    'c=3',
+    'ETag',
+    '"first"',
+    'etag',
+    '"second"',
+    'Connection',
+    'close',
+    'Transfer-Encoding',
+    'chunked',
+    ':status',
+    '500',
+    'X-Blank',
+    ' \tin the middle\t ',
+    '__proto__',
+    'a name like any other',
+  ]);
+  t.equal(Object.getPrototypeOf(fields), null);
+  t.same(Object.entries(fields), [
+    ['content-type', 'text/plain'],
+    ['set-cookie', ['a=1', 'b=2', 'c=3']],
+    ['etag', '"first"'],
+    ['x-blank', 'in the middle'],
+    ['__proto__', 'a name like any other'],
+  ]);
+  t.end();
+});
