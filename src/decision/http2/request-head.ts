@@ -1,19 +1,10 @@
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { RequestHead } from '../http/request-head.js';
+import { connectionFields } from './field-names.js';
 
 /** As `RequestHead.httpVersion` of what came over HTTP/2. */
 export const http2Version = '2.0';
-
-/** Fields of a connection of HTTP/1.1, which a message of HTTP/2 does not have (RFC 9113 §8.2.2). */
-const connectionFields: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
 
 const upperCase = /[A-Z]/;
 

@@ -1,6 +1,7 @@
 import { sensitiveHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
+import { connectionFields, oneLineFields } from '../../../decision/http2/field-names.js';
 import { memoize } from '../../../lib/memo.js';
 
 /** What is written of a request before its body. */
@@ -18,57 +19,6 @@ export interface HeadRules {
   /** Names in lower case of what goes into no table that other requests are compressed with (RFC 7541 §7.1.3). */
   readonly sensitiveNames: readonly string[];
 }
-
-/** What HTTP/2 has no fields for: it says in frames what these say (RFC 9113 §8.2.2). */
-const connectionFields: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
-
-/**
- * Fields of which Node sends one line and no more. Where there are several, they go out as one line, which means the
- * same (RFC 9110 §5.3); of all others each line stays a line of its own.
- */
-const oneLineFields: ReadonlySet<string> = new Set([
-  'access-control-allow-credentials',
-  'access-control-max-age',
-  'access-control-request-method',
-  'age',
-  'authorization',
-  'content-encoding',
-  'content-language',
-  'content-length',
-  'content-location',
-  'content-md5',
-  'content-range',
-  'content-type',
-  'date',
-  'dnt',
-  'etag',
-  'expires',
-  'from',
-  'host',
-  'if-match',
-  'if-modified-since',
-  'if-none-match',
-  'if-range',
-  'if-unmodified-since',
-  'last-modified',
-  'location',
-  'max-forwards',
-  'proxy-authorization',
-  'range',
-  'referer',
-  'retry-after',
-  'tk',
-  'upgrade-insecure-requests',
-  'user-agent',
-  'x-content-type-options',
-]);
 
 const method = /^[!#$%&'*+\-.^_`|~0-9A-Z]+$/;
 const target = /^[\x21-\x7e]+$/;
@@ -128,7 +78,10 @@ export function requestHead(
   return head;
 }
 
-/** Adds a line; `name` in lower case. */
+/**
+ * Adds a line; `name` in lower case. Where Node sends one line and no more, several go out as one, which means the same
+ * (RFC 9110 §5.3); of all others each line stays a line of its own.
+ */
 export function addField(section: OutgoingHttpHeaders, name: string, value: string): void {
   const earlier = section[name];
   if (earlier === undefined) section[name] = value;
