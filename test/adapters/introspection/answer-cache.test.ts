@@ -12,13 +12,13 @@ const none = { claims: null, freshUntilMs: 1 };
 
 t.test('what was set longest ago leaves first, and what is not active takes no room of what is', (t) => {
   const cache = createAnswerCache(createAnswerRoom({ all: 3_000, one: 2_000 }), 2);
-  cache.set('a', answer, 400);
-  cache.set('b', answer, 400);
+  cache.set('a', answer, 200);
+  cache.set('b', answer, 200);
   for (const digest of ['x', 'y', 'z']) cache.set(digest, none, 0);
   t.same(cache.counts(), { active: 2, inactive: 2 });
   t.equal(cache.get('x'), null);
-  cache.set('a', answer, 400);
-  cache.set('c', answer, 401);
+  cache.set('a', answer, 200);
+  cache.set('c', answer, 201);
   t.same([cache.get('a'), cache.get('b'), cache.get('c')], [answer, null, answer]);
   cache.set('a', none, 0);
   t.same(cache.get('a'), none, 'a token that is active no more');
@@ -30,7 +30,7 @@ t.test('what was set longest ago leaves first, and what is not active takes no r
 t.test('issuers share the room equally, and one that closes leaves its share to the others', (t) => {
   const room = createAnswerRoom({ all: 8_000, one: 6_000 });
   const fill = (cache: ReturnType<typeof createAnswerCache>): number => {
-    for (let index = 0; index < 20; index += 1) cache.set(String(index), answer, 600);
+    for (let index = 0; index < 20; index += 1) cache.set(String(index), answer, 400);
     return cache.counts().active;
   };
   const one = createAnswerCache(room);
