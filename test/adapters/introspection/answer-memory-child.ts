@@ -52,7 +52,7 @@ function fill(from: number, to: number): ReturnType<typeof createAnswerCache> {
 }
 
 // What compiling the code takes, and optimizing it, is none of the answers': some before, under other names.
-fill(-Math.ceil(Number(count) / 4), 0).close();
+fill(-Math.ceil(Number(count) / 8), 0).close();
 gc();
 gc();
 const before = process.memoryUsage().heapUsed;
