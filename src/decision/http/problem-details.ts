@@ -68,10 +68,19 @@ export function retryAfterOf({ reason, retryAfterS }: Denial): number | undefine
   return retryAfterS ?? answerOf(reason).retryAfterS;
 }
 
+/** The `type` of a refusal's problem document (RFC 9457 §3.1.1). */
+export function problemTypeOf(reason: Reason): string {
+  return problemType(answerOf(reason).type);
+}
+
+function problemType(type: string | null): string {
+  return type === null ? 'about:blank' : `urn:sallyport:${type}`;
+}
+
 /** The members in the order of docs/contract.md 4: clients compare the bytes. */
 function bodyOf({ type, title, status }: Answer, record?: string): string {
   return JSON.stringify({
-    type: type === null ? 'about:blank' : `urn:sallyport:${type}`,
+    type: problemType(type),
     title,
     status,
     ...(record === undefined ? {} : { record }),

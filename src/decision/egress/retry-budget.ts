@@ -1,0 +1,31 @@
+/** Retries that a target always has room for, however few its requests are. */
+const most = 10;
+
+/**
+ * Lets retries be only a part of all requests to one target: while it fails every one of them, it gets that part more
+ * and not as many times more as there are attempts. Pure but for what it counts.
+ */
+export class RetryBudget {
+  private readonly part: number;
+  private left = most;
+
+  /** @param part of a retry that each request allows for: 0.1 where one of ten may be repeated; 0 to 1. */
+  constructor(part: number) {
+    this.part = part;
+  }
+
+  /** A request came. */
+  onRequest(): void {
+    this.left = Math.min(most, this.left + this.part);
+  }
+
+  /** Whether there is room for one retry more. */
+  hasRoom(): boolean {
+    return this.left >= 1;
+  }
+
+  /** One is sent. */
+  take(): void {
+    this.left = Math.max(0, this.left - 1);
+  }
+}

@@ -1,0 +1,142 @@
+import { problemTypeOf } from '../http/problem-details.js';
+
+/** What became of one attempt to have a request carried out. */
+export type AttemptOutcome =
+  /** No connection, or none whose peer is the target: nothing of the request was sent. */
+  | { readonly kind: 'not_sent' }
+  /** Something was sent, and no response came, or none in time. */
+  | { readonly kind: 'no_response' }
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      /** Whether `Proxy-Status` (RFC 9209) names a Sallyport before the target, whose word on what happened counts. */
+      readonly isSallyports: boolean;
+      /** Of a problem document (RFC 9457 §3.1.1); `null` where it is none. */
+      readonly problemType: string | null;
+      /** Milliseconds, of `Retry-After` (RFC 9110 §10.2.3); `null` where it has none that can be read. */
+      readonly retryAfterMs: number | null;
+    };
+
+/** A request, and what was done for it so far. */
+export interface AttemptedRequest {
+  readonly method: string;
+  /** Whether it has an idempotency key, the same in each attempt. */
+  readonly hasKey: boolean;
+  /** Whether it has no body, or one that is held to be sent again. */
+  readonly isRepeatable: boolean;
+  /** So far, those that only asked whether an earlier one is over not counted. */
+  readonly attempts: number;
+  /** Milliseconds since the first began. */
+  readonly elapsedMs: number;
+  /** Whether a token was already had anew for it. */
+  readonly hasNewToken: boolean;
+}
+
+/** How often, and how long. */
+export interface RetryLimits {
+  /** All of them, the first included; 1 and more. */
+  readonly attempts: number;
+  /** Milliseconds from the beginning of the first within which the last begins. */
+  readonly withinMs: number;
+}
+
+/**
+ * Why a request is not sent again.
+ * - `final`: it was answered
+ * - `in_doubt`: it may have been carried out, and no key keeps a second attempt from doing so again
+ * - `body_not_held`: its body was too large, or there was no room to hold it
+ * - `attempts`, `time`, `budget`: what the target's settings allow is used up
+ */
+export type NoRetryReason = 'final' | 'in_doubt' | 'body_not_held' | 'attempts' | 'time' | 'budget';
+
+export type RetryVerdict =
+  | { readonly kind: 'pass'; readonly reason: NoRetryReason }
+  | {
+      readonly kind: 'retry';
+      readonly afterMs: number;
+      /** The target did not take the token. */
+      readonly needsNewToken: boolean;
+      /** Whether it is one of `attempts`, and taken from the budget: the others are bounded by themselves. */
+      readonly counts: boolean;
+    };
+
+/** Before the second attempt, doubled before each further one; milliseconds, of which a random part is waited. */
+const firstPauseMs = 50;
+const longestPauseMs = 2_000;
+
+/** Where a response asks to wait without saying for how long. */
+const usualWaitMs = 1_000;
+
+/** Of a write whose first attempt is under way. */
+const inProgress = problemTypeOf('idempotency_in_progress');
+
+/** Methods that ask for nothing to be done (RFC 9110 §9.2.1). */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** What an outcome says of the request. */
+type Meaning = 'final' | 'not_applied' | 'in_doubt' | 'under_way' | 'unauthorized';
+
+/**
+ * Decides whether a request is sent again (RFC 9110 §9.2.2): where it certainly was not applied; where nobody knows, if
+ * it is safe or its key keeps it from being applied twice; and never after a final answer. Pure.
+ *
+ * @param random at least 0 and less than 1.
+ * @param isInBudget whether the target's budget of retries has room.
+ */
+export function judgeAttempt(
+  outcome: AttemptOutcome,
+  request: AttemptedRequest,
+  limits: RetryLimits,
+  { random, isInBudget }: { readonly random: number; readonly isInBudget: boolean },
+): RetryVerdict {
+  const meaning = meaningOf(outcome);
+  if (meaning === 'final') return pass('final');
+  // A second refusal is not the token's fault.
+  if (meaning === 'unauthorized' && request.hasNewToken) return pass('final');
+  if (meaning === 'in_doubt' && !request.hasKey && !safeMethods.has(request.method)) return pass('in_doubt');
+  if (!request.isRepeatable) return pass('body_not_held');
+  const counts = meaning === 'not_applied' || meaning === 'in_doubt';
+  if (counts && request.attempts >= limits.attempts) return pass('attempts');
+  const needsNewToken = meaning === 'unauthorized';
+  const afterMs = needsNewToken ? 0 : pauseMs(outcome, request.attempts, random);
+  if (request.elapsedMs + afterMs > limits.withinMs) return pass('time');
+  if (counts && !isInBudget) return pass('budget');
+  return { kind: 'retry', afterMs, needsNewToken, counts };
+}
+
+function meaningOf(outcome: AttemptOutcome): Meaning {
+  if (outcome.kind === 'not_sent') return 'not_applied';
+  if (outcome.kind === 'no_response') return 'in_doubt';
+  const { status, isSallyports, problemType, retryAfterMs } = outcome;
+  switch (status) {
+    case 401:
+      return 'unauthorized';
+    case 409:
+      return isSallyports && problemType === inProgress ? 'under_way' : 'final';
+    // RFC 8470 §5.2: it was not processed.
+    case 425:
+      return 'not_applied';
+    case 429:
+      return retryAfterMs === null ? 'final' : 'not_applied';
+    case 502:
+    case 504:
+      return 'in_doubt';
+    // Of anybody else it may come after the work was done.
+    case 503:
+      return isSallyports ? 'not_applied' : 'final';
+    default:
+      return 'final';
+  }
+}
+
+/** A random part of what doubles, and at least what the response asks for, beyond which callers are spread as well. */
+function pauseMs(outcome: AttemptOutcome, attempts: number, random: number): number {
+  const ceilingMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
+  if (outcome.kind !== 'response' || outcome.status === 502 || outcome.status === 504) return random * ceilingMs;
+  const askedMs = outcome.retryAfterMs ?? (outcome.status === 409 ? usualWaitMs : 0);
+  return askedMs + random * ceilingMs;
+}
+
+function pass(reason: NoRetryReason): RetryVerdict {
+  return { kind: 'pass', reason };
+}
