@@ -3,7 +3,7 @@
  * `burst` requests that fills at `perSecond`, kept as one time, that at which it would be full (generic cell rate
  * algorithm).
  */
-import { denial, type Denial, type Reason } from '../denial.js';
+import type { Denial, Reason } from '../denial.js';
 import { digestOf } from '../../lib/digest.js';
 import type { Limits, Rate } from './policy.js';
 import type { Principal } from '../token/principal.js';
@@ -55,7 +55,7 @@ export function limitDenial(exceeded: 'rate' | 'in_flight', limits: Limits, wait
       : [`${policyName('in_flight')};q=${limits.maxInFlight};qu="concurrent-requests"`]),
   ];
   return {
-    ...denial(reason),
+    reason,
     retryAfterS,
     rateLimit: { policy: policies.join(', '), state: `${policyName(exceeded)};r=0;t=${retryAfterS}` },
   };

@@ -23,8 +23,15 @@ export interface Principal {
   readonly expiresAtS: number;
   /** Seconds since the epoch, where the token has an `iat`. */
   readonly issuedAtS: number | null;
+  /** `principalName` of it, where it is remembered and would be put together for each request. */
+  readonly name?: string;
   /** Of sessions only. */
   readonly session?: SessionFacts;
+}
+
+/** One text for one caller, whatever token it shows: no issuer or subject holds a line feed. */
+export function principalName({ kind, issuer, subject }: Pick<Principal, 'kind' | 'issuer' | 'subject'>): string {
+  return `${kind}\n${issuer}\n${subject}`;
 }
 
 /** What else is known of a verified session. */

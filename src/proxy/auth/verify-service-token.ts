@@ -3,7 +3,7 @@ import { headerProblem, nearestProblem } from '../../decision/token/service-head
 import { parseTokenForm } from '../../decision/token/service-token.js';
 import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import type { Principal } from '../../decision/token/principal.js';
+import { principalName, type Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { KeyAsker, KeyLookup, VerificationKey } from '../../ports/auth.js';
 import type { ActiveIssuer } from './active-config.js';
@@ -197,6 +197,7 @@ function judgeSigned(
     issuerName: rules.name,
     issuer: rules.issuer,
     keyId: token.keyId,
+    name: principalName({ kind: 'service', issuer: rules.issuer, subject: claims.value.subject }),
     ...claims.value,
   };
   remember?.({ principal, issuer, key, atMs: nowMs });

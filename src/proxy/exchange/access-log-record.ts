@@ -76,6 +76,10 @@ const firstFailure = 500;
 /** Where these end a request, the upstream was not reached. */
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
+/** With what only some lines have, in their order. */
+type OptionalPart = 'permissions' | 'missing_permissions';
+type GrowingRecord = Omit<RequestRecord, OptionalPart> & Partial<Record<OptionalPart, readonly string[] | null>>;
+
 /** Logs and counts one request at its end. */
 export function recordRequest(
   recorder: Recorder,
@@ -97,7 +101,7 @@ export function recordRequest(
   if (grpcStatus !== null) recorder.metrics.grpcCall(routeName, grpcStatus);
   if (ended !== null && !isSwitched) count(recorder.metrics, routeName, ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
-  const entry: RequestRecord = {
+  const entry: GrowingRecord = {
     request_id: requestId,
     route: routeName,
     method: head.method,
@@ -119,12 +123,10 @@ export function recordRequest(
     user_agent: fieldValue(head, 'user-agent'),
   };
   if (shadow !== null || route?.mode === 'shadow') {
-    recorder.requestLog({
-      ...entry,
-      permissions: principal?.permissions ?? null,
-      missing_permissions: shadow?.missing ?? missing,
-    });
-  } else recorder.requestLog(missing === null ? entry : { ...entry, missing_permissions: missing });
+    entry.permissions = principal?.permissions ?? null;
+    entry.missing_permissions = shadow?.missing ?? missing;
+  } else if (missing !== null) entry.missing_permissions = missing;
+  recorder.requestLog(entry);
 }
 
 function count(metrics: Metrics, route: string, reason: Reason): void {

@@ -1,4 +1,4 @@
-import type { Principal } from '../../decision/token/principal.js';
+import { principalName, type Principal } from '../../decision/token/principal.js';
 
 /** Call it to give the place back; a second call does nothing. */
 export type Slot = () => void;
@@ -23,10 +23,7 @@ export interface Slots {
 /** Everybody without a credential, together. */
 export const anonymous = '';
 
-type Caller = Pick<Principal, 'kind' | 'issuer' | 'subject'>;
-
-/** Names of those whose tokens are remembered: to put one together and find it again would cost each request twice. */
-const names = new WeakMap<Caller, string>();
+type Caller = Pick<Principal, 'kind' | 'issuer' | 'subject' | 'name'>;
 
 /** Who holds what a request takes: its caller, whatever token it shows, or `strangers`. */
 export function holderOf({
@@ -37,11 +34,7 @@ export function holderOf({
   readonly route: { readonly access: 'public' | 'protected' };
 }): string {
   if (principal === null || access === 'public') return anonymous;
-  const known = names.get(principal);
-  if (known !== undefined) return known;
-  const name = `${principal.kind}\n${principal.issuer}\n${principal.subject}`;
-  names.set(principal, name);
-  return name;
+  return principal.name ?? principalName(principal);
 }
 
 /**

@@ -23,9 +23,8 @@ export function passedTrailers(
   const { http2 } = activeConfig.config.upstream;
   const context = {
     rules: activeConfig.fieldRules,
+    isAskedFor: of === 'request' ? http2 : fields.takesTrailers,
     isGrpcOverHttp2: route.isGrpc && head.httpVersion === http2Version && http2,
   };
-  return of === 'request'
-    ? requestTrailers(trailers, { ...context, isAskedFor: http2 })
-    : responseTrailers(trailers, { ...context, isAskedFor: fields.takesTrailers });
+  return of === 'request' ? requestTrailers(trailers, context) : responseTrailers(trailers, context);
 }

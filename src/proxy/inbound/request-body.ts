@@ -19,8 +19,6 @@ interface RequestBodyOptions {
   readonly pace: BodyPace;
   /** How long the upstream may take nothing while the caller waits. */
   readonly upstreamTimeoutMs: number;
-  /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
-  readonly onWanted: () => void;
   /** What of its trailers goes on; `null` where nothing does. */
   readonly passedTrailers: (trailers: readonly string[]) => readonly string[] | null;
   /** Called once, when the body will not be complete. */
@@ -34,16 +32,9 @@ interface RequestBodyOptions {
 export function openBody(
   received: { readonly body: () => BodySource },
   { hasBody, expectsContinue }: { readonly hasBody: boolean; readonly expectsContinue: boolean },
-  options: Omit<RequestBodyOptions, 'onWanted'>,
+  options: RequestBodyOptions,
 ): RequestBody | null {
-  if (!hasBody) return null;
-  const source = received.body();
-  return new RequestBody(source, {
-    ...options,
-    onWanted: () => {
-      if (expectsContinue) source.sendContinue();
-    },
-  });
+  return hasBody ? new RequestBody(received.body(), expectsContinue, options) : null;
 }
 
 /** Returns a body that was read whole in the framing that it came in: a length, or chunks. */
@@ -68,6 +59,7 @@ const maxGatheredBytes = 64 * 1024;
  */
 export class RequestBody extends Readable implements BodyTrailers {
   private readonly source: BodySource;
+  private readonly expectsContinue: boolean;
   private readonly options: RequestBodyOptions;
   private isWanted = false;
   private receivedBytes = 0;
@@ -85,10 +77,12 @@ export class RequestBody extends Readable implements BodyTrailers {
   private waitsSinceMs: number | null = null;
   private onGathered: ((whole: Buffer | null) => void) | null = null;
 
-  constructor(source: BodySource, options: RequestBodyOptions) {
+  /** @param expectsContinue whether the caller waits for `100 Continue`: it is sent when the first byte is wanted. */
+  constructor(source: BodySource, expectsContinue: boolean, options: RequestBodyOptions) {
     // The stream keeps a list of what it was given ahead: it is given one piece, when it asks.
     super({ highWaterMark: 1 });
     this.source = source;
+    this.expectsContinue = expectsContinue;
     this.options = options;
     // Who reads learns of a failure from `onBroken`; an error that nobody listens for would end the process.
     this.on('error', ignore);
@@ -202,7 +196,7 @@ export class RequestBody extends Readable implements BodyTrailers {
   private begin(): void {
     if (!this.isWanted) {
       this.isWanted = true;
-      this.options.onWanted();
+      if (this.expectsContinue) this.source.sendContinue();
       this.source.stream
         .on('data', this.onData)
         .on('end', this.onEnd)

@@ -24,7 +24,11 @@ t.test('a token that holds names its principal, at once where the key is known',
   const token = mintToken({ key, nowMs, claims: { jti: 't-1' } });
   t.same(verifyCredential(token, [issuer(found(key.publicKey))], nowMs), {
     ok: true,
-    value: principal({ tokenId: 't-1', expiresAtS: nowS + 300 }),
+    value: principal({
+      tokenId: 't-1',
+      expiresAtS: nowS + 300,
+      name: 'service\nhttps://api.example.com\ncheckout',
+    }),
   });
   t.end();
 });
@@ -292,6 +296,7 @@ t.test("names out of an object's prototype", (t) => {
       permissions: ['constructor', '__proto__'],
       tokenId: 'hasOwnProperty',
       keyId: '__proto__',
+      name: 'service\nhttps://api.example.com\n__proto__',
     }),
   });
   t.end();
