@@ -300,7 +300,10 @@ async function startMember(t: Scope, primaryPort: number | null): Promise<Member
   const relay = await startCuttingRelay(t, () => place.server?.port ?? 0);
   const follow = primaryPort === null ? [] : ['--replicaof', '127.0.0.1', String(primaryPort)];
   const announced = ['--replica-announce-ip', '127.0.0.1', '--replica-announce-port', String(relay.port)];
-  const server = await startRedis(t, [...announced, ...follow, '--appendfsync', 'everysec'], { env: clock.env });
+  const server = await startRedis(t, [...announced, ...follow, '--appendfsync', 'everysec'], {
+    env: clock.env,
+    keepsConfig: true,
+  });
   place.server = server;
   if (primaryPort !== null) {
     await until('the replica has copied', async () =>

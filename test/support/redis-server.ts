@@ -1,6 +1,8 @@
 /** Real `redis-server` processes on loopback. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { freePort } from './listening.js';
 import type { Scope } from './scope.js';
@@ -28,6 +30,11 @@ export interface RedisServerOptions {
   readonly client?: Pick<RedisOptions, 'tls' | 'password' | 'username'>;
   /** Arguments of `redis-server` that stand in the place of the fit ones, such as a Sentinel's. */
   readonly instead?: (dir: string, port: number) => readonly string[];
+  /**
+   * Whether it has its settings in a file, as servers under a Sentinel do: what that makes of them, such as whose
+   * replica it is, counts when it is started again.
+   */
+  readonly keepsConfig?: boolean;
 }
 
 type Connection = Omit<RedisOptions, 'replyMapping'>;
@@ -54,7 +61,7 @@ export async function startRedis(
 ): Promise<RedisServer> {
   const dir = tempDir(t);
   const port = options.port ?? (await freePort());
-  const args = options.instead?.(dir, port) ?? [
+  const whole = options.instead?.(dir, port) ?? [
     '--port',
     String(port),
     '--bind',
@@ -64,6 +71,7 @@ export async function startRedis(
     ...fit,
     ...settings,
   ];
+  const args = options.keepsConfig === true ? [configFile(dir, whole)] : whole;
   const connection: Connection = {
     host: '127.0.0.1',
     port,
@@ -110,6 +118,14 @@ export async function startRedis(
     child.kill(signal);
     await exited;
   }
+}
+
+/** Writes arguments as the lines that they stand for. */
+function configFile(dir: string, args: readonly string[]): string {
+  const file = join(dir, 'redis.conf');
+  const words = args.map((arg) => (arg.startsWith('--') ? `\n${arg.slice(2)}` : `"${arg}"`));
+  writeFileSync(file, `${words.join(' ').trimStart()}\n`);
+  return file;
 }
 
 /** Starts a server that copies another, and waits until it has. */
