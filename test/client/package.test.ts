@@ -57,7 +57,7 @@ t.test('loading it loads neither the proxy nor the schema of its config', async 
       else if (!text.startsWith('node:')) packages.add(text);
     }
   };
-  walk('src/client/token-source.ts');
+  walk('src/client/token/source.ts');
   t.ok(seen.has('src/core-api/core-client.ts'));
   t.same([...packages], ['undici']);
 });

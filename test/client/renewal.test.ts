@@ -1,5 +1,5 @@
 import t from 'tap';
-import { backOffMs, planRenewal } from '../../src/client/token-cache.js';
+import { backOffMs, planRenewal } from '../../src/client/token/cache.js';
 
 t.test('a token is renewed within the last third of its life and given out until shortly before its end', async (t) => {
   const s = 1_000;

@@ -4,8 +4,8 @@ import {
   createTokenMint,
   type AttemptFailure,
   type TokenSupply,
-} from '../../src/client/token-cache.js';
-import { TokenError } from '../../src/client/token-error.js';
+} from '../../src/client/token/cache.js';
+import { TokenError } from '../../src/client/token/error.js';
 import type { MintedToken } from '../../src/core-api/mint-response.js';
 import { accept, refuse, type Result } from '../../src/lib/result.js';
 import type { Clock } from '../../src/ports/system.js';

@@ -4,7 +4,7 @@ import {
   TokenError,
   type TokenSource,
   type TokenSourceOptions,
-} from '../../src/client/token-source.js';
+} from '../../src/client/token/source.js';
 import type { IssuanceRecord } from '../../src/core-api/issuance-log.js';
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { certificates } from '../support/certificates.js';

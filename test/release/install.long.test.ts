@@ -43,7 +43,7 @@ async function holds(t: Test, dir: string): Promise<void> {
     spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: dir, encoding: 'utf8' }).stdout,
     'function\n',
   );
-  t.ok(existsSync(join(dir, 'node_modules/sallyport/dist/client/token-source.d.ts')));
+  t.ok(existsSync(join(dir, 'node_modules/sallyport/dist/client/token/source.d.ts')));
   t.ok(existsSync(join(dir, 'node_modules/sallyport/LICENSE')));
 }
 

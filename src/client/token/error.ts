@@ -1,4 +1,4 @@
-import type { MintFailure } from '../core-api/mint.js';
+import type { MintFailure } from '../../core-api/mint.js';
 
 /**
  * Why there is no token. `unreachable`, `timeout`, `broken`, `core_error` and `rate_limited` may pass by themselves;

@@ -1,21 +1,15 @@
 /** Service tokens for programs that call other services: `import { createTokenSource } from 'sallyport/client'`. */
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '../adapters/system/clock.js';
-import { createCoreClient, type CoreClient } from '../core-api/core-client.js';
-import { mintToken } from '../core-api/mint.js';
-import { issuanceRecord } from '../core-api/issuance-log.js';
-import { tokenIdBytes, type MintRequest } from '../core-api/mint-request.js';
-import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock } from '../ports/system.js';
-import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './token-cache.js';
-import { TokenError, type TokenErrorCode } from './token-error.js';
-import {
-  apiKeyRule,
-  isApiKey,
-  readTokenOptions,
-  type TokenSettings,
-  type TokenSourceOptions,
-} from './token-options.js';
+import { systemClock } from '../../adapters/system/clock.js';
+import { createCoreClient, type CoreClient } from '../../core-api/core-client.js';
+import { mintToken } from '../../core-api/mint.js';
+import { issuanceRecord } from '../../core-api/issuance-log.js';
+import { tokenIdBytes, type MintRequest } from '../../core-api/mint-request.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Clock } from '../../ports/system.js';
+import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './cache.js';
+import { TokenError, type TokenErrorCode } from './error.js';
+import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './options.js';
 
 // The one module that programs import: what they catch and what they write down belongs to it.
 export { TokenError };

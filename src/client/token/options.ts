@@ -1,8 +1,8 @@
-import { normalizeApiDomain, readCoreUrl } from '../core-api/core-url.js';
-import { readCaBundle } from '../lib/pem.js';
-import type { IssuanceRecord } from '../core-api/issuance-log.js';
-import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from '../core-api/mint-request.js';
-import { accept, refuse, type Result } from '../lib/result.js';
+import { normalizeApiDomain, readCoreUrl } from '../../core-api/core-url.js';
+import { readCaBundle } from '../../lib/pem.js';
+import type { IssuanceRecord } from '../../core-api/issuance-log.js';
+import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from '../../core-api/mint-request.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Where the Core is, and how to call it. */
 interface CoreOptions {

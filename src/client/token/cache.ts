@@ -1,7 +1,7 @@
-import type { MintedToken } from '../core-api/mint-response.js';
-import type { Result } from '../lib/result.js';
-import type { Clock } from '../ports/system.js';
-import { TokenError, type TokenErrorCode } from './token-error.js';
+import type { MintedToken } from '../../core-api/mint-response.js';
+import type { Result } from '../../lib/result.js';
+import type { Clock } from '../../ports/system.js';
+import { TokenError, type TokenErrorCode } from './error.js';
 
 /** Why an attempt gave no token. */
 export interface AttemptFailure {
