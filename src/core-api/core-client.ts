@@ -4,7 +4,7 @@ import type { CoreAddressRules } from './core-url.js';
 import { networkFailure } from '../lib/errors.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
-import { hide, readableAnswer } from './redact-answer.js';
+import { hide, readableResponse } from './redact-response.js';
 import { createPinnedConnector, NotConnected, RefusedAddress, type Lookup } from './pinned-connector.js';
 
 /** How the Core is reached. */
@@ -45,7 +45,7 @@ export interface CoreCall {
 }
 
 /** What the Core answered, whatever its status. */
-export interface CoreAnswer {
+export interface CoreResponse {
   readonly status: number;
   /** The answer as a strict JSON object; `null` where it is none. */
   readonly json: JsonObject | null;
@@ -71,7 +71,7 @@ export interface CoreFailure {
 
 /** Calls one Core. */
 export interface CoreClient {
-  readonly call: (call: CoreCall) => Promise<Result<CoreAnswer, CoreFailure>>;
+  readonly call: (call: CoreCall) => Promise<Result<CoreResponse, CoreFailure>>;
   /** Ends its connections; calls under way end as `aborted`. */
   readonly close: () => Promise<void>;
 }
@@ -80,7 +80,7 @@ const defaultTimeoutMs = 10_000;
 const defaultConnectTimeoutMs = 5_000;
 
 /** An answer of the Core has some KB; a key set, 20. */
-const maxAnswerBytes = 1024 * 1024;
+const maxResponseBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
 /**
@@ -122,7 +122,7 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
           body: call.body === undefined ? null : JSON.stringify(call.body),
           signal: limits.signal,
         });
-        return await readAnswer(response, hidden);
+        return await readResponse(response, hidden);
       } catch (error) {
         return refuse(
           failureOf(error, { isCalledOff: limits.isCalledOff(), isLate: limits.isLate(), timeoutMs, hidden }),
@@ -156,10 +156,10 @@ function headersOf(call: CoreCall, given: CoreClientOptions['headers']): Record<
   };
 }
 
-async function readAnswer(
+async function readResponse(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   hidden: readonly string[],
-): Promise<Result<CoreAnswer, CoreFailure>> {
+): Promise<Result<CoreResponse, CoreFailure>> {
   const problem = headProblem(statusCode, headers);
   if (problem !== null) {
     // Nobody looks at this body, but an error of its stream still has to be taken.
@@ -171,10 +171,10 @@ async function readAnswer(
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
-    if (length > maxAnswerBytes) {
+    if (length > maxResponseBytes) {
       return refuse({
         kind: 'broken',
-        reason: `the answer is larger than ${String(maxAnswerBytes)} bytes`,
+        reason: `the answer is larger than ${String(maxResponseBytes)} bytes`,
         mayHaveRun: true,
       });
     }
@@ -186,7 +186,7 @@ async function readAnswer(
   return accept({
     status: statusCode,
     json: json.ok && isJsonObject(json.value) ? json.value : null,
-    text: readableAnswer(bytes.toString('utf8'), hidden),
+    text: readableResponse(bytes.toString('utf8'), hidden),
     retryAfterMs: typeof retryAfter === 'string' && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : null,
   });
 }

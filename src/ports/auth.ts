@@ -99,7 +99,7 @@ export interface MetadataState {
 export type MetadataProblem = 'not_fetched' | 'malformed' | 'other_issuer' | 'other_origin';
 
 /** What an issuer says of an opaque token. */
-export type IntrospectionAnswer =
+export type IntrospectionResponse =
   /** With everything that it says. Whether that is enough is the caller's to judge. */
   | { readonly kind: 'active'; readonly claims: JsonObject }
   /** It is none of the issuer's, or none any more: 401. */
@@ -120,7 +120,7 @@ export interface Introspection {
     token: string,
     digest: string | null,
     asker: KeyAsker | null,
-  ) => IntrospectionAnswer | Promise<IntrospectionAnswer>;
+  ) => IntrospectionResponse | Promise<IntrospectionResponse>;
   /** What was said of the token last, as long as that is remembered, where it was active. Nobody is asked. */
   readonly lastClaims: (token: string) => JsonObject | null;
   readonly state: () => IntrospectionState;

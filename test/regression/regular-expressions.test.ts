@@ -24,7 +24,7 @@ const operators = 'the operator writes what it reads';
 const exceptions: readonly Exception[] = [
   { file: 'src/adapters/assertion-signer.ts', begins: '/-----BEGIN ((?:EC', reason: operators },
   {
-    file: 'src/core-api/redact-answer.ts',
+    file: 'src/core-api/redact-response.ts',
     begins: '/<([^<>]*)>/',
     reason: 'a match begins at `<` and ends before the next',
   },
@@ -130,7 +130,7 @@ t.test('those that strangers feed take a mebibyte of the worst in no time', (t) 
   const rows = [
     { file: 'src/adapters/log/logger.ts', begins: '/(?<!', worst: ['eyJ', 'a', '-.', 'a.', '.'] },
     { file: 'src/adapters/log/logger.ts', begins: '/\\/\\/', worst: ['/', '//a', '/a'] },
-    { file: 'src/core-api/redact-answer.ts', begins: '/<(', worst: ['<', '<a', '<>'] },
+    { file: 'src/core-api/redact-response.ts', begins: '/<(', worst: ['<', '<a', '<>'] },
   ];
   for (const { file, begins, worst } of rows) {
     const literal = literalsOf(file).find((text) => text.startsWith(begins)) ?? '';

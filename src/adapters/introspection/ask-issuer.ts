@@ -30,7 +30,7 @@ export interface QuestionFailure {
   /** Whether the token alone may be the cause, so that it says nothing of the issuer. */
   readonly isOfToken: boolean;
   /** Whether the issuer, or what stands before it, has answered. */
-  readonly wasAnswered: boolean;
+  readonly hasResponse: boolean;
 }
 
 /**
@@ -135,7 +135,7 @@ async function read(
   if (problem !== null && statusCode !== 400) {
     // Nobody looks at this body, but an error of its stream still has to be taken.
     body.on('error', () => undefined).destroy();
-    return refuse({ ...problem, wasAnswered: true });
+    return refuse({ ...problem, hasResponse: true });
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -143,13 +143,13 @@ async function read(
     bytes += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
     if (bytes > maxBytes) {
-      return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), wasAnswered: true });
+      return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), hasResponse: true });
     }
     chunks.push(chunk);
   }
   const whole = Buffer.concat(chunks);
   if (problem === null) return accept({ type, bytes: whole });
-  return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), wasAnswered: true });
+  return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), hasResponse: true });
 }
 
 /** RFC 6749 §5.2: what of its errors is about who asks. */
@@ -190,5 +190,5 @@ function mediaTypeOf(written: string | string[] | undefined): string {
 
 /** A failure that may be anybody's. */
 export function failed(why: string): QuestionFailure {
-  return { why, refusesClient: false, isOfToken: false, wasAnswered: false };
+  return { why, refusesClient: false, isOfToken: false, hasResponse: false };
 }

@@ -1,15 +1,15 @@
 import type { IntrospectionSettings } from '../../config/types.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
-import { keepAnswer } from '../../decision/token/kept-answer.js';
+import { keepClaims } from '../../decision/token/kept-claims.js';
 import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
 import { closedCircuit, enter, leave } from '../../decision/limits/circuit-breaker.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
-import type { Introspection, IntrospectionAnswer, KeyAsker, KeySource } from '../../ports/auth.js';
+import type { Introspection, IntrospectionResponse, KeyAsker, KeySource } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
-import { createAnswerCache, createAnswerRoom, type AnswerRoom } from './answer-cache.js';
+import { createResponseCache, createCacheRoom, type CacheRoom } from './response-cache.js';
 import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure, type Section } from './ask-issuer.js';
 import { createBudget, type Refund } from './budget.js';
 import {
@@ -19,7 +19,7 @@ import {
   secretFileOf,
   type ClientCredentials,
 } from './client-credentials.js';
-import { readAnswer } from './read-answer.js';
+import { readResponse } from './read-response.js';
 
 interface IntrospectorDeps {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ interface IntrospectorDeps {
   /** Called when a certificate is in use, the first or another one. */
   readonly onCertificate?: () => void;
   /** What it shares with other issuers; one of its own unless given. */
-  readonly answerRoom?: AnswerRoom;
+  readonly cacheRoom?: CacheRoom;
   /** Milliseconds between two looks at the files. */
   readonly watchIntervalMs?: number;
 }
@@ -52,9 +52,9 @@ export interface RunningIntrospection extends Introspection {
 /** Questions under way, whoever asks, half of them at most for strangers: each keeps a request waiting. */
 const maxInFlight = 256;
 
-const inactive: IntrospectionAnswer = { kind: 'inactive' };
-const unavailable: IntrospectionAnswer = { kind: 'unavailable' };
-const limited: IntrospectionAnswer = { kind: 'limited' };
+const inactive: IntrospectionResponse = { kind: 'inactive' };
+const unavailable: IntrospectionResponse = { kind: 'unavailable' };
+const limited: IntrospectionResponse = { kind: 'limited' };
 
 /**
  * Makes what asks one issuer. What it said is believed for a while and within bounds; a token is asked about once at a
@@ -70,10 +70,10 @@ export function createIntrospector(
 ): RunningIntrospection {
   const { clock, files, log, metrics, keys } = deps;
   const { name } = issuer;
-  const answers = createAnswerCache(deps.answerRoom ?? createAnswerRoom());
+  const responses = createResponseCache(deps.cacheRoom ?? createCacheRoom());
   const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
-  const underWay = new Map<string, Promise<IntrospectionAnswer>>();
-  const answerRules = { answer: settings.answer, clientId: settings.clientId, issuer, keys };
+  const underWay = new Map<string, Promise<IntrospectionResponse>>();
+  const responseRules = { form: settings.answer, clientId: settings.clientId, issuer, keys };
   let circuits = { callers: closedCircuit, strangers: closedCircuit };
   let ofStrangers = 0;
   let connections: IssuerConnections | null = null;
@@ -94,10 +94,10 @@ export function createIntrospector(
     token: string,
     given: string | null,
     asker: KeyAsker | null,
-  ): IntrospectionAnswer | Promise<IntrospectionAnswer> {
+  ): IntrospectionResponse | Promise<IntrospectionResponse> {
     const digest = given ?? bearerDigest(token);
     const nowMs = clock.monotonic();
-    const known = answers.get(digest);
+    const known = responses.get(digest);
     if (known !== null && nowMs < known.freshUntilMs) {
       metrics.introspectionLookup(name, 'remembered');
       return known.claims === null ? inactive : { kind: 'active', claims: known.claims };
@@ -140,7 +140,7 @@ export function createIntrospector(
     refund: Refund,
     isKnownGood: boolean,
     section: Section,
-  ): Promise<IntrospectionAnswer> {
+  ): Promise<IntrospectionResponse> {
     const beganAtMs = clock.monotonic();
     let said: Result<Said, QuestionFailure>;
     try {
@@ -151,7 +151,7 @@ export function createIntrospector(
     }
     // A failure that a token alone may cause must not keep others from being asked about: a filter before the issuer
     // may answer an odd one in any way. Those that nobody has heard of are few, by the budget.
-    const isOfToken = !said.ok && (said.error.isOfToken || (said.error.wasAnswered && !isKnownGood));
+    const isOfToken = !said.ok && (said.error.isOfToken || (said.error.hasResponse && !isKnownGood));
     const circuit = circuits[section];
     const next = isOfToken ? { ...circuit, trying: false } : leave(circuit, said.ok, clock.monotonic());
     circuits = { ...circuits, [section]: next };
@@ -163,7 +163,7 @@ export function createIntrospector(
     const { claims, bytes } = said.value;
     metrics.introspection(name, claims === null ? 'inactive' : 'active');
     if (claims !== null) refund();
-    answers.set(digest, { claims, freshUntilMs: beganAtMs + freshForMs(claims) }, bytes);
+    responses.set(digest, { claims, freshUntilMs: beganAtMs + freshForMs(claims) }, bytes);
     return claims === null ? inactive : { kind: 'active', claims };
   }
 
@@ -175,10 +175,10 @@ export function createIntrospector(
     const fromMs = clock.now();
     const response = await connections.ask(token, new URL(url), fromMs, section);
     if (!response.ok) return response;
-    const read = await readAnswer(response.value, answerRules, { fromMs, untilMs: clock.now() });
+    const read = await readResponse(response.value, responseRules, { fromMs, untilMs: clock.now() });
     return read.ok
-      ? accept(read.value === null ? { claims: null, bytes: 0 } : keepAnswer(read.value, issuer.claims))
-      : refuse({ ...failed(read.error), wasAnswered: true });
+      ? accept(read.value === null ? { claims: null, bytes: 0 } : keepClaims(read.value, issuer.claims))
+      : refuse({ ...failed(read.error), hasResponse: true });
   }
 
   function discovered(): string | null {
@@ -268,12 +268,12 @@ export function createIntrospector(
 
   return {
     ask,
-    lastClaims: (token) => answers.get(bearerDigest(token))?.claims ?? null,
+    lastClaims: (token) => responses.get(bearerDigest(token))?.claims ?? null,
     state: () => ({
       issuer: name,
       up: failure === null,
       problem: failure?.why ?? null,
-      ...answers.counts(),
+      ...responses.counts(),
       inFlight: underWay.size,
     }),
     failure: () => failure,
@@ -282,7 +282,7 @@ export function createIntrospector(
     close: async () => {
       closed = true;
       for (const watch of watches) watch.close();
-      answers.close();
+      responses.close();
       await connections?.close();
     },
   };

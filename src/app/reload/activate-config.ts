@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../../adapters/jwks/key-source.js';
-import { createAnswerRoom } from '../../adapters/introspection/answer-cache.js';
+import { createCacheRoom } from '../../adapters/introspection/response-cache.js';
 import { createIntrospector, type RunningIntrospection } from '../../adapters/introspection/introspector.js';
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
@@ -87,7 +87,7 @@ export function createConfigActivator(
   /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
   const inactive = new Set<{ readonly close: () => Promise<void> }>();
   const memory = createKeyMemory(systemClock);
-  const answerRoom = createAnswerRoom();
+  const cacheRoom = createCacheRoom();
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
@@ -112,7 +112,7 @@ export function createConfigActivator(
       log: deps.log,
       metrics,
       keys,
-      answerRoom,
+      cacheRoom,
       onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
       onCertificate: () => {
         if (running.issuers.some((issuer) => issuer.introspection === made)) tellCertificates();

@@ -36,17 +36,17 @@ export function isOpaque(token: string): boolean {
  * could say how long the token is worth anything.
  */
 export function verifyIntrospection(
-  answer: JsonObject,
+  response: JsonObject,
   rules: IntrospectionRules,
   nowMs: number,
 ): Result<ServiceClaims, Denial> {
-  const mismatch = findMismatch(answer, rules);
+  const mismatch = findMismatch(response, rules);
   if (mismatch !== null) return refuse(denial(mismatch));
-  const times = readTimes(answer, rules, nowMs);
+  const times = readTimes(response, rules, nowMs);
   if (!times.ok) return times;
-  const { jti } = answer;
-  const subject = valueAt(answer, rules.claims.subject);
-  const permissions = permissionsOf(answer, rules.claims.permissions);
+  const { jti } = response;
+  const subject = valueAt(response, rules.claims.subject);
+  const permissions = permissionsOf(response, rules.claims.permissions);
   if (!isVisibleAscii(subject, maxSubjectLength) || permissions === null) return refuse(denial('claim_malformed'));
   if (jti === undefined ? rules.requiresTokenId : !isTokenId(jti)) return refuse(denial('claim_malformed'));
   return accept({
@@ -58,8 +58,8 @@ export function verifyIntrospection(
 }
 
 /** What kind of token it is, by whom and for whom. */
-function findMismatch(answer: JsonObject, rules: IntrospectionRules): Reason | null {
-  const { iss, aud, token_type: tokenType, cnf } = answer;
+function findMismatch(response: JsonObject, rules: IntrospectionRules): Reason | null {
+  const { iss, aud, token_type: tokenType, cnf } = response;
   if (iss !== undefined && iss !== rules.expectedIssuer) return 'issuer_mismatch';
   if (aud === undefined ? rules.requiresAudience : !namesAudience(aud, rules.audiences)) return 'audience_mismatch';
   // A token that is bound to a key (RFC 8705 §3.2, RFC 9449 §6.2) is worth nothing to who cannot prove it.
@@ -67,7 +67,7 @@ function findMismatch(answer: JsonObject, rules: IntrospectionRules): Reason | n
   const isBearer = typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer';
   if (tokenType !== undefined && !isBearer) return 'token_type_mismatch';
   const isHeld = rules.claims.require.every(({ path, values }) => {
-    const value = valueAt(answer, path);
+    const value = valueAt(response, path);
     return values.some((accepted) => accepted === value);
   });
   return isHeld ? null : 'claim_mismatch';

@@ -36,18 +36,18 @@ export function explainIntrospection(reason: IntrospectionReason, { activeConfig
  * Says what of an issuer's answer about an opaque token is not as it has to be, or why nobody was asked about it;
  * `null` where the token is none.
  */
-export function explainRefusedAnswer(reason: TokenReason, explained: Explained): readonly string[] | null {
+export function explainRefusedResponse(reason: TokenReason, explained: Explained): readonly string[] | null {
   const token = tokenOf(explained);
   if (token === null || !isOpaque(token)) return null;
   const { issuers } = explained.activeConfig;
   const issuer = askedIssuer(token, issuers);
-  const answer = issuer?.introspection.source.lastClaims(token) ?? null;
+  const response = issuer?.introspection.source.lastClaims(token) ?? null;
   if (issuer === null) return unaskedWords(reason, issuers);
-  if (answer === null) return null;
+  if (response === null) return null;
   const { name } = issuer.rules;
   return [
     `an opaque token, of which issuer ${name} says that it is active`,
-    ...answerWords(reason, answer, explained, issuer),
+    ...responseWords(reason, response, explained, issuer),
   ];
 }
 
@@ -58,42 +58,42 @@ function unaskedWords(reason: TokenReason, issuers: readonly ActiveIssuer[]): re
   return [`it is no JWT, and does not begin as opaque tokens of an issuer do (token_prefix): ${listed}`];
 }
 
-function answerWords(
+function responseWords(
   reason: TokenReason,
-  answer: JsonObject,
+  response: JsonObject,
   { nowMs }: Explained,
   { rules, introspection }: ActiveIssuer,
 ): readonly string[] {
   switch (reason) {
     case 'issuer_mismatch':
-      return [issuerWords(answer, rules)];
+      return [issuerWords(response, rules)];
     case 'audience_mismatch':
       return [
-        audienceWords(answer, rules),
-        ...(answer['aud'] === undefined ? ['where the issuer never says it: introspection.require_aud'] : []),
+        audienceWords(response, rules),
+        ...(response['aud'] === undefined ? ['where the issuer never says it: introspection.require_aud'] : []),
       ];
     case 'token_type_mismatch':
       return [
-        answer['cnf'] === undefined
-          ? `token_type is ${shown(answer['token_type'])}; accepted: "Bearer", or none`
+        response['cnf'] === undefined
+          ? `token_type is ${shown(response['token_type'])}; accepted: "Bearer", or none`
           : boundWords,
       ];
     case 'claim_mismatch':
-      return mismatchWords(answer, rules);
+      return mismatchWords(response, rules);
     case 'claim_malformed':
       return [
-        ...malformedWords(answer, {}, rules),
-        ...(subjectOf(answer, rules) === null && typeof answer['client_id'] === 'string'
-          ? [`client_id is ${shown(answer['client_id'])}: claims: { subject: client_id } names callers by it`]
+        ...malformedWords(response, {}, rules),
+        ...(subjectOf(response, rules) === null && typeof response['client_id'] === 'string'
+          ? [`client_id is ${shown(response['client_id'])}: claims: { subject: client_id } names callers by it`]
           : []),
-        ...(answer['jti'] === undefined && introspection?.rules.requiresTokenId === true
+        ...(response['jti'] === undefined && introspection?.rules.requiresTokenId === true
           ? ['jti is missing; introspection.has_jti asks for one']
           : []),
       ];
     case 'token_expired':
     case 'token_not_yet_valid':
     case 'lifetime_too_long':
-      return [timesWords(answer, nowMs), lifeWords(rules)];
+      return [timesWords(response, nowMs), lifeWords(rules)];
     default:
       return [];
   }

@@ -18,7 +18,7 @@ import {
 } from './request.js';
 import { explainRevocation } from './revocation.js';
 import { explainRoute } from './route.js';
-import { explainIntrospection, explainRefusedAnswer } from './introspection.js';
+import { explainIntrospection, explainRefusedResponse } from './introspection.js';
 import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
@@ -114,7 +114,7 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'anti_csrf_missing':
     case 'keys_unavailable':
     case 'core_unavailable':
-      return explainRefusedAnswer(reason, explained) ?? explainRefusedToken(reason, explained);
+      return explainRefusedResponse(reason, explained) ?? explainRefusedToken(reason, explained);
     case 'token_inactive':
     case 'introspection_unavailable':
     case 'introspection_limited':

@@ -5,7 +5,7 @@ import type { Principal } from '../../decision/token/principal.js';
 import { isRevoked, signedClaims } from '../../decision/revocation/match.js';
 import type { Revocations } from '../../decision/route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { IntrospectionAnswer, KeyAsker } from '../../ports/auth.js';
+import type { IntrospectionResponse, KeyAsker } from '../../ports/auth.js';
 import type { IntrospectionInForce, ActiveIssuer } from './active-config.js';
 
 type Verdict = Result<Principal, Denial>;
@@ -26,9 +26,9 @@ export function verifyOpaqueToken(
 ): Verdict | Promise<Verdict> | null {
   const issuer = askedIssuer(token, issuers);
   if (issuer === null) return null;
-  const answer = issuer.introspection.source.ask(token, digest, asker);
-  if (!(answer instanceof Promise)) return judge(answer, issuer, nowMs);
-  return answer.then(
+  const response = issuer.introspection.source.ask(token, digest, asker);
+  if (!(response instanceof Promise)) return judge(response, issuer, nowMs);
+  return response.then(
     (found) => judge(found, issuer, asker?.now() ?? nowMs),
     // It must not reject; if it does, answer 503.
     () => refuse(denial('introspection_unavailable')),
@@ -64,9 +64,9 @@ export function findRevokedClaims(
 /** No key vouches for such a token. */
 const noKey = '';
 
-function judge(answer: IntrospectionAnswer, issuer: AskedIssuer, nowMs: number): Verdict {
+function judge(response: IntrospectionResponse, issuer: AskedIssuer, nowMs: number): Verdict {
   const { rules, introspection } = issuer;
-  switch (answer.kind) {
+  switch (response.kind) {
     case 'inactive':
       return refuse(denial('token_inactive'));
     case 'unavailable':
@@ -74,7 +74,7 @@ function judge(answer: IntrospectionAnswer, issuer: AskedIssuer, nowMs: number):
     case 'limited':
       return refuse(denial('introspection_limited'));
     case 'active': {
-      const claims = verifyIntrospection(answer.claims, { ...rules, ...introspection.rules }, nowMs);
+      const claims = verifyIntrospection(response.claims, { ...rules, ...introspection.rules }, nowMs);
       if (!claims.ok) return claims;
       return accept({
         kind: 'service',

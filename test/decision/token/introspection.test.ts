@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isOpaque, verifyIntrospection, type IntrospectionRules } from '../../../src/decision/token/introspection.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
-import { keepAnswer } from '../../../src/decision/token/kept-answer.js';
+import { keepClaims } from '../../../src/decision/token/kept-claims.js';
 import { issuerRules, nowMs, nowS } from '../samples.js';
 
 const rules: IntrospectionRules = {
@@ -173,7 +173,7 @@ t.test('every rule holds for itself', (t) => {
   for (const { name, answer, by = rules, expected } of rows) {
     const verdict = verifyIntrospection(answer, by, nowMs);
     t.same(verdict.ok ? verdict.value.permissions : verdict.error.reason, expected, name);
-    const kept = verifyIntrospection(keepAnswer(answer, by.claims).claims, by, nowMs);
+    const kept = verifyIntrospection(keepClaims(answer, by.claims).claims, by, nowMs);
     t.same(kept, verdict, `${name}: and so by what is kept of it`);
   }
   t.end();

@@ -6,7 +6,7 @@ import { createIntrospector } from '../../../adapters/introspection/introspector
 import { readClientCredentials, secretFileOf } from '../../../adapters/introspection/client-credentials.js';
 import { createKeySource } from '../../../adapters/jwks/key-source.js';
 import type { IntrospectionSettings, IssuerSettings } from '../../../config/types.js';
-import type { IntrospectionAnswer, MetadataState } from '../../../ports/auth.js';
+import type { IntrospectionResponse, MetadataState } from '../../../ports/auth.js';
 import { silentLog } from '../../../ports/system.js';
 import { checkSecretMode, dateFinding } from './files.js';
 import { ok, problem, unreachable, type Finding } from './finding.js';
@@ -55,7 +55,7 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
   }
 }
 
-function findingOf(subject: string, kind: IntrospectionAnswer['kind'], failure: QuestionFailure | null): Finding {
+function findingOf(subject: string, kind: IntrospectionResponse['kind'], failure: QuestionFailure | null): Finding {
   if (kind === 'inactive') {
     return ok(subject, 'the issuer knows this client, and says of a made-up token that it is not active');
   }
@@ -74,7 +74,7 @@ function findingOf(subject: string, kind: IntrospectionAnswer['kind'], failure: 
       'compare client_id, client_auth and its files with what the issuer has; the client has to be allowed to introspect',
     );
   }
-  if (failure?.wasAnswered === true) {
+  if (failure?.hasResponse === true) {
     return problem(
       subject,
       `${why}: opaque tokens are 503`,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../lib/strict-json.js';
 
 /** What an issuer said of a token. Times are those of the monotonic clock. */
-interface RememberedAnswer {
+interface RememberedResponse {
   /** `null` where the token was not active. */
   readonly claims: JsonObject | null;
   /** Until then it is believed. Afterwards it tells only that the token was a good one. */
@@ -9,17 +9,17 @@ interface RememberedAnswer {
 }
 
 /** Answers by the digests of their tokens: no token stays in memory. */
-interface AnswerCache {
-  readonly get: (digest: string) => RememberedAnswer | null;
+interface ResponseCache {
+  readonly get: (digest: string) => RememberedResponse | null;
   /** @param bytes that the claims take in memory. */
-  readonly set: (digest: string, answer: RememberedAnswer, bytes: number) => void;
+  readonly set: (digest: string, response: RememberedResponse, bytes: number) => void;
   readonly counts: () => { readonly active: number; readonly inactive: number };
   /** Forgets everything and leaves its share to the others. */
   readonly close: () => void;
 }
 
 /** What the active tokens of all issuers may take together. */
-export interface AnswerRoom {
+export interface CacheRoom {
   /**
    * Takes part in it until the result is called. `onShare` hears how many bytes it may take, now and whenever that
    * changes.
@@ -27,7 +27,10 @@ export interface AnswerRoom {
   readonly join: (onShare: (bytes: number) => void) => () => void;
 }
 
-/** Of an answer besides its claims, rounded up: the entry, the digest, its place in the table, what its text leaves unused. */
+/**
+ * Of a response besides its claims, rounded up: the entry, the digest, its place in the table, what its text leaves
+ * unused.
+ */
 const entryBytes = 600;
 
 /** What the active tokens of all issuers may take, and those of one of them. */
@@ -37,7 +40,7 @@ export const maxActiveBytes = { all: 32 * 1024 * 1024, one: 16 * 1024 * 1024 };
 const maxInactive = 8_192;
 
 /** Shares the room out equally, so that one issuer's long answers take none of what another's need. */
-export function createAnswerRoom(limits = maxActiveBytes): AnswerRoom {
+export function createCacheRoom(limits = maxActiveBytes): CacheRoom {
   const members = new Set<(bytes: number) => void>();
   const share = (): void => {
     for (const onShare of members) onShare(Math.min(limits.one, Math.floor(limits.all / members.size)));
@@ -57,9 +60,9 @@ export function createAnswerRoom(limits = maxActiveBytes): AnswerRoom {
  * Keeps answers within bounds; what was set longest ago leaves first. Those that were not active have a room of their
  * own, so that made-up tokens drive out no good one.
  */
-export function createAnswerCache(room: AnswerRoom, mostInactive = maxInactive): AnswerCache {
-  const active = new Map<string, { readonly answer: RememberedAnswer; readonly bytes: number }>();
-  const inactive = new Map<string, RememberedAnswer>();
+export function createResponseCache(room: CacheRoom, mostInactive = maxInactive): ResponseCache {
+  const active = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();
+  const inactive = new Map<string, RememberedResponse>();
   let bytes = 0;
   let limit = 0;
   const leave = room.join((share) => {
@@ -80,18 +83,18 @@ export function createAnswerCache(room: AnswerRoom, mostInactive = maxInactive):
   }
 
   return {
-    get: (digest) => active.get(digest)?.answer ?? inactive.get(digest) ?? null,
-    set: (digest, answer, claimBytes) => {
+    get: (digest) => active.get(digest)?.response ?? inactive.get(digest) ?? null,
+    set: (digest, response, claimBytes) => {
       dropActive(digest);
       inactive.delete(digest);
-      if (answer.claims === null) {
-        inactive.set(digest, answer);
+      if (response.claims === null) {
+        inactive.set(digest, response);
         const [oldest = ''] = inactive.keys();
         if (inactive.size > mostInactive) inactive.delete(oldest);
         return;
       }
       const size = entryBytes + claimBytes;
-      active.set(digest, { answer, bytes: size });
+      active.set(digest, { response, bytes: size });
       bytes += size;
       trim();
     },

@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import {
-  createAnswerCache,
-  createAnswerRoom,
+  createResponseCache,
+  createCacheRoom,
   maxActiveBytes,
-} from '../../../src/adapters/introspection/answer-cache.js';
+} from '../../../src/adapters/introspection/response-cache.js';
 
 const answer = { claims: {}, freshUntilMs: 1 };
 const none = { claims: null, freshUntilMs: 1 };
 
 t.test('what was set longest ago leaves first, and what is not active takes no room of what is', (t) => {
-  const cache = createAnswerCache(createAnswerRoom({ all: 3_000, one: 2_000 }), 2);
+  const cache = createResponseCache(createCacheRoom({ all: 3_000, one: 2_000 }), 2);
   cache.set('a', answer, 200);
   cache.set('b', answer, 200);
   for (const digest of ['x', 'y', 'z']) cache.set(digest, none, 0);
@@ -28,14 +28,14 @@ t.test('what was set longest ago leaves first, and what is not active takes no r
 });
 
 t.test('issuers share the room equally, and one that closes leaves its share to the others', (t) => {
-  const room = createAnswerRoom({ all: 8_000, one: 6_000 });
-  const fill = (cache: ReturnType<typeof createAnswerCache>): number => {
+  const room = createCacheRoom({ all: 8_000, one: 6_000 });
+  const fill = (cache: ReturnType<typeof createResponseCache>): number => {
     for (let index = 0; index < 20; index += 1) cache.set(String(index), answer, 400);
     return cache.counts().active;
   };
-  const one = createAnswerCache(room);
+  const one = createResponseCache(room);
   t.equal(fill(one), 6);
-  const two = createAnswerCache(room);
+  const two = createResponseCache(room);
   t.equal(one.counts().active, 4, 'it makes room at once');
   t.same([fill(one), fill(two)], [4, 4]);
   two.close();
@@ -45,7 +45,7 @@ t.test('issuers share the room equally, and one that closes leaves its share to 
   t.end();
 });
 
-const child = fileURLToPath(new URL('./answer-memory-child.js', import.meta.url));
+const child = fileURLToPath(new URL('./response-memory-child.js', import.meta.url));
 
 t.test('whatever answers say, they take no more memory than is stated', (t) => {
   const rows: Readonly<Record<string, number>> = {

@@ -20,7 +20,7 @@ const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
  * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most
  * 200 characters, and none of the secrets that the call carried.
  */
-export function readableAnswer(body: string, secrets: readonly string[]): string {
+export function readableResponse(body: string, secrets: readonly string[]): string {
   const shown = withoutMarkup(body)
     .slice(0, maxRead)
     .replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);

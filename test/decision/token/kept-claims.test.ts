@@ -1,5 +1,5 @@
 import t from 'tap';
-import { keepAnswer } from '../../../src/decision/token/kept-answer.js';
+import { keepClaims } from '../../../src/decision/token/kept-claims.js';
 import type { ClaimRules } from '../../../src/decision/token/profiles.js';
 import { parseStrictJson, type JsonObject } from '../../../src/lib/strict-json.js';
 
@@ -12,7 +12,7 @@ function read(value: object): JsonObject {
 }
 
 const kept = (value: object, by: Partial<ClaimRules> = {}): unknown =>
-  JSON.parse(JSON.stringify(keepAnswer(read(value), { ...rules, ...by }).claims));
+  JSON.parse(JSON.stringify(keepClaims(read(value), { ...rules, ...by }).claims));
 
 const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: object }[] = [
   {
@@ -66,12 +66,12 @@ const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: 
 
 t.test('what is kept of an answer', (t) => {
   for (const { name, answer, by, expected } of rows) t.same(kept(answer, by), expected, name);
-  t.notOk(Object.getPrototypeOf(keepAnswer(read({ cnf: {} }), rules).claims['cnf']), 'objects have no prototype');
+  t.notOk(Object.getPrototypeOf(keepClaims(read({ cnf: {} }), rules).claims['cnf']), 'objects have no prototype');
   t.end();
 });
 
 t.test('what it takes grows with what is kept, and not with the answer', (t) => {
-  const bytes = (answer: object): number => keepAnswer(read(answer), rules).bytes;
+  const bytes = (answer: object): number => keepClaims(read(answer), rules).bytes;
   t.equal(bytes({ sub: 's', more: Array(10_000).fill({}) }), bytes({ sub: 's' }));
   t.ok(bytes({ scope: 'x'.repeat(8_000) }) > 16_000);
   t.ok(bytes({ scope: Array(1_000).fill('x') }) > 40_000);

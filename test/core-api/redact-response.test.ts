@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readableAnswer } from '../../src/core-api/redact-answer.js';
+import { readableResponse } from '../../src/core-api/redact-response.js';
 
 const secret = 'key-of-twenty-characters';
 
@@ -20,7 +20,7 @@ const rows: readonly { readonly name: string; readonly body: string; readonly ex
 ];
 
 t.test('an answer in one readable line', (t) => {
-  for (const { name, body, expected } of rows) t.equal(readableAnswer(body, [secret]), expected, name);
+  for (const { name, body, expected } of rows) t.equal(readableResponse(body, [secret]), expected, name);
   t.end();
 });
 
@@ -40,6 +40,6 @@ const hostile: readonly { readonly name: string; readonly piece: string }[] = [
 ];
 
 t.test('what a Core answers costs no more than its length', (t) => {
-  for (const { name, piece } of hostile) t.ok(readableAnswer(largest(piece), [secret]).length <= 202, name);
+  for (const { name, piece } of hostile) t.ok(readableResponse(largest(piece), [secret]).length <= 202, name);
   t.end();
 });

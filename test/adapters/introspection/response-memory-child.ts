@@ -1,7 +1,7 @@
 /** Remembers answers of one kind until none more fits, and says how much memory that took. */
 import { createHash } from 'node:crypto';
-import { createAnswerCache, createAnswerRoom } from '../../../src/adapters/introspection/answer-cache.js';
-import { keepAnswer } from '../../../src/decision/token/kept-answer.js';
+import { createResponseCache, createCacheRoom } from '../../../src/adapters/introspection/response-cache.js';
+import { keepClaims } from '../../../src/decision/token/kept-claims.js';
 import { parseStrictJson } from '../../../src/lib/strict-json.js';
 
 const rules = {
@@ -40,12 +40,12 @@ const kind = kinds[name];
 if (kind === undefined || globalThis.gc === undefined) throw new Error('no such kind, or started without --expose-gc');
 const { gc } = globalThis;
 
-function fill(from: number, to: number): ReturnType<typeof createAnswerCache> {
-  const cache = createAnswerCache(createAnswerRoom());
+function fill(from: number, to: number): ReturnType<typeof createResponseCache> {
+  const cache = createResponseCache(createCacheRoom());
   for (let index = from; index < to; index += 1) {
     const parsed = parseStrictJson(Buffer.from(JSON.stringify(kind?.(index))), { maxDepth: 16 });
     if (!parsed.ok) throw new Error(parsed.error);
-    const { claims, bytes } = keepAnswer(parsed.value, rules);
+    const { claims, bytes } = keepClaims(parsed.value, rules);
     cache.set(createHash('sha256').update(String(index)).digest('base64url'), { claims, freshUntilMs: 1e12 }, bytes);
   }
   return cache;

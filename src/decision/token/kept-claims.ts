@@ -3,7 +3,7 @@ import type { ClaimPath, ClaimRules } from './profiles.js';
 import { maxPermissions } from './service-token.js';
 
 /** What of an issuer's answer about a token is kept, and about how many bytes of memory that takes. */
-interface KeptAnswer {
+interface KeptClaims {
   readonly claims: JsonObject;
   readonly bytes: number;
 }
@@ -42,13 +42,13 @@ const characterBytes = 2;
  * too long, or in no form that any rule takes, is kept as `null`, which no rule takes either: the answer is refused for
  * the same reason as before, and one with more than 8 KiB of permissions as malformed.
  */
-export function keepAnswer(answer: JsonObject, { subject, permissions, require }: ClaimRules): KeptAnswer {
+export function keepClaims(response: JsonObject, { subject, permissions, require }: ClaimRules): KeptClaims {
   const paths = [...usualMembers, subject, ...(permissions === null ? [] : [permissions])];
   const kept = newObject();
   let bytes = objectBytes;
   // Shorter ones first: what lies within an object is put into what was kept of it.
   for (const path of [...paths, ...require.map((rule) => rule.path)].sort((a, b) => a.length - b.length)) {
-    bytes += keep(path, answer, kept);
+    bytes += keep(path, response, kept);
   }
   return { claims: kept, bytes };
 }

@@ -8,8 +8,8 @@ import type { KeySource } from '../../ports/auth.js';
 import { acceptedTypes } from './ask-issuer.js';
 
 /** What is needed to believe an answer. */
-interface AnswerRules {
-  readonly answer: keyof typeof acceptedTypes;
+interface ResponseRules {
+  readonly form: keyof typeof acceptedTypes;
   readonly clientId: string;
   readonly issuer: Pick<IssuerRules, 'expectedIssuer' | 'algorithms' | 'keyIds' | 'clockSkewS'>;
   readonly keys: Pick<KeySource, 'find'>;
@@ -28,16 +28,16 @@ const jwtType = 'token-introspection+jwt';
  * Reads what an issuer says of a token (RFC 7662 §2.2, RFC 9701 §5): its members where it is active, `null` where it is
  * not. Refuses, in words that quote nothing, what is no such answer: `active` is a truth value, and no text.
  */
-export async function readAnswer(
+export async function readResponse(
   { type, bytes }: { readonly type: string; readonly bytes: Buffer },
-  rules: AnswerRules,
+  rules: ResponseRules,
   asked: Asked,
 ): Promise<Result<JsonObject | null, string>> {
-  if (type !== acceptedTypes[rules.answer]) {
+  if (type !== acceptedTypes[rules.form]) {
     const named = /^[a-z0-9.+-]+\/[a-z0-9.+-]+$/.test(type) && type.length <= 100 ? type : 'of no known type';
-    return refuse(`the answer is ${named}, and no ${acceptedTypes[rules.answer]}`);
+    return refuse(`the answer is ${named}, and no ${acceptedTypes[rules.form]}`);
   }
-  const members = rules.answer === 'json' ? readJson(bytes) : await readJwt(bytes.toString('latin1'), rules, asked);
+  const members = rules.form === 'json' ? readJson(bytes) : await readJwt(bytes.toString('latin1'), rules, asked);
   if (!members.ok) return members;
   const { active } = members.value;
   if (typeof active !== 'boolean') return refuse('the answer does not say in `active` whether the token is');
@@ -55,7 +55,7 @@ function readJson(bytes: Buffer): Result<JsonObject, string> {
  */
 async function readJwt(
   text: string,
-  { clientId, issuer, keys }: AnswerRules,
+  { clientId, issuer, keys }: ResponseRules,
   { fromMs, untilMs }: Asked,
 ): Promise<Result<JsonObject, string>> {
   const token = parseCompactJws(text, ({ alg, kid, typ, crit, b64 }) => {
