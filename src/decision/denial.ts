@@ -130,6 +130,11 @@ export const answers = {
   token_revoked: unauthorized,
   issue_time_revoked: unauthorized,
   token_inactive: unauthorized,
+  binding_unknown: unauthorized,
+  binding_missing: unauthorized,
+  certificate_missing: unauthorized,
+  certificate_mismatch: unauthorized,
+  proof_missing: unauthorized,
   token_id_missing: unauthorized,
   token_replayed: unauthorized,
 

@@ -114,7 +114,7 @@ t.test('what the answer says is held to the rules of the issuer', async (t) => {
     ['other-audience', active({ aud: 'billing' }), 401, 'audience_mismatch'],
     ['other-issuer', active({ iss: 'https://evil.example.com' }), 401, 'issuer_mismatch'],
     ['over', active({ exp: 1 }), 401, 'token_expired'],
-    ['bound', active({ cnf: {} }), 401, 'token_type_mismatch'],
+    ['bound', active({ cnf: {} }), 401, 'binding_unknown'],
     ['poor', active({ scope: 'orders:write' }), 403, 'permission_missing'],
     ['stranger', active({ client_id: 'mallory' }), 403, 'subject_not_approved'],
     ['text', { active: 'true' }, 503, 'introspection_unavailable'],

@@ -24,6 +24,7 @@ export function issuerRules(overrides: Partial<IssuerRules> = {}): IssuerRules {
     clockSkewS: 5,
     maxLifetimeS: 7200,
     keyIds: { accept: ['d-*'], reject: [] },
+    binding: 'accept',
     ...overrides,
   };
 }

@@ -29,6 +29,7 @@ import {
   visibleText,
 } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
+import { bindingKeys, bindingSchema, checkBinding } from './issuers/binding.js';
 import { checkOverlaps, checkSameCallers } from './issuers/overlaps.js';
 import {
   checkIntrospection,
@@ -141,6 +142,7 @@ const issuerSchema = map({
     .describe('Exact `token_type`; a list while names change. Required with `profile: core`, and only there.'),
   clock_skew: duration('0ms', '60s').prefault('5s').describe('How far the issuer’s clock may be from ours.'),
   max_lifetime: duration('1s', '24h').prefault('2h').describe('Longest life of a token that is accepted.'),
+  binding: bindingSchema,
   key_ids: keyIdsSchema.prefault({}).describe('Which key ids count. Others are refused and never cause a fetch.'),
   jwks: jwksSchema.prefault({}).describe('How its keys are fetched and kept.'),
   introspection: introspectionSchema
@@ -259,6 +261,7 @@ export const issuerKeys: KeyChanges<IssuerSettings> = {
   'jwks.cooldown': reloaded,
   'jwks.timeout': reloaded,
   'jwks.max_bytes': reloaded,
+  ...bindingKeys,
   ...introspectionKeys,
 };
 
@@ -272,6 +275,7 @@ function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): 
     tokenTypes: new Set(file.token_type),
     clockSkewS: file.clock_skew / 1_000,
     maxLifetimeS: file.max_lifetime / 1_000,
+    binding: file.binding,
   };
   const access = keyAccessOf(file, absolute);
   return {
@@ -312,6 +316,7 @@ function checkIssuers(parts: ParsedConfig, report: Report): void {
     checkIntrospection(entry, entry.parsed.value, fetchesMetadata(entry.parsed.value), report);
     checkExactness(entry, entry.parsed.value, report);
     checkTimes(entry, entry.parsed.value, parts, report);
+    checkBinding(entry, entry.parsed.value, report);
   }
   checkOverlaps([...parts.issuers.values()], report);
   checkSameCallers([...parts.issuers.values()], report);

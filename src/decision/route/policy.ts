@@ -1,5 +1,6 @@
 /** The compiled policy: what a config says of routes, as the decision functions read it. Types only. */
 
+import type { Binding } from '../binding/confirmation.js';
 import type { SessionPolicy } from '../session/claim-rules.js';
 import type { Algorithm, ClaimRules, Profile } from '../token/profiles.js';
 
@@ -137,6 +138,8 @@ export interface IssuerRules {
   /** Seconds. */
   readonly maxLifetimeS: number;
   readonly keyIds: KeyIdRules;
+  /** What becomes of `cnf`. */
+  readonly binding: Binding;
 }
 
 /** Which `kid`s count: patterns with at most one `*`, at the end. */

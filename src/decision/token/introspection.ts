@@ -1,17 +1,17 @@
 /** Tokens that only their issuer can read: which they are, and what its answer about one has to say (RFC 7662). */
 import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
-import type { JsonObject } from '../../lib/strict-json.js';
+import { refuse, type Result } from '../../lib/result.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { maxSubjectLength } from './principal.js';
-import { namesAudience, permissionsOf, valueAt } from './profile-claims.js';
+import { namesAudience, permissionsOf, valueAt, withConfirmation } from './profile-claims.js';
 import { isTokenId, readTimes, type ServiceClaims } from './service-token.js';
 
 /** What of an issuer's rules and settings an answer is held to. */
 export interface IntrospectionRules extends Pick<
   IssuerRules,
-  'expectedIssuer' | 'audiences' | 'claims' | 'clockSkewS' | 'maxLifetimeS'
+  'expectedIssuer' | 'audiences' | 'claims' | 'clockSkewS' | 'maxLifetimeS' | 'binding'
 > {
   /** Whether an answer has to name an audience; one that does has to name ours. */
   readonly requiresAudience: boolean;
@@ -49,12 +49,8 @@ export function verifyIntrospection(
   const permissions = permissionsOf(response, rules.claims.permissions);
   if (!isVisibleAscii(subject, maxSubjectLength) || permissions === null) return refuse(denial('claim_malformed'));
   if (jti === undefined ? rules.requiresTokenId : !isTokenId(jti)) return refuse(denial('claim_malformed'));
-  return accept({
-    subject,
-    permissions,
-    tokenId: typeof jti === 'string' ? jti : null,
-    ...times.value,
-  });
+  const claims = { subject, permissions, tokenId: typeof jti === 'string' ? jti : null, ...times.value };
+  return withConfirmation(claims, response['cnf'], rules.binding);
 }
 
 /** What kind of token it is, by whom and for whom. */
@@ -62,13 +58,17 @@ function findMismatch(response: JsonObject, rules: IntrospectionRules): Reason |
   const { iss, aud, token_type: tokenType, cnf } = response;
   if (iss !== undefined && iss !== rules.expectedIssuer) return 'issuer_mismatch';
   if (aud === undefined ? rules.requiresAudience : !namesAudience(aud, rules.audiences)) return 'audience_mismatch';
-  // A token that is bound to a key (RFC 8705 §3.2, RFC 9449 §6.2) is worth nothing to who cannot prove it.
-  if (cnf !== undefined) return 'token_type_mismatch';
-  const isBearer = typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer';
-  if (tokenType !== undefined && !isBearer) return 'token_type_mismatch';
+  if (tokenType !== undefined && !isTokenType(tokenType, cnf)) return 'token_type_mismatch';
   const isHeld = rules.claims.require.every(({ path, values }) => {
     const value = valueAt(response, path);
     return values.some((accepted) => accepted === value);
   });
   return isHeld ? null : 'claim_mismatch';
+}
+
+/** `DPoP` (RFC 9449 §6.2) says that the token is bound to a key, which `cnf` then has to name. */
+function isTokenType(type: JsonValue, cnf: JsonValue | undefined): boolean {
+  if (typeof type !== 'string') return false;
+  const name = type.toLowerCase();
+  return name === 'bearer' || (name === 'dpop' && isJsonObject(cnf) && cnf['jkt'] !== undefined);
 }

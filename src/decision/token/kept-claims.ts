@@ -1,3 +1,4 @@
+import { readConfirmation } from '../binding/confirmation.js';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { ClaimPath, ClaimRules } from './profiles.js';
 import { maxPermissions } from './service-token.js';
@@ -19,7 +20,6 @@ const usualMembers: readonly ClaimPath[] = [
   'iss',
   'aud',
   'token_type',
-  'cnf',
   'exp',
   'nbf',
   'iat',
@@ -50,7 +50,25 @@ export function keepClaims(response: JsonObject, { subject, permissions, require
   for (const path of [...paths, ...require.map((rule) => rule.path)].sort((a, b) => a.length - b.length)) {
     bytes += keep(path, response, kept);
   }
+  const cnf = response['cnf'];
+  if (cnf !== undefined) {
+    // Whole or not at all: a member that is not known refuses the token, and has to be missed by nobody.
+    kept['cnf'] = confirmationOf(cnf);
+    bytes += confirmationBytes;
+  }
   return { claims: kept, bytes };
+}
+
+/** Of two members at most, which are digests. */
+const confirmationBytes = objectBytes + 2 * (memberBytes + textBytes + 43 * characterBytes);
+
+function confirmationOf(cnf: JsonValue): JsonValue {
+  const confirmation = readConfirmation(cnf);
+  if (confirmation === null) return null;
+  const kept = newObject();
+  if (confirmation.certificate !== null) kept['x5t#S256'] = confirmation.certificate;
+  if (confirmation.key !== null) kept['jkt'] = confirmation.key;
+  return kept;
 }
 
 type MutableObject = Record<string, JsonValue>;

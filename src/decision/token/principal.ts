@@ -1,3 +1,4 @@
+import type { Confirmation } from '../binding/confirmation.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
 /** Longest subject, in visible ASCII characters: it goes to a header and to every log line. */
@@ -23,6 +24,8 @@ export interface Principal {
   readonly expiresAtS: number;
   /** Seconds since the epoch, where the token has an `iat`. */
   readonly issuedAtS: number | null;
+  /** What whoever sends the credential has to prove with each request; left out where that is nothing. */
+  readonly confirmation?: Confirmation;
   /** `principalName` of it, where it is remembered and would be put together for each request. */
   readonly name?: string;
   /** Of sessions only. */

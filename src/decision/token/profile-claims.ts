@@ -1,4 +1,5 @@
 /** Holds the claims of service tokens to the profile of their issuer. */
+import { requiredProof, type Binding } from '../binding/confirmation.js';
 import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
 import { maxSubjectLength } from './principal.js';
@@ -30,7 +31,7 @@ const accessTokenType = 'at+jwt';
 /**
  * Holds the claims of a token whose signature was verified against its issuer's rules, as `verifyClaims` does for the
  * Core, whose tokens go there. In the same order: what the token is, by whom and for whom, then what time it is, then
- * what it grants.
+ * what it grants, and last what it is bound to.
  *
  * @param type `typ` of the header, where it has one
  */
@@ -40,7 +41,28 @@ export function verifyTokenClaims(
   nowMs: number,
   type: JsonValue | undefined,
 ): Result<ServiceClaims, Denial> {
-  if (rules.profile === 'core') return verifyClaims(payload, rules, nowMs);
+  const claims =
+    rules.profile === 'core' ? verifyClaims(payload, rules, nowMs) : verifyProfileClaims(payload, rules, nowMs, type);
+  return claims.ok ? withConfirmation(claims.value, payload['cnf'], rules.binding) : claims;
+}
+
+/** Adds what whoever sends the token has to prove (RFC 7800 §3.1), where it is bound to something. */
+export function withConfirmation(
+  claims: ServiceClaims,
+  cnf: JsonValue | undefined,
+  binding: Binding,
+): Result<ServiceClaims, Denial> {
+  const required = requiredProof(cnf, binding);
+  if (required === null) return accept(claims);
+  return typeof required === 'string' ? refuse(denial(required)) : accept({ ...claims, confirmation: required });
+}
+
+function verifyProfileClaims(
+  payload: JsonObject,
+  rules: IssuerRules,
+  nowMs: number,
+  type: JsonValue | undefined,
+): Result<ServiceClaims, Denial> {
   const mismatch = findMismatch(payload, rules);
   if (mismatch !== null) return refuse(denial(mismatch));
 
@@ -74,8 +96,6 @@ function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
   if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return 'issuer_mismatch';
   if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
   if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
-  // RFC 7800 §3.1: bound to a key, of which no proof is asked here. Without it a token says nothing of who sends it.
-  if (profile === 'oauth' && payload['cnf'] !== undefined) return 'token_type_mismatch';
   if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';
   const unmet = claims.require.some(({ path, values }) => !values.some((value) => value === valueAt(payload, path)));
   return unmet ? 'claim_mismatch' : null;

@@ -1,3 +1,4 @@
+import type { Confirmation } from '../binding/confirmation.js';
 import { maxSubjectLength } from './principal.js';
 import { parseCompactJws, type SignedToken } from './compact-jws.js';
 import { type Denial, type Reason, denial } from '../denial.js';
@@ -52,6 +53,8 @@ export interface ServiceClaims {
   readonly expiresAtS: number;
   /** Seconds since the epoch, where the token has an `iat`. */
   readonly issuedAtS: number | null;
+  /** What whoever sends it has to prove; left out where that is nothing. */
+  readonly confirmation?: Confirmation;
 }
 
 /** Each is compared with what a route asks for. The token's 8 KiB bound their text, and so the header field. */

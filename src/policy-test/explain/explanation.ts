@@ -3,6 +3,7 @@ import { answerOf, type Denial } from '../../decision/denial.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { explainRoute } from './route.js';
 import { explainReason } from './reason.js';
+import { proofWords } from './proof.js';
 import { explainRevocation } from './revocation.js';
 import { explainLeftOut, explainPrincipal } from './token.js';
 import { explainPolicy, explainReservation } from './policy.js';
@@ -61,6 +62,8 @@ function isReached(
       return steps.includes('verification');
     case 'token':
       return principal !== null;
+    case 'proof':
+      return principal !== null && principal.kind === 'service';
     case 'revocation':
       return steps.includes('policy') || (steps.includes('revocation') && route === null);
     case 'policy':
@@ -93,6 +96,8 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
       return explained.ruling.principal === null
         ? []
         : [...explainPrincipal(explained.ruling.principal, explained.nowMs), ...explainLeftOut(explained)];
+    case 'proof':
+      return explained.ruling.principal === null ? [] : proofWords(explained.ruling.principal.confirmation);
     case 'revocation':
       return explainRevocation(explained.ruling);
     case 'policy':

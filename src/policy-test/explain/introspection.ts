@@ -6,7 +6,7 @@ import type { JsonObject } from '../../lib/strict-json.js';
 import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
 import { askedIssuer } from '../../proxy/auth/verify-opaque-token.js';
 import type { Explained } from './explanation.js';
-import { audienceWords, boundWords, issuerWords, malformedWords, mismatchWords } from './profile-words.js';
+import { audienceWords, issuerWords, malformedWords, mismatchWords } from './profile-words.js';
 import { lifeWords, timesWords, tokenOf, type TokenReason } from './token.js';
 import { shown } from './token-reading.js';
 
@@ -44,11 +44,15 @@ export function explainRefusedResponse(reason: TokenReason, explained: Explained
   const response = issuer?.introspection.source.lastClaims(token) ?? null;
   if (issuer === null) return unaskedWords(reason, issuers);
   if (response === null) return null;
-  const { name } = issuer.rules;
-  return [
-    `an opaque token, of which issuer ${name} says that it is active`,
-    ...responseWords(reason, response, explained, issuer),
-  ];
+  return [...activeWords(explained), ...responseWords(reason, response, explained, issuer)];
+}
+
+/** Says of an opaque token, where its issuer does, that it is active; nothing of any other token. */
+export function activeWords(explained: Explained): readonly string[] {
+  const token = tokenOf(explained);
+  const issuer = token === null ? null : askedIssuer(token, explained.activeConfig.issuers);
+  if (token === null || (issuer?.introspection.source.lastClaims(token) ?? null) === null) return [];
+  return [`an opaque token, of which issuer ${issuer?.rules.name ?? ''} says that it is active`];
 }
 
 function unaskedWords(reason: TokenReason, issuers: readonly ActiveIssuer[]): readonly string[] | null {
@@ -73,11 +77,7 @@ function responseWords(
         ...(response['aud'] === undefined ? ['where the issuer never says it: introspection.require_aud'] : []),
       ];
     case 'token_type_mismatch':
-      return [
-        response['cnf'] === undefined
-          ? `token_type is ${shown(response['token_type'])}; accepted: "Bearer", or none`
-          : boundWords,
-      ];
+      return [`token_type is ${shown(response['token_type'])}; accepted: "Bearer", "DPoP" beside cnf.jkt, or none`];
     case 'claim_mismatch':
       return mismatchWords(response, rules);
     case 'claim_malformed':

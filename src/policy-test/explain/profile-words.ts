@@ -65,16 +65,11 @@ export function issuerWords(claims: JsonObject, { name, profile, expectedIssuer,
     : `iss is ${shown(claims['iss'])}; ${name} asks for ${JSON.stringify(expectedIssuer)}`;
 }
 
-/** What says that it is no access token, or none for whoever sends it. */
+/** What says that it is no access token. */
 export function idTokenWords(claims: JsonObject): string {
   const found = idTokenClaims.filter((name) => claims[name] !== undefined);
-  if (found.length === 0) return boundWords;
   return `it has ${found.join(' and ')}, which only ID tokens have: send the access token`;
 }
-
-/** RFC 7800 §3.1. */
-export const boundWords =
-  'it has cnf: it is bound to a key (DPoP, a client certificate), of which no proof is asked here; have the issuer make one without';
 
 /** Claims that have other values than they have to have. */
 export function mismatchWords(claims: JsonObject, rules: IssuerRules): readonly string[] {

@@ -16,9 +16,10 @@ import {
   sentWords,
   targetWords,
 } from './request.js';
+import { explainProof } from './proof.js';
 import { explainRevocation } from './revocation.js';
 import { explainRoute } from './route.js';
-import { explainIntrospection, explainRefusedResponse } from './introspection.js';
+import { activeWords, explainIntrospection, explainRefusedResponse } from './introspection.js';
 import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
@@ -119,6 +120,12 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'introspection_unavailable':
     case 'introspection_limited':
       return explainIntrospection(reason, explained);
+    case 'binding_unknown':
+    case 'binding_missing':
+    case 'certificate_missing':
+    case 'certificate_mismatch':
+    case 'proof_missing':
+      return [...activeWords(explained), ...explainProof(reason, explained)];
     case 'key_revoked':
     case 'subject_revoked':
     case 'token_revoked':

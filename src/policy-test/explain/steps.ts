@@ -3,7 +3,17 @@ import type { Step } from '../../proxy/auth/authorize-request.js';
 
 /** What is decided on, in the order in which it is. */
 export type ExplainedStepName =
-  'request' | 'target' | 'fields' | 'route' | 'credential' | 'token' | 'revocation' | 'policy' | 'body' | 'reservation';
+  | 'request'
+  | 'target'
+  | 'fields'
+  | 'route'
+  | 'credential'
+  | 'token'
+  | 'proof'
+  | 'revocation'
+  | 'policy'
+  | 'body'
+  | 'reservation';
 
 export const stepNames: readonly ExplainedStepName[] = [
   'request',
@@ -12,6 +22,7 @@ export const stepNames: readonly ExplainedStepName[] = [
   'route',
   'credential',
   'token',
+  'proof',
   'revocation',
   'policy',
   'body',
@@ -42,6 +53,7 @@ const stepOfLast: Readonly<Record<Step, ExplainedStepName>> = {
   route: 'fields',
   credential: 'credential',
   verification: 'token',
+  proof: 'proof',
   revocation: 'revocation',
   policy: 'policy',
   body: 'body',

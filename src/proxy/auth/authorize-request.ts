@@ -1,4 +1,6 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
+import { refusedCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
+import type { Confirmation } from '../../decision/binding/confirmation.js';
 import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
 import {
   type RememberedTokens,
@@ -45,6 +47,8 @@ export interface Peer {
   readonly encrypted: boolean;
   /** Whether its `X-Forwarded-*` count. */
   readonly trusted: boolean;
+  /** What it showed when TLS began; left out where TLS is not ended here, or by nobody who asks for one. */
+  readonly certificate?: CallerCertificate | null;
 }
 
 /** What is known of a request, however far it came. */
@@ -102,7 +106,17 @@ export type Judgement = Result<Admission, Refusal>;
 
 /** The steps of a decision, in order. */
 export type Step =
-  'head' | 'method' | 'target' | 'fields' | 'route' | 'credential' | 'verification' | 'revocation' | 'policy' | 'body';
+  | 'head'
+  | 'method'
+  | 'target'
+  | 'fields'
+  | 'route'
+  | 'credential'
+  | 'verification'
+  | 'proof'
+  | 'revocation'
+  | 'policy'
+  | 'body';
 
 /** Sees what each step said, and returns it. */
 export type Observe = <T>(step: Step, result: T) => T;
@@ -252,6 +266,11 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   const { observe, route, target } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
+  if (principal.confirmation !== undefined) {
+    const unproved = observe('proof', refusedProof(request, principal.confirmation));
+    // Whose token it is says nothing of who sent it.
+    if (unproved !== null) return denyUnlessShadowed(request, unproved);
+  }
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
   if (route === null) {
@@ -259,6 +278,12 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   }
   const refused = observe('policy', authorize(route, principal));
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
+}
+
+/** Whether the caller proves what its token is bound to: `null`, or why it is refused. */
+function refusedProof({ peer }: ParsedRequest, confirmation: Confirmation): Denial | null {
+  if (confirmation.key !== null) return denial('proof_missing');
+  return refusedCertificate(confirmation, peer.certificate ?? null);
 }
 
 function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal): Denial | null {

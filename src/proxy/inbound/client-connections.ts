@@ -11,6 +11,7 @@ import { clientNetworks, createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { ConnectionsByProtocol, Metrics } from '../../ports/observability.js';
 import type { Peer } from '../auth/authorize-request.js';
+import { callerCertificateOf } from './caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
 import type { Http2Connection, Http2ConnectionOptions } from './http2/connection.js';
@@ -174,7 +175,8 @@ export function createClientConnections(
   function peerOf(socket: Socket): Peer {
     const remoteAddress = socket.remoteAddress ?? '';
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
-    return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
+    const certificate = callerCertificateOf(socket, (settings.tls?.clientCaFile ?? null) !== null);
+    return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress), certificate };
   }
 
   /** `first` is what was read of it. */

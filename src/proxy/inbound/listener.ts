@@ -11,10 +11,13 @@ import { takeConnectionListener } from '../node-internals/server.js';
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
-  /** The CA of client certificates, or `null` where none are asked for. */
+  /** The CA of client certificates, or `null` where none vouches for them. */
   readonly clientCa: string | null;
-  /** A certificate that does not verify is refused in both modes. */
-  readonly clientAuth: 'require' | 'optional';
+  /**
+   * A certificate that does not verify is refused under `require` and `optional`, which say nothing without a CA. Under
+   * `request` every caller is asked for one, whoever signed it.
+   */
+  readonly clientAuth: 'require' | 'optional' | 'request';
 }
 
 export interface Listener {
@@ -70,14 +73,14 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
       }
     },
   };
-  server.on('secureConnection', refuseUnverified);
+  if (tls !== null && tls.clientAuth !== 'request') server.on('secureConnection', refuseUnverified);
   return listener;
 }
 
 function tlsOptions(settings: ListenSettings, tls: TlsMaterial): object {
   return {
     ...contextOptions(tls),
-    requestCert: tls.clientCa !== null,
+    requestCert: tls.clientCa !== null || tls.clientAuth === 'request',
     rejectUnauthorized: tls.clientCa !== null && tls.clientAuth === 'require',
     handshakeTimeout: settings.headerTimeoutMs,
     ALPNProtocols: settings.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],

@@ -231,6 +231,7 @@ t.test('--json has the same steps as data', async (t) => {
     'route passed',
     'credential passed',
     'token passed',
+    'proof passed',
     'revocation passed',
     'policy refused',
     'body not_reached',

@@ -409,6 +409,7 @@ t.test('issuers, compiled', (t) => {
         clockSkewS: 5,
         maxLifetimeS: 7_200,
         keyIds: { accept: ['d-*'], reject: [] },
+        binding: 'accept',
       },
       introspection: null,
       keys: {

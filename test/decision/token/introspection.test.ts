@@ -105,7 +105,23 @@ const rows: readonly {
   { name: 'an empty list', answer: { ...good, aud: [] }, expected: 'audience_mismatch' },
   { name: 'a list with what is no text', answer: { ...good, aud: ['orders', 1] }, expected: 'audience_mismatch' },
   { name: 'an audience that is a number', answer: { ...good, aud: 1 }, expected: 'audience_mismatch' },
-  { name: 'a token bound to a key', answer: { ...good, cnf: { jkt: 'x' } }, expected: 'token_type_mismatch' },
+  { name: 'a token bound to a key', answer: { ...good, cnf: { jkt: 'x' } }, expected: 'binding_unknown' },
+  {
+    name: 'a token that is not bound',
+    answer: good,
+    by: { ...rules, binding: 'require' },
+    expected: 'binding_missing',
+  },
+  {
+    name: 'one for DPoP that is bound',
+    answer: { ...good, token_type: 'DPoP', cnf: { jkt: 'A'.repeat(43) } },
+    expected: ['orders:read', 'orders:write'],
+  },
+  {
+    name: 'one for DPoP that is bound to a certificate',
+    answer: { ...good, token_type: 'DPoP', cnf: { 'x5t#S256': 'A'.repeat(43) } },
+    expected: 'token_type_mismatch',
+  },
   { name: 'a token for DPoP', answer: { ...good, token_type: 'DPoP' }, expected: 'token_type_mismatch' },
   { name: 'a type that is no text', answer: { ...good, token_type: null }, expected: 'token_type_mismatch' },
   {

@@ -20,7 +20,18 @@ const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: 
     answer: { active: true, iss: 'i', aud: ['a', 'b'], exp: 1, sub: 's', scope: 'x y', username: 'u', more: [{}] },
     expected: { iss: 'i', aud: ['a', 'b'], exp: 1, sub: 's', scope: 'x y' },
   },
-  { name: 'a member that counts by being there', answer: { cnf: { jkt: 'x' } }, expected: { cnf: {} } },
+  { name: 'what it is bound to', answer: { cnf: { jkt: 'A'.repeat(43) } }, expected: { cnf: { jkt: 'A'.repeat(43) } } },
+  {
+    name: 'a certificate that it is bound to',
+    answer: { cnf: { 'x5t#S256': 'B'.repeat(42) + 'A' } },
+    expected: { cnf: { 'x5t#S256': 'B'.repeat(42) + 'A' } },
+  },
+  {
+    name: 'what it is bound to beside something else',
+    answer: { cnf: { jkt: 'A'.repeat(43), kid: 'x' } },
+    expected: { cnf: null },
+  },
+  { name: 'what it is bound to, in no form that counts', answer: { cnf: { jkt: 'x' } }, expected: { cnf: null } },
   {
     name: 'a list of what is no text',
     answer: { aud: [{}, {}], scope: ['a', 1] },
@@ -66,7 +77,10 @@ const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: 
 
 t.test('what is kept of an answer', (t) => {
   for (const { name, answer, by, expected } of rows) t.same(kept(answer, by), expected, name);
-  t.notOk(Object.getPrototypeOf(keepClaims(read({ cnf: {} }), rules).claims['cnf']), 'objects have no prototype');
+  t.notOk(
+    Object.getPrototypeOf(keepClaims(read({ cnf: { jkt: 'A'.repeat(43) } }), rules).claims['cnf']),
+    'objects have no prototype',
+  );
   t.end();
 });
 

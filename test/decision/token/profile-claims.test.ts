@@ -161,8 +161,6 @@ const rows: readonly Row[] = [
   { name: 'an ID token by its code', profile: 'oauth', changes: { c_hash: null }, expected: 'token_type_mismatch' },
   { name: 'a logout token', profile: 'oauth', changes: { events: {} }, expected: 'token_type_mismatch' },
   { name: 'an ID token by its state', profile: 'oauth', changes: { s_hash: 'x' }, expected: 'token_type_mismatch' },
-  { name: 'bound to a key', profile: 'oauth', changes: { cnf: { jkt: 'x' } }, expected: 'token_type_mismatch' },
-  { name: 'bound to nothing', profile: 'oauth', changes: { cnf: null }, expected: 'token_type_mismatch' },
   { name: 'a session', profile: 'oauth', changes: { sessionHandle: 'x' }, expected: 'session_claim_present' },
   ...['iat', 'jti', 'sub', 'client_id'].flatMap((claim): readonly Row[] => [
     { name: `no ${claim}`, profile: 'oauth', changes: { [claim]: undefined }, expected: 'claim_malformed' },

@@ -201,9 +201,9 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'tokens that are bound to a key count',
-    file: claims,
-    from: "if (profile === 'oauth' && payload['cnf'] !== undefined)",
-    to: 'if (false)',
+    file: 'decision/binding/confirmation.js',
+    from: "if (binding === 'none')",
+    to: 'if (true)',
   },
   { name: 'claims.require counts for nothing', file: claims, from: 'return unmet ?', to: 'return false ?' },
   {

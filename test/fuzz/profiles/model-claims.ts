@@ -30,6 +30,8 @@ export function readClaims(claims: Members, signed: Signed, issuer: PolicyIssuer
   if (!isMeantFor(claims, issuer) || !holdsInTime(claims, issuer, nowMs / 1000)) return null;
   if (jti !== undefined && (typeof jti !== 'string' || !isVisible(jti, 256))) return null;
   if (profile === 'core' && !isOfCore(claims, issuer)) return null;
+  // docs/bound-tokens.md: nobody here proves anything, so that a token which is bound is worth nothing.
+  if (claims.has('cnf')) return null;
   if (profile === 'oauth' && !isAccessToken(claims, signed.type)) return null;
   if (profile === 'kubernetes' && iat === undefined) return null;
   const required = Object.entries(issuer.claims?.require ?? {});
@@ -75,9 +77,9 @@ function isOfCore(claims: Members, { source = [], token_type: type = [] }: Polic
   return isOneOf(claims.get('source'), source) && isOneOf(claims.get('token_type'), type);
 }
 
-/** No ID token, none that is bound to a key; and by RFC 9068 §2.2 whole, where it says that it follows that. */
+/** No ID token; and by RFC 9068 §2.2 whole, where it says that it follows that. */
 function isAccessToken(claims: Members, type: Json | undefined): boolean {
-  if (['at_hash', 'c_hash', 's_hash', 'events', 'cnf'].some((name) => claims.has(name))) return false;
+  if (['at_hash', 'c_hash', 's_hash', 'events'].some((name) => claims.has(name))) return false;
   if (typeof type !== 'string' || mediaType(type) !== 'at+jwt') return true;
   // RFC 6749 appendix A.1: what a client id is made of.
   const isName = (value: Json | undefined): boolean =>

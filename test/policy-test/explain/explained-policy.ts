@@ -87,6 +87,7 @@ const config: ConfigTree = {
       key_ids: { accept: ['k8s-*'] },
       jwks_file: '/k8s.json',
     },
+    bound: { issuer: 'https://bound.example.com', ...rules, key_ids: { accept: ['bound-*'] }, binding: 'require' },
     spire: {
       profile: 'spiffe',
       trust_domain: 'shop.example',
@@ -108,6 +109,7 @@ const found: KeyLookup = { kind: 'found', key: { keyId: 'd-1', algorithm: 'RS256
 const lookups: Readonly<Record<string, KeyLookup>> = {
   'd-1': found,
   'eu-1': found,
+  'bound-1': found,
   'idp-1': found,
   'k8s-1': found,
   'spire-1': found,

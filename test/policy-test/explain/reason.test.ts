@@ -20,6 +20,7 @@ const whileServing: readonly Reason[] = [
   'body_timeout',
   'grpc_not_unary',
   'token_replayed',
+  'certificate_mismatch',
   'idempotency_in_progress',
   'idempotency_outcome_unknown',
   'idempotency_not_replayable',

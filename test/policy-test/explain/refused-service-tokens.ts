@@ -204,10 +204,25 @@ export const refusedServiceTokens: readonly Row[] = [
     says: [/^it has at_hash, which only ID tokens have: send the access token$/],
   },
   {
-    reason: 'token_type_mismatch',
-    name: 'a token that is bound to a key',
-    token: idp({ cnf: { jkt: 'x' } }),
-    says: [/^it has cnf: it is bound to a key \(DPoP, a client certificate\), of which no proof is asked here;/],
+    reason: 'binding_unknown',
+    name: 'a token that is bound to nobody knows what',
+    token: service({ cnf: { jkt: 'x' } }),
+    says: [/^its cnf has to have x5t#S256 or jkt, or both, each a SHA-256 in base64url, and nothing else$/],
+  },
+  {
+    reason: 'binding_missing',
+    token: service({ iss: 'https://bound.example.com' }, { kid: 'bound-1' }),
+    says: [/^it has no cnf; binding is require for bound: have the issuer bind it$/],
+  },
+  {
+    reason: 'certificate_missing',
+    token: service({ cnf: { 'x5t#S256': 'A'.repeat(43) } }),
+    says: [/^it is bound to a certificate \(cnf\.x5t#S256\), and its sender showed none$/, /shows no certificate/],
+  },
+  {
+    reason: 'proof_missing',
+    token: service({ cnf: { jkt: 'A'.repeat(43) } }),
+    says: [/^it is bound to a key \(cnf\.jkt\), of which its sender shows no proof$/],
   },
   {
     reason: 'token_malformed',

@@ -29,11 +29,15 @@ const tlsSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'Authorities in PEM whose client certificates are accepted. Read again when it changes. Without it callers are not asked for one.',
+      'Authorities in PEM whose client certificates are accepted. Read again when it changes. Without it callers are not asked for one, but under ' +
+        '`client_auth: request`.',
     ),
-  client_auth: word('require', 'optional')
+  client_auth: word('require', 'optional', 'request')
     .prefault('require')
-    .describe('Whether a caller without a client certificate is turned away. Only with `client_ca_file`.'),
+    .describe(
+      '`require`: a caller without a client certificate is turned away. `optional`: one whose certificate does not verify is. Both only with ' +
+        '`client_ca_file`. `request`: callers are asked for one, and nobody is turned away: it counts for tokens that are bound to it, whoever signed it.',
+    ),
 });
 
 const listenSchema = map({
@@ -120,7 +124,7 @@ export const listen = section({
               certFile: absolute(file.tls.cert_file),
               keyFile: absolute(file.tls.key_file),
               clientCaFile: absolute(file.tls.client_ca_file),
-              /** Only with `clientCaFile`. */
+              /** Only with `clientCaFile`, but for `request`. */
               clientAuth: file.tls.client_auth,
             },
       /** Who ends TLS in front of us, or `null`. Requests count as https then. */
@@ -158,10 +162,11 @@ export const listen = section({
     'tls.client_ca_file': { restart: true, of: ({ listen }) => listen.tls?.clientCaFile ?? null, widens: always },
     'tls.client_auth': {
       restart: true,
-      // Says nothing without the CA.
-      of: ({ listen }) => (listen.tls === null || listen.tls.clientCaFile === null ? null : listen.tls.clientAuth),
+      // Two of three say nothing without the CA.
+      of: ({ listen: { tls } }) =>
+        tls === null || (tls.clientCaFile === null && tls.clientAuth !== 'request') ? null : tls.clientAuth,
       shown: ({ listen }) => listen.tls?.clientAuth ?? null,
-      widens: towards('require', 'optional'),
+      widens: towards('require', 'optional', 'request'),
     },
     tls_terminated_by: { restart: true, of: ({ listen }) => listen.tlsTerminatedBy, widens: never },
     trust_forwarded: {
@@ -213,12 +218,13 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
   if (
     has('tls') &&
     isPresent(['listen', 'tls', 'client_auth']) &&
+    rawValue(['listen', 'tls', 'client_auth']) !== 'request' &&
     (rawValue(['listen', 'tls', 'client_ca_file']) ?? null) === null
   ) {
     report.keyError(
       ['listen', 'tls', 'client_auth'],
       'listen.tls.client_auth has no use without listen.tls.client_ca_file',
-      'listen.tls.client_ca_file beside it',
+      'listen.tls.client_ca_file beside it, or request',
     );
   }
   if (listen !== null && listen.value.grpc_health === 'answer' && !listen.value.http2) {

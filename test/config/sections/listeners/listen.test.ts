@@ -64,7 +64,7 @@ const listeners = [
     name: 'client certificates asked of nobody',
     input: '{ host: 0.0.0.0, port: 1, tls: { cert_file: /c, key_file: /k, client_auth: optional } }',
     expected: [
-      'c.yaml:1:71: error: listen.tls.client_auth has no use without listen.tls.client_ca_file; allowed: listen.tls.client_ca_file beside it',
+      'c.yaml:1:71: error: listen.tls.client_auth has no use without listen.tls.client_ca_file; allowed: listen.tls.client_ca_file beside it, or request',
     ],
   },
   {
