@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createMetrics } from '../src/adapters/metrics/metrics.js';
-import { answerOf, reasons } from '../src/decision/denial.js';
+import { responseOf, reasons } from '../src/decision/denial.js';
 import { projectDir } from './support/project-dir.js';
 
 const operations = readFileSync(join(projectDir, 'docs/operations.md'), 'utf8');
@@ -24,7 +24,7 @@ t.test('every reason has a row with its status, what happened and what to do', a
   const rows = rowsBetween('<!-- reasons -->', '<!-- /reasons -->');
   const expected = reasons.map((reason) => [
     `\`${reason}\``,
-    reason === 'caller_gone' ? 'none' : String(answerOf(reason).status),
+    reason === 'caller_gone' ? 'none' : String(responseOf(reason).status),
   ]);
   t.same(
     rows.map((row) => row.slice(0, 2)),

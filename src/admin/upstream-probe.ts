@@ -5,14 +5,14 @@ import { createUpstream } from '../proxy/upstream/pool/pool.js';
 import type { Page } from './server.js';
 
 /** Whom a probe asks: the upstream that is in force. */
-export interface ProbedReceiver {
+export interface ProbedUpstream {
   readonly settings: UpstreamSettings;
   /** Authorities in PEM, or `null` for the system's. */
   readonly ca: string | null;
 }
 
 interface AppProbeDeps {
-  readonly receiver: () => ProbedReceiver;
+  readonly upstream: () => ProbedUpstream;
   readonly log: Log;
   /** Milliseconds until an upstream is too slow; 5 s unless given. */
   readonly limitMs?: number;
@@ -26,12 +26,12 @@ const maxHeadLength = 16 * 1024;
 
 /** What one look at the upstream says. `status` is `null` where there was no answer. */
 interface Finding {
-  readonly status: number | null;
-  readonly answer: number;
+  readonly upstreamStatus: number | null;
+  readonly status: number;
 }
 
-const unreachable: Finding = { status: null, answer: 503 };
-const tooSlow: Finding = { status: null, answer: 504 };
+const unreachable: Finding = { upstreamStatus: null, status: 503 };
+const tooSlow: Finding = { upstreamStatus: null, status: 504 };
 
 /**
  * Asks the upstream for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`,
@@ -44,8 +44,8 @@ export function createAppProbe(name: string, path: string, deps: AppProbeDeps): 
   let passed: boolean | null = null;
 
   const look = async (): Promise<Finding> => {
-    const finding = await ask(deps.receiver(), path, deps.limitMs ?? standardLimitMs);
-    const passes = finding.answer === 200;
+    const finding = await ask(deps.upstream(), path, deps.limitMs ?? standardLimitMs);
+    const passes = finding.status === 200;
     if (passes !== passed) report(name, finding, passes, passed, deps.log);
     passed = passes;
     return finding;
@@ -54,24 +54,30 @@ export function createAppProbe(name: string, path: string, deps: AppProbeDeps): 
     underWay ??= look().finally(() => {
       underWay = null;
     });
-    const { status, answer } = await underWay;
+    const { upstreamStatus, status } = await underWay;
     return {
-      status: answer,
+      status,
       type: 'application/json',
-      body: JSON.stringify({ status: answer === 200 ? 'passed' : 'failed', receiver_status: status }),
+      body: JSON.stringify({ status: status === 200 ? 'passed' : 'failed', receiver_status: upstreamStatus }),
     };
   };
 }
 
 /** Only changes: a probe comes every few seconds. */
-function report(name: string, { status, answer }: Finding, passes: boolean, before: boolean | null, log: Log): void {
-  const fields = { probe: name, receiver_status: status, answered: answer };
+function report(
+  name: string,
+  { upstreamStatus, status }: Finding,
+  passes: boolean,
+  before: boolean | null,
+  log: Log,
+): void {
+  const fields = { probe: name, receiver_status: upstreamStatus, answered: status };
   if (!passes) log.warn('the receiver fails its probe', fields);
   else if (before !== null) log.info('the receiver passes its probe again', fields);
 }
 
 /** Asks over one connection like those of requests, which is closed then. Never rejects. */
-async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: number): Promise<Finding> {
+async function ask({ settings, ca }: ProbedUpstream, path: string, limitMs: number): Promise<Finding> {
   const upstream = createUpstream({ ...settings, maxConnections: 1, reuse: 'never' }, ca);
   let tellTooSlow = (): void => undefined;
   const timer = setTimeout(() => tellTooSlow(), limitMs);
@@ -82,7 +88,7 @@ async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: numb
       const request = { holder: '', method: 'GET', target: path, fields, body: null, responseTimeoutMs: limitMs };
       upstream.send(request, {
         // The status is all that is told; an endless page would hold the connection.
-        onHead: (status, rawHeaders) => resolve(findingOf(status, rawHeaders)),
+        onHead: (upstreamStatus, rawHeaders) => resolve(findingOf(upstreamStatus, rawHeaders)),
         onData: () => true,
         onEnd: () => undefined,
         onError: (reason) => resolve(failureOf(reason)),
@@ -94,9 +100,9 @@ async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: numb
   }
 }
 
-function findingOf(status: number, rawHeaders: readonly string[]): Finding {
-  const isBroken = status > 599 || rawHeaders.join('').length > maxHeadLength;
-  return isBroken ? unreachable : { status, answer: status < 400 ? 200 : status };
+function findingOf(upstreamStatus: number, rawHeaders: readonly string[]): Finding {
+  const isBroken = upstreamStatus > 599 || rawHeaders.join('').length > maxHeadLength;
+  return isBroken ? unreachable : { upstreamStatus, status: upstreamStatus < 400 ? 200 : upstreamStatus };
 }
 
 /** What failed is told by the proxy's own refusals; here it is a yes or a no. */

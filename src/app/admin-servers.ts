@@ -1,6 +1,6 @@
 import type { CompiledConfig, ProbesSettings } from '../config/types.js';
 import type { Log } from '../ports/system.js';
-import { createAppProbe, type ProbedReceiver } from '../admin/upstream-probe.js';
+import { createAppProbe, type ProbedUpstream } from '../admin/upstream-probe.js';
 import type { Readiness } from '../admin/readiness.js';
 import { createPageServer, type Page, type PageServer } from '../admin/server.js';
 import type { Status } from '../admin/status.js';
@@ -13,7 +13,7 @@ interface PageSources {
   readonly metricsType: string;
   /** A JWKS; `null` where nothing is signed. */
   readonly assertionKeys: () => string | null;
-  readonly receiver: () => ProbedReceiver;
+  readonly upstream: () => ProbedUpstream;
 }
 
 /** Monitors come one at a time; what holds more connections than this is none. */
@@ -68,10 +68,10 @@ export function createAdminServers(
 /** Probes of the upstream, which listens where kubelet cannot reach it. */
 function appProbePages(
   { app }: ProbesSettings,
-  { receiver }: PageSources,
+  { upstream }: PageSources,
   log: Log,
 ): Readonly<Record<string, () => Promise<Page>>> {
   return Object.fromEntries(
-    Object.entries(app).map(([name, path]) => [`/app-probe/${name}`, createAppProbe(name, path, { receiver, log })]),
+    Object.entries(app).map(([name, path]) => [`/app-probe/${name}`, createAppProbe(name, path, { upstream, log })]),
   );
 }

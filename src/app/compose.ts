@@ -211,7 +211,7 @@ export function composeApp(
     status,
     metrics: processMetrics.expose,
     metricsType: processMetrics.contentType,
-    receiver: activator.receiver,
+    upstream: activator.upstream,
   };
   return {
     logger,

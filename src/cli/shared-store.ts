@@ -12,7 +12,7 @@ import { fail } from './options.js';
 
 /** How long the store may take to be there, and to answer, milliseconds: an operator waits longer than a caller. */
 const reachWithinMs = 3_000;
-const answerWithinMs = 5_000;
+const replyWithinMs = 5_000;
 
 /**
  * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing
@@ -30,7 +30,7 @@ export async function openSharedStore(
   if (settings.kind === 'memory') return refuse(startFailure('unreadable', `${configFile} ${otherwise}`));
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;
-  const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
+  const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: replyWithinMs };
   const opened = openStore(await loadStore(lenient), () => files.value.ca, {
     log: silentLog,
     maxTokenLifetimeMs: () => 0,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { json, listen, readBody, send, text, type RunningServer } from './http/messages.js';
 
 /** Starts a receiving service that answers with what it received. */
-export function startDemoReceiver(host: string, port: number): Promise<RunningServer> {
+export function startDemoUpstream(host: string, port: number): Promise<RunningServer> {
   const server = createServer((request, response) => {
     readBody(request).then(
       (body) => send(request, response, body === null ? text(413, 'Request body too large') : echo(request, body)),

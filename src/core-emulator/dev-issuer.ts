@@ -54,7 +54,7 @@ export async function startDevIssuer(options: DevIssuerOptions): Promise<DevIssu
   const place = { url: '' };
   const mint: DevIssuer['mint'] = (request) => sign(claimsOf(request, place.url, options), signer, options.profile);
   const server = createServer((request, response) => {
-    answer(request, options, signer, place.url, mint).then(
+    respond(request, options, signer, place.url, mint).then(
       (message) => send(request, response, message),
       () => response.destroy(),
     );
@@ -109,7 +109,7 @@ function claimsOf(
   }
 }
 
-async function answer(
+async function respond(
   request: IncomingMessage,
   options: DevIssuerOptions,
   signer: Signer,

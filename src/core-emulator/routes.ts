@@ -105,6 +105,6 @@ function withoutTenant(path: string, version: Version | null): string {
   return bare.length > 1 && bare.endsWith('/') ? bare.slice(0, -1) : bare;
 }
 
-function everyMethod(answer: Endpoint): { readonly methods: Methods } {
-  return { methods: { GET: answer, POST: answer, PUT: answer, DELETE: answer } };
+function everyMethod(endpoint: Endpoint): { readonly methods: Methods } {
+  return { methods: { GET: endpoint, POST: endpoint, PUT: endpoint, DELETE: endpoint } };
 }

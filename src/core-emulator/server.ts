@@ -107,7 +107,7 @@ export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<R
 async function serve(front: Front, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     // What cannot be kept is not begun.
-    const message = front.journal.hasFailed() ? text(500, 'Internal Error') : await answer(front, request);
+    const message = front.journal.hasFailed() ? text(500, 'Internal Error') : await respond(front, request);
     // Nothing is told that a kill could still undo.
     await front.journal.settled();
     if (message === null) request.socket.destroy();
@@ -120,7 +120,7 @@ async function serve(front: Front, request: IncomingMessage, response: ServerRes
 }
 
 /** Checks in the Core's order: API key, version, method, body. `null` cuts the connection. */
-async function answer({ core, apiKeyDigests, drawFault }: Front, request: IncomingMessage): Promise<Message | null> {
+async function respond({ core, apiKeyDigests, drawFault }: Front, request: IncomingMessage): Promise<Message | null> {
   const { pathname, query } = targetOf(request);
   const version = versionOf(request.headers['cdi-version']);
   const rid = request.headers['rid'];

@@ -18,7 +18,7 @@ export type ProxyError =
   | 'http_response_timeout';
 
 /** How one reason is answered. */
-export interface Answer {
+export interface RefusalResponse {
   /** HTTP status. */
   readonly status: number;
   /** Last part of `urn:sallyport:…`, or `null` for `about:blank`, which tells nothing but the status. */
@@ -30,31 +30,36 @@ export interface Answer {
   readonly retryAfterS?: number;
 }
 
-const target = (title: string, status = 400): Answer => ({
+const target = (title: string, status = 400): RefusalResponse => ({
   status,
   type: 'bad-target',
   title,
   error: 'http_request_error',
 });
-const request = (title: string, status = 400): Answer => ({
+const request = (title: string, status = 400): RefusalResponse => ({
   status,
   type: 'bad-request',
   title,
   error: 'http_request_error',
 });
-const unauthorized: Answer = { status: 401, type: null, title: 'Unauthorized', error: 'http_request_denied' };
-const forbidden: Answer = { status: 403, type: null, title: 'Forbidden', error: 'http_request_denied' };
-const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): Answer => ({
+const unauthorized: RefusalResponse = { status: 401, type: null, title: 'Unauthorized', error: 'http_request_denied' };
+const forbidden: RefusalResponse = { status: 403, type: null, title: 'Forbidden', error: 'http_request_denied' };
+const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): RefusalResponse => ({
   status: 503,
   type,
   title,
   error,
   retryAfterS: 1,
 });
-const conflict = (type: string, title: string): Answer => ({ status: 409, type, title, error: 'http_request_denied' });
+const conflict = (type: string, title: string): RefusalResponse => ({
+  status: 409,
+  type,
+  title,
+  error: 'http_request_denied',
+});
 
 /** The answer to each reason. */
-export const answers = {
+export const responses = {
   target_malformed: target('The request target is malformed or ambiguous'),
   target_too_long: { ...request('The request target is too long', 414) },
   method_not_allowed: {
@@ -215,10 +220,10 @@ export const answers = {
   },
   caller_gone: request('The caller left before the answer'),
   internal: { status: 500, type: 'internal', title: 'Internal error', error: 'proxy_internal_error' },
-} as const satisfies Record<string, Answer>;
+} as const satisfies Record<string, RefusalResponse>;
 
 /** A reason of the closed set. */
-export type Reason = keyof typeof answers;
+export type Reason = keyof typeof responses;
 
 /** Reasons that say of nobody that it was refused: something broke here, at the upstream or at the caller. */
 export const failureReasons = [
@@ -258,11 +263,11 @@ export interface Denial {
    * The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a
    * session's.
    */
-  readonly session?: SessionAnswer;
+  readonly session?: SessionResponse;
 }
 
 /** What SuperTokens' SDK says of a session that is refused. */
-export type SessionAnswer =
+export type SessionResponse =
   | { readonly message: 'try refresh token' | 'unauthorised' }
   /** `claims` are names of claim objects, as validators of frontends have them for ids. */
   | { readonly message: 'invalid claim'; readonly claims: readonly string[] };
@@ -273,12 +278,12 @@ export function denial(reason: Reason): Denial {
 }
 
 /** How a reason is answered. */
-export function answerOf(reason: Reason): Answer {
-  return answers[reason];
+export function responseOf(reason: Reason): RefusalResponse {
+  return responses[reason];
 }
 
 /** Every reason, for metrics that start at zero and for the reference text. */
-export const reasons: readonly Reason[] = Object.keys(answers) as Reason[];
+export const reasons: readonly Reason[] = Object.keys(responses) as Reason[];
 
 /** Those for which a request is refused. */
 export const denialReasons: readonly Reason[] = reasons.filter((reason) => !isFailure(reason));

@@ -30,7 +30,7 @@ export interface StoreFailure {
 }
 
 /** What a reserve learned, and how many replicas confirmed the write. */
-export interface ReserveAnswer {
+export interface ReserveReply {
   readonly reserved: Reserved;
   /** `null` where the store has no replicas to ask. */
   readonly confirmedReplicas: number | null;
@@ -39,7 +39,7 @@ export interface ReserveAnswer {
 /** Keeps reservations. Every call ends within its deadline, and never rejects. */
 export interface ReservationStore {
   /** Record and token marker together, in one step. */
-  readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveAnswer, StoreFailure>>;
+  readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveReply, StoreFailure>>;
   readonly complete: (scope: ReservationScope, command: Complete) => Promise<Result<Completed, StoreFailure>>;
   readonly release: (scope: ReservationScope, command: Release) => Promise<Result<Released, StoreFailure>>;
   readonly mark: (scope: ReservationScope, command: Mark) => Promise<Result<Marked, StoreFailure>>;

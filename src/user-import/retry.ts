@@ -68,22 +68,22 @@ export function createHealth({ callsPerSecond, giveUpAfterMs }: HealthLimits, st
 export interface RowFailures {
   readonly count: number;
   /** Those in which the Core was reached. */
-  readonly answered: number;
+  readonly reached: number;
   /** Successes of all rows when the first of those came. */
   readonly successesBefore: number;
 }
 
-export const noFailures: RowFailures = { count: 0, answered: 0, successesBefore: 0 };
+export const noFailures: RowFailures = { count: 0, reached: 0, successesBefore: 0 };
 
 export function countFailure(
-  { count, answered, successesBefore }: RowFailures,
-  isRowAnswered: boolean,
+  { count, reached, successesBefore }: RowFailures,
+  isCoreReached: boolean,
   successes: number,
 ): RowFailures {
   return {
     count: count + 1,
-    answered: answered + (isRowAnswered ? 1 : 0),
-    successesBefore: isRowAnswered && answered === 0 ? successes : successesBefore,
+    reached: reached + (isCoreReached ? 1 : 0),
+    successesBefore: isCoreReached && reached === 0 ? successes : successesBefore,
   };
 }
 
@@ -92,9 +92,9 @@ export function countFailure(
  * that the Core did well for others since.
  */
 export function isRowAtFault(
-  { answered, successesBefore }: RowFailures,
+  { reached, successesBefore }: RowFailures,
   successes: number,
   concurrency: number,
 ): boolean {
-  return answered >= maxRowFailures && successes - successesBefore >= concurrency;
+  return reached >= maxRowFailures && successes - successesBefore >= concurrency;
 }

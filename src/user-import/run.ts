@@ -248,7 +248,7 @@ async function callTurn(number: number, flow: Flow, failures: RowFailures, share
     return null;
   }
   health.failed(nowMs);
-  const counted = countFailure(failures, verdict.isRowAnswered, health.successes());
+  const counted = countFailure(failures, verdict.isCoreReached, health.successes());
   if (isRowAtFault(counted, health.successes(), rules.concurrency)) {
     const why = `the Core failed on it each time, and may have it all the same: ${verdict.why}`;
     return { next: { step: 'end', outcome: { result: 'rejected', why }, stop: null, lost: [] }, failures: counted };

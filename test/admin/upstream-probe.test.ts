@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { createAppProbe, type ProbedReceiver } from '../../src/admin/upstream-probe.js';
+import { createAppProbe, type ProbedUpstream } from '../../src/admin/upstream-probe.js';
 import type { LogFields } from '../../src/ports/system.js';
 import { certificates } from '../support/certificates.js';
 import { listen } from '../support/listening.js';
@@ -21,7 +21,7 @@ function recordingLog(lines: Lines): Parameters<typeof createAppProbe>[2]['log']
   return { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
 }
 
-function receiverAt(url: string, ca: string | null = null): ProbedReceiver {
+function receiverAt(url: string, ca: string | null = null): ProbedUpstream {
   return {
     settings: {
       url,
@@ -61,7 +61,7 @@ t.test("a probe answers the receiver's status, and nothing else of it", async (t
   const receiver = await startReceiver(t);
   const lines: Lines = [];
   const probe = createAppProbe('live', '/health?full=1', {
-    receiver: () => receiverAt(receiver.url),
+    upstream: () => receiverAt(receiver.url),
     log: recordingLog(lines),
   });
   for (const { receiver: status, expected } of statuses) {
@@ -100,7 +100,7 @@ t.test('a receiver that is not there is 503, and it is told when it comes back',
   const { url } = receiver;
   let at = 'http://127.0.0.1:1';
   const lines: Lines = [];
-  const probe = createAppProbe('ready', '/', { receiver: () => receiverAt(at), log: recordingLog(lines) });
+  const probe = createAppProbe('ready', '/', { upstream: () => receiverAt(at), log: recordingLog(lines) });
   t.match(await probe(), { status: 503, body: '{"status":"failed","receiver_status":null}' });
   t.match(await probe(), { status: 503 });
   at = url;
@@ -119,7 +119,7 @@ t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
     });
     const { port } = await listen(t, server);
     const probe = createAppProbe('live', '/', {
-      receiver: () => receiverAt(`http://127.0.0.1:${String(port)}`),
+      upstream: () => receiverAt(`http://127.0.0.1:${String(port)}`),
       log: recordingLog([]),
     });
     t.equal((await probe()).status, 503, answer.slice(0, 10));
@@ -130,7 +130,7 @@ t.test('bounded: a receiver that does not answer is 504, asked once by however m
   const receiver = await startReceiver(t);
   receiver.behave(() => undefined);
   const probe = createAppProbe('live', '/', {
-    receiver: () => receiverAt(receiver.url),
+    upstream: () => receiverAt(receiver.url),
     log: recordingLog([]),
     limitMs: 300,
   });
@@ -148,7 +148,7 @@ t.test('bounded: an endless page is left after its head', async (t) => {
     res.write('x'.repeat(1_000));
     endless.push(res);
   });
-  const probe = createAppProbe('live', '/', { receiver: () => receiverAt(receiver.url), log: recordingLog([]) });
+  const probe = createAppProbe('live', '/', { upstream: () => receiverAt(receiver.url), log: recordingLog([]) });
   t.equal((await probe()).status, 200);
   await until('the connection is closed', () => receiver.open() === 0);
 });
@@ -157,15 +157,15 @@ t.test('a unix socket and a verified certificate', async (t) => {
   const path = join(tempDir(t), 'app.sock');
   const onSocket = await startReceiver(t, { unix: path });
   t.equal(
-    (await createAppProbe('a', '/', { receiver: () => receiverAt(onSocket.url), log: recordingLog([]) })()).status,
+    (await createAppProbe('a', '/', { upstream: () => receiverAt(onSocket.url), log: recordingLog([]) })()).status,
     200,
   );
   const { ca, server } = certificates(t);
   const overTls = await startReceiver(t, { tls: { cert: server.cert, key: server.key } });
   const trusting = receiverAt(overTls.url, ca.cert);
-  t.equal((await createAppProbe('b', '/', { receiver: () => trusting, log: recordingLog([]) })()).status, 200);
+  t.equal((await createAppProbe('b', '/', { upstream: () => trusting, log: recordingLog([]) })()).status, 200);
   t.equal(
-    (await createAppProbe('c', '/', { receiver: () => receiverAt(overTls.url), log: recordingLog([]) })()).status,
+    (await createAppProbe('c', '/', { upstream: () => receiverAt(overTls.url), log: recordingLog([]) })()).status,
     503,
     'not verified',
   );

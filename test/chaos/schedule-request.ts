@@ -113,7 +113,7 @@ export function callerOf(
       });
     },
     upstreamAsked: () => undefined,
-    upstreamAnswered: () => undefined,
+    upstreamResponded: () => undefined,
     fail: (error) => {
       throw error;
     },

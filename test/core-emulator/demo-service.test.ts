@@ -1,10 +1,10 @@
 import t from 'tap';
-import { startDemoReceiver } from '../../src/core-emulator/demo-service.js';
+import { startDemoUpstream } from '../../src/core-emulator/demo-service.js';
 import type { Scope } from '../support/scope.js';
 import { sendRaw } from '../support/raw-client.js';
 
 async function start(t: Scope): Promise<number> {
-  const receiver = await startDemoReceiver('127.0.0.1', 0);
+  const receiver = await startDemoUpstream('127.0.0.1', 0);
   t.teardown(() => receiver.close());
   return Number(new URL(receiver.url).port);
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import {
-  answerOf,
+  responseOf,
   denial,
   denialReasons,
   failureReasons,
@@ -126,7 +126,7 @@ const table: readonly (readonly [
 t.test('how each reason is answered', (t) => {
   for (const [status, type, error, retries, named] of table) {
     for (const reason of named) {
-      const { title, retryAfterS, ...answer } = answerOf(reason);
+      const { title, retryAfterS, ...answer } = responseOf(reason);
       t.same(answer, { status, type, error }, reason);
       t.equal(retryAfterS, retries === true ? 1 : retries === false ? undefined : retries, reason);
       t.equal(title.length > 0, true, reason);
@@ -143,7 +143,7 @@ t.test('the table names every reason once', (t) => {
 
 t.test('a reason is a failure where it is answered 5xx or the caller left, and else a denial', (t) => {
   for (const reason of reasons) {
-    t.equal(isFailure(reason), answerOf(reason).status >= 500 || reason === 'caller_gone', reason);
+    t.equal(isFailure(reason), responseOf(reason).status >= 500 || reason === 'caller_gone', reason);
     t.not(
       failureReasons.some((one) => one === reason),
       denialReasons.includes(reason),

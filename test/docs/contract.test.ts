@@ -1,6 +1,6 @@
 /** docs/contract.md: its tables and lists are those of the code and of the pages that it links. */
 import t from 'tap';
-import { answers, type Answer } from '../../src/decision/denial.js';
+import { responses, type RefusalResponse } from '../../src/decision/denial.js';
 import { readProjectFile } from '../support/source-files.js';
 import { codeSpans, tableOf } from './pages.js';
 
@@ -9,7 +9,7 @@ const text = readProjectFile(page);
 
 t.test('every answer has a row with its statuses and its error, and there is no other row', (t) => {
   const promised = new Map<string, Set<string>>();
-  for (const answer of Object.values<Answer>(answers)) {
+  for (const answer of Object.values<RefusalResponse>(responses)) {
     const row = `${answer.type === null ? 'about:blank' : `urn:sallyport:${answer.type}`} ${answer.error}`;
     // Those that tell nothing have a row for each status.
     const key = answer.type === null ? `${row} ${answer.status}` : row;
@@ -26,7 +26,7 @@ t.test('every answer has a row with its statuses and its error, and there is no 
 
 t.test('whoever may come again is promised a Retry-After', (t) => {
   for (const [type = '', , , promises = ''] of tableOf(page, 'answers')) {
-    const asks = Object.values<Answer>(answers).some(
+    const asks = Object.values<RefusalResponse>(responses).some(
       (answer) => answer.retryAfterS !== undefined && type.includes(`urn:sallyport:${answer.type}\``),
     );
     // How long a first attempt still takes is known by its lease, not by the table of answers.

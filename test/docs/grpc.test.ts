@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerOf, reasons } from '../../src/decision/denial.js';
+import { responseOf, reasons } from '../../src/decision/denial.js';
 import { grpcCodeOf } from '../../src/decision/grpc/refusal.js';
 import { grpcNumberOf } from '../../src/decision/grpc/status.js';
 import { readProjectFile } from '../support/source-files.js';
@@ -21,7 +21,7 @@ t.test('docs/grpc.md names the code of every refusal, and the statuses that it s
     const name = `${grpcNumberOf(code)} ${code}`;
     const statuses = expected.get(name) ?? new Set();
     // Nobody is there to be told a status.
-    if (reason !== 'caller_gone') statuses.add(String(answerOf(reason).status));
+    if (reason !== 'caller_gone') statuses.add(String(responseOf(reason).status));
     expected.set(name, statuses);
   }
   t.same(

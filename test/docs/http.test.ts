@@ -1,6 +1,6 @@
 import t from 'tap';
 import { decideOnly } from '../../src/policy-test/simulate/offline-config.js';
-import { answers } from '../../src/decision/denial.js';
+import { responses } from '../../src/decision/denial.js';
 import type { JsonObject } from '../../src/lib/strict-json.js';
 import { createAssumedKeys } from '../../src/policy-test/simulate/test-keys.js';
 import { stepNames } from '../../src/policy-test/explain/steps.js';
@@ -15,7 +15,7 @@ const keys = createAssumedKeys();
 
 t.test('docs/http.md has each type of refusal with its statuses', (t) => {
   const statuses = new Map<string, Set<number>>();
-  const entries = Object.entries(answers)
+  const entries = Object.entries(responses)
     .filter(([reason]) => reason !== 'caller_gone')
     .map(([, answer]) => answer);
   for (const { type, status } of entries) {
@@ -117,7 +117,7 @@ t.test('the order of the checks is the one in which a request that is wrong in e
 });
 
 t.test('the refusal that it shows is one', (t) => {
-  const { type, title, status } = answers.body_too_large;
+  const { type, title, status } = responses.body_too_large;
   t.same(JSON.parse(blockThatBegins(page, '{ "type"').text), { type: `urn:sallyport:${type}`, title, status });
   t.end();
 });

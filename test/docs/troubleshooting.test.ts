@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answers, type Reason } from '../../src/decision/denial.js';
+import { responses, type Reason } from '../../src/decision/denial.js';
 import { explain, get } from '../cli/commands/run-explain.js';
 import { readProjectFile } from '../support/source-files.js';
 import { codeSpans } from './pages.js';
@@ -7,7 +7,7 @@ import { codeSpans } from './pages.js';
 const page = readProjectFile('docs/troubleshooting.md');
 
 function isReason(text: string): text is Reason {
-  return text in answers;
+  return text in responses;
 }
 
 /** The reasons of the table below a heading: the first cell of each row names some. */
@@ -34,7 +34,7 @@ t.test('docs/troubleshooting.md names reasons where their status is', (t) => {
   for (const [heading, holds] of sections) {
     const reasons = reasonsBelow(heading);
     t.ok(reasons.length > 3, heading);
-    for (const reason of reasons) t.ok(holds(answers[reason].status), `${heading}: ${reason}`);
+    for (const reason of reasons) t.ok(holds(responses[reason].status), `${heading}: ${reason}`);
   }
   t.end();
 });

@@ -19,7 +19,7 @@ import type { ReservationRecord, RecordSlot } from '../../src/decision/idempoten
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { nowMs, textOf } from './model.js';
-import type { ModelStore, StoreAnswer, StoreCommand, Transition } from './store.js';
+import type { ModelStore, StoreReply, StoreCommand, Transition } from './store.js';
 
 type ScriptName = StoreCommand['kind'];
 
@@ -125,7 +125,7 @@ export async function startLockstep(
       }
     }
 
-    function compare({ from, what, answer, to }: Transition, place: Place, reply: Reply): void {
+    function compare({ from, what, reply: answer, to }: Transition, place: Place, reply: Reply): void {
       const held = heldOf(reply);
       try {
         deepStrictEqual(answerOf(what.kind as ScriptName, reply.answer), plainAnswer(answer), 'another answer');
@@ -267,7 +267,7 @@ function answerOf(kind: ScriptName, reply: unknown): unknown {
   }
 }
 
-function plainAnswer(answer: StoreAnswer | null): unknown {
+function plainAnswer(answer: StoreReply | null): unknown {
   return JSON.parse(textOf(answer));
 }
 

@@ -37,7 +37,7 @@ export function wayOutOf(preset: Preset, store: ModelStore): (state: State) => r
       const resolved = store.run(asked.store, { kind: 'resolve', command: word });
       const after = ask(resolved.store).answer.kind;
       const wanted = word === 'committed' ? 'tombstone' : 'acquired';
-      if (resolved.answer !== 'resolved' || after !== wanted) {
+      if (resolved.reply !== 'resolved' || after !== wanted) {
         return { stuck: `resolved as ${word}, and then ${after}`, fence };
       }
     }
@@ -49,7 +49,7 @@ export function wayOutOf(preset: Preset, store: ModelStore): (state: State) => r
     const fingerprint = store.slot(content).record?.fingerprint ?? preset.requests[0]?.fingerprint ?? '';
     const key = { fingerprint, route: 'r', leaseMs, retentionMs, takesOver };
     const ran = store.run(content, { kind: 'reserve', command: { attempt: 'Z', key, markerTtlMs: null } });
-    return { answer: ran.answer as Reserved, store: ran.store };
+    return { answer: ran.reply as Reserved, store: ran.store };
   }
 }
 

@@ -24,7 +24,7 @@ import {
   type State,
   type Told,
 } from './model.js';
-import type { ModelStore, StoreAnswer, StoreCommand } from './store.js';
+import type { ModelStore, StoreReply, StoreCommand } from './store.js';
 import { createWitness } from './witness.js';
 import {
   aged,
@@ -369,7 +369,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
   function resolve(state: State, add: Add): void {
     const word = state.effects > 0 ? 'committed' : 'not-applied';
     const resolved = store.run(state.store, { kind: 'resolve', command: word });
-    if (resolved.answer !== 'resolved') return;
+    if (resolved.reply !== 'resolved') return;
     const attempts =
       word === 'committed'
         ? state.attempts
@@ -382,9 +382,9 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     );
   }
 
-  function run(state: State, index: number, command: Command): { readonly state: State; readonly answer: StoreAnswer } {
+  function run(state: State, index: number, command: Command): { readonly state: State; readonly answer: StoreReply } {
     const ran = store.run(state.store, storeCommand(state, index, command));
-    return { state: stored(state, ran.store), answer: ran.answer };
+    return { state: stored(state, ran.store), answer: ran.reply };
   }
 
   function stored(state: State, next: number): State {
@@ -431,7 +431,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     };
   }
 
-  function count(state: State, answer: StoreAnswer, settlement: Command): State {
+  function count(state: State, answer: StoreReply, settlement: Command): State {
     const { counted } = state;
     const isKept =
       settlement.kind === 'complete' &&

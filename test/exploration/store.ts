@@ -24,20 +24,20 @@ export type StoreCommand =
   | { readonly kind: 'mark'; readonly command: Parameters<Machine['mark']>[1] }
   | { readonly kind: 'resolve'; readonly command: Resolution };
 
-export type StoreAnswer = Reserved | Completed | Released | Marked | Resolved;
+export type StoreReply = Reserved | Completed | Released | Marked | Resolved;
 
 /** One thing that can happen to a content of the store: a command, or that time passes. */
 export interface Transition {
   readonly from: number;
   readonly what: StoreCommand | { readonly kind: 'time'; readonly byMs: number };
-  readonly answer: StoreAnswer | null;
+  readonly reply: StoreReply | null;
   readonly to: number;
 }
 
 export interface ModelStore {
   readonly empty: number;
   readonly slot: (store: number) => RecordSlot;
-  readonly run: (store: number, command: StoreCommand) => { readonly answer: StoreAnswer; readonly store: number };
+  readonly run: (store: number, command: StoreCommand) => { readonly reply: StoreReply; readonly store: number };
   /** What is in it when the store's clock has gone on by so many milliseconds; back, where they are negative. */
   readonly after: (store: number, ms: number) => number;
   readonly transitions: () => readonly Transition[];
@@ -69,18 +69,18 @@ export function createModelStore(machine: Machine): ModelStore {
     empty,
     slot: (store) => slotAt(store),
     run: (store, command) => {
-      const { answer, to } = remembered(`${store} ${keyOf(command)}`, () => {
+      const { reply, to } = remembered(`${store} ${keyOf(command)}`, () => {
         const step = apply(slotAt(store), command);
-        return { from: store, what: command, answer: step.answer, to: numberOf(step.slot) };
+        return { from: store, what: command, reply: step.reply, to: numberOf(step.slot) };
       });
-      if (answer === null) throw new Error('a command is answered');
-      return { answer, store: to };
+      if (reply === null) throw new Error('a command is answered');
+      return { reply, store: to };
     },
     after: (store, ms) =>
       remembered(`${store} +${ms}`, () => ({
         from: store,
         what: { kind: 'time', byMs: ms },
-        answer: null,
+        reply: null,
         to: numberOf(machine.current(shifted(slotAt(store), -ms), nowMs)),
       })).to,
     transitions: () => [...known.values()],
@@ -89,7 +89,7 @@ export function createModelStore(machine: Machine): ModelStore {
   function apply(
     slot: RecordSlot,
     { kind, command }: StoreCommand,
-  ): { readonly slot: RecordSlot; readonly answer: StoreAnswer } {
+  ): { readonly slot: RecordSlot; readonly reply: StoreReply } {
     switch (kind) {
       case 'reserve':
         return machine.reserve(slot, command, nowMs);

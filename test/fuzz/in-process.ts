@@ -1,6 +1,6 @@
 /** The real decision, asked in this process: what `serve` does with a head once Node has parsed it. */
 import type { CompiledConfig } from '../../src/config/types.js';
-import { answers } from '../../src/decision/denial.js';
+import { responses } from '../../src/decision/denial.js';
 import { accept, refuse } from '../../src/lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
@@ -160,7 +160,7 @@ export async function tryHead(head: Head, { surroundings, activeConfig }: Stage)
 function faultOf(head: Head, judged: Judgement, expected: Expected): string | null {
   if (!judged.ok) {
     const { reason } = judged.error.denial;
-    const { status } = answers[reason];
+    const { status } = responses[reason];
     if (expected.kind === 'forwarded') {
       return `refused for ${reason}, though the contract lets it through to ${expected.route}`;
     }

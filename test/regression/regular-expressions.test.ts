@@ -50,7 +50,7 @@ const exceptions: readonly Exception[] = [
   },
   { file: 'src/app/reload/reload.ts', begins: '/:\\d{1,7}:', reason: operators },
   {
-    file: 'src/cli/commands/doctor/upstream-answers.ts',
+    file: 'src/cli/commands/doctor/upstream-responses.ts',
     begins: '/HTTP\\/1',
     reason: 'no more than 256 characters are looked at for each `HTTP/1.1 200`',
   },

@@ -38,21 +38,21 @@ t.test('which answers end a row, which are tried again, which end the run', asyn
     {
       name: '429',
       answer: reply(429, { retryAfterMs: 3_000 }),
-      verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false, retryAfterMs: 3_000 },
+      verdict: { kind: 'retry', mayHaveRun: false, isCoreReached: false, retryAfterMs: 3_000 },
     },
-    { name: '500', answer: reply(500), verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true } },
+    { name: '500', answer: reply(500), verdict: { kind: 'retry', mayHaveRun: true, isCoreReached: true } },
     { name: '503', answer: reply(503), verdict: { kind: 'retry', mayHaveRun: true } },
     { name: 'refused address', answer: trouble('refused_address', false), verdict: { kind: 'stop', why: 'why' } },
     {
       name: 'out of reach',
       answer: trouble('unreachable', false),
-      verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false },
+      verdict: { kind: 'retry', mayHaveRun: false, isCoreReached: false },
     },
-    { name: 'cut', answer: trouble('broken', true), verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true } },
+    { name: 'cut', answer: trouble('broken', true), verdict: { kind: 'retry', mayHaveRun: true, isCoreReached: true } },
     {
       name: 'late',
       answer: trouble('timeout', true),
-      verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true },
+      verdict: { kind: 'retry', mayHaveRun: true, isCoreReached: true },
     },
   ];
   for (const { name, answer, verdict } of cases) {
@@ -110,10 +110,10 @@ t.test('a pace, a pause for all, and an end of hope', async (t) => {
 t.test('a row is at fault when it fails while others do not', async (t) => {
   let failures = noFailures;
   for (let i = 0; i < 12; i += 1) failures = countFailure(failures, true, 100 + i);
-  t.same(failures, { count: 12, answered: 12, successesBefore: 100 });
+  t.same(failures, { count: 12, reached: 12, successesBefore: 100 });
   t.equal(isRowAtFault(failures, 115, 16), false);
   t.equal(isRowAtFault(failures, 116, 16), true);
-  t.equal(isRowAtFault({ ...failures, answered: 11 }, 1_000, 16), false);
+  t.equal(isRowAtFault({ ...failures, reached: 11 }, 1_000, 16), false);
   let unreachable = noFailures;
   for (let i = 0; i < 50; i += 1) unreachable = countFailure(unreachable, false, i);
   t.equal(isRowAtFault(unreachable, 1_000, 16), false, 'nobody was reached');

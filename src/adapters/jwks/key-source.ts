@@ -105,11 +105,11 @@ export function createKeySource(
   });
 
   function find(keyId: string, patience: KeyPatience = 'fetch'): KeyLookup | Promise<KeyLookup> {
-    const answer = lookUp(keyId);
-    if (answer.kind === 'found' || closed || patience === 'now') return answer;
+    const found = lookUp(keyId);
+    if (found.kind === 'found' || closed || patience === 'now') return found;
     const waitMs = untilFetchMs();
     if (waitMs > 0 && !isWorthWaiting(keyId, patience, waitMs)) {
-      return hasPatience || unlisted.has(keyId) ? answer : unavailable;
+      return hasPatience || unlisted.has(keyId) ? found : unavailable;
     }
     return wait(keyId, patience === 'fetch' ? null : patience, waitMs);
   }
@@ -147,10 +147,10 @@ export function createKeySource(
   function wait(keyId: string, asker: KeyAsker | null, waitMs: number): Promise<KeyLookup> {
     const sinceMs = clock.monotonic();
     return new Promise((resolve) => {
-      const conclude = (answer: KeyLookup): void => {
+      const conclude = (found: KeyLookup): void => {
         callOff();
-        metrics.jwksWait(issuer, answer.kind);
-        resolve(answer);
+        metrics.jwksWait(issuer, found.kind);
+        resolve(found);
       };
       const waiter: Waiter = { keyId, sinceMs, asker, resolve: conclude };
       // An attempt ends within its own time limit, which may be longer.
@@ -190,7 +190,7 @@ export function createKeySource(
     metrics.jwksRefresh(issuer, result);
     // Whoever is answered may ask again at once, and has to find that this attempt is over.
     underWay = null;
-    answerWaiting(beganAtMs);
+    settleWaiting(beganAtMs);
     schedule();
   }
 
@@ -263,17 +263,17 @@ export function createKeySource(
   }
 
   /** Only a fetch that began after somebody had come can tell that their key is none. */
-  function answerWaiting(beganAtMs: number): void {
+  function settleWaiting(beganAtMs: number): void {
     room.settle(({ keyId, sinceMs, asker }) => {
-      const answer = lookUp(keyId, attemptedAtMs);
-      if (asker === null || answer.kind === 'found') return answer;
+      const found = lookUp(keyId, attemptedAtMs);
+      if (asker === null || found.kind === 'found') return found;
       if (isInDoubt()) return unavailable;
-      if (answer.kind === 'unknown' && sinceMs <= beganAtMs) {
+      if (found.kind === 'unknown' && sinceMs <= beganAtMs) {
         if (unlisted.size < maxUnlisted) unlisted.set(keyId, false);
-        return answer;
+        return found;
       }
       if (!hasPatience) return unavailable;
-      return settings.cooldownMs <= longestKeyWaitMs ? null : answer;
+      return settings.cooldownMs <= longestKeyWaitMs ? null : found;
     });
   }
 

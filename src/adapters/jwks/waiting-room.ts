@@ -15,7 +15,7 @@ export interface Waiter {
   readonly sinceMs: number;
   /** `null` where nobody waits for more than a fetch that is under way. */
   readonly asker: KeyAsker | null;
-  readonly resolve: (answer: KeyLookup) => void;
+  readonly resolve: (lookup: KeyLookup) => void;
 }
 
 /** Look-ups that wait for a fetch. */
@@ -23,7 +23,7 @@ interface WaitingRoom {
   /** `false` where there is no place for it. It may take the place of another, which is answered `busy`. */
   readonly enter: (waiter: Waiter) => boolean;
   /** Asks for the answer to each, in the order in which they came, and lets those go that have one. */
-  readonly settle: (answerTo: (waiter: Waiter) => KeyLookup | null) => void;
+  readonly settle: (lookupOf: (waiter: Waiter) => KeyLookup | null) => void;
   readonly size: () => number;
 }
 
@@ -54,15 +54,15 @@ export function createWaitingRoom(max = maxWaiting): WaitingRoom {
     return entered;
   }
 
-  function settle(answerTo: (waiter: Waiter) => KeyLookup | null): void {
+  function settle(lookupOf: (waiter: Waiter) => KeyLookup | null): void {
     for (const section of [known, strangers]) {
-      const answers = new Map<Place, KeyLookup>();
-      const answered = section.takeAll((place) => {
-        const answer = answerTo(place.waiter);
-        if (answer !== null) answers.set(place, answer);
-        return answer !== null;
+      const lookups = new Map<Place, KeyLookup>();
+      const settled = section.takeAll((place) => {
+        const lookup = lookupOf(place.waiter);
+        if (lookup !== null) lookups.set(place, lookup);
+        return lookup !== null;
       });
-      for (const place of answered) place.waiter.resolve(answers.get(place) ?? busy);
+      for (const place of settled) place.waiter.resolve(lookups.get(place) ?? busy);
     }
   }
 

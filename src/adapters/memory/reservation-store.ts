@@ -55,10 +55,10 @@ export function createMemoryStore(
         accept({ reserved: step(scope, (slot, now) => reserve(slot, command, now)), confirmedReplicas: null }),
       );
     },
-    complete: (scope, command) => answer(scope, (slot, now) => complete(slot, command, now)),
-    release: (scope, command) => answer(scope, (slot, now) => release(slot, command, now)),
-    mark: (scope, command) => answer(scope, (slot, now) => mark(slot, command, now)),
-    resolve: (scope, resolution) => answer(scope, (slot, now) => resolve(slot, resolution, now)),
+    complete: (scope, command) => change(scope, (slot, now) => complete(slot, command, now)),
+    release: (scope, command) => change(scope, (slot, now) => release(slot, command, now)),
+    mark: (scope, command) => change(scope, (slot, now) => mark(slot, command, now)),
+    resolve: (scope, resolution) => change(scope, (slot, now) => resolve(slot, resolution, now)),
     show: (scope) => {
       const { record } = current(read(scope), clock.now());
       return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
@@ -73,7 +73,7 @@ export function createMemoryStore(
     },
   };
 
-  function answer<T>(
+  function change<T>(
     scope: ReservationScope,
     run: (slot: RecordSlot, nowMs: number) => Step<T>,
   ): Promise<{ readonly ok: true; readonly value: T }> {
@@ -81,7 +81,7 @@ export function createMemoryStore(
   }
 
   function step<T>(scope: ReservationScope, run: (slot: RecordSlot, nowMs: number) => Step<T>): T {
-    const { slot, answer: value } = run(read(scope), clock.now());
+    const { slot, reply: value } = run(read(scope), clock.now());
     write(scope, slot);
     return value;
   }

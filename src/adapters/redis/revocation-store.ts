@@ -83,7 +83,7 @@ export function createRevocationStore(
     script: Script,
     values: readonly string[],
     limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
-    reader: (parts: readonly unknown[], answer: ScriptReply) => T,
+    reader: (parts: readonly unknown[], ran: ScriptReply) => T,
   ): Promise<Result<T, StoreFailure>> {
     const ran = await servers.run(tag, { script, keys: [key], values, withText: limits.replicas > 0, ...limits });
     if (!ran.ok) {

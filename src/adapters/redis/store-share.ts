@@ -9,7 +9,7 @@ import type { RedisSettings } from './client/settings.js';
  * Answers up to this size are counted without waiting for it, bytes: what is under way at once can be that much over,
  * and no more.
  */
-const smallAnswer = 16 * 1024;
+const smallResponse = 16 * 1024;
 
 /** Callers that are remembered to have used up their share. One that is forgotten is found again by its next write. */
 const mostRemembered = 10_000;
@@ -35,7 +35,7 @@ export function createStoreShare(servers: Pick<Servers, 'run' | 'memoryOf'>, set
       const share = shareOf(principal);
       if (share === null) return true;
       const counting = count(principal, share, size);
-      if (size.bytes <= smallAnswer && !over.has(principal)) return true;
+      if (size.bytes <= smallResponse && !over.has(principal)) return true;
       return (await counting)?.isKept ?? true;
     },
     isUsedUp: async (principal) => {

@@ -70,7 +70,7 @@ class Search {
     // Told by the command that finds no connection.
     connection.on('error', () => undefined);
     try {
-      await this.answer(connection.connect());
+      await this.replyTo(connection.connect());
       let cursor: string | null = '0';
       while (cursor !== null) cursor = await this.lookFrom(connection, cursor);
     } finally {
@@ -81,7 +81,7 @@ class Search {
   /** Looks at a piece of the keys and returns where to go on; `null` where nothing is left to look for. */
   private async lookFrom(connection: Redis, cursor: string): Promise<string | null> {
     const match = `${this.settings.prefix}:{*}:i:*`;
-    const [next, keys] = await this.answer(
+    const [next, keys] = await this.replyTo(
       connection.scan(cursor, 'MATCH', match, 'COUNT', keysAtOnce, 'TYPE', 'hash'),
     );
     await this.look(connection, keys);
@@ -130,13 +130,13 @@ class Search {
     if (commands.length === 0) return [];
     const pipeline = connection.pipeline();
     for (const [name = '', ...args] of commands) pipeline.callBuffer(name, ...args);
-    const replies = (await this.answer(pipeline.exec())) ?? [];
+    const replies = (await this.replyTo(pipeline.exec())) ?? [];
     const refused = replies.find(([error]) => error !== null && !isOfOneKey(error))?.[0];
     if (refused !== undefined && refused !== null) throw refused;
     return replies.map(([error, reply]) => error ?? reply);
   }
 
-  private async answer<T>(asked: Promise<T>): Promise<T> {
+  private async replyTo<T>(asked: Promise<T>): Promise<T> {
     return withDeadline(asked, this.settings.settleTimeoutMs);
   }
 }

@@ -10,7 +10,7 @@ import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { IntrospectionState, KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
 import type { Log } from '../../ports/system.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
-import type { ProbedReceiver } from '../../admin/upstream-probe.js';
+import type { ProbedUpstream } from '../../admin/upstream-probe.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
 import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
@@ -42,7 +42,7 @@ export interface ConfigActivator {
   /** `null` where no token is remembered. */
   readonly tokenCache: () => TokenCacheState | null;
   /** The receiving service that is in force, as its probes reach it. */
-  readonly receiver: () => ProbedReceiver;
+  readonly upstream: () => ProbedUpstream;
   /**
    * Puts a config in force, whole. Keys stay where they come from the same place, connections where the upstream does.
    * Waits for the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for
@@ -230,7 +230,7 @@ export function createConfigActivator(
       const { verified } = running.activeConfig;
       return verified === null ? null : { ...lookups, bytes: verified.bytes() };
     },
-    receiver: () => running.upstream,
+    upstream: () => running.upstream,
     replace,
     endWaits: () => {
       for (const { source } of running.issuers) source.endWaits();

@@ -32,7 +32,7 @@ export interface TokenSupply {
 interface Held {
   readonly token: string;
   /** One promise for every call: nothing is made to hand a token out. */
-  readonly answer: Promise<string>;
+  readonly handedOut: Promise<string>;
   /** On the clock that never goes back. */
   readonly renewAtMs: number;
   readonly usableUntilMs: number;
@@ -70,7 +70,7 @@ export function createTokenCache({ attempt, clock, random }: CacheDeps): TokenSu
     const plan = planRenewal((expiresAtS - issuedAtS) * 1_000, random());
     held = {
       token,
-      answer: Promise.resolve(token),
+      handedOut: Promise.resolve(token),
       renewAtMs: started.monotonicMs + plan.renewAfterMs,
       usableUntilMs: started.monotonicMs + plan.usableForMs,
       usableUntilDayMs: started.dayMs + plan.usableForMs,
@@ -84,7 +84,7 @@ export function createTokenCache({ attempt, clock, random }: CacheDeps): TokenSu
       if (held !== null && nowMs < held.usableUntilMs && clock.now() < held.usableUntilDayMs) {
         // The one in hand still serves: whoever needs the next one meets the failure, if it lasts.
         if (nowMs >= held.renewAtMs && flight === null && backOff.check() === null) renew().catch(() => undefined);
-        return held.answer;
+        return held.handedOut;
       }
       const resting = flight === null ? backOff.check() : null;
       return resting === null ? renew() : Promise.reject(resting);

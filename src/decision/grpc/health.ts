@@ -17,7 +17,7 @@ const serving = Uint8Array.of(0x08, 0x01);
 const notServing = Uint8Array.of(0x08, 0x02);
 
 /** An answer to a call of the health service. */
-export interface HealthAnswer {
+export interface HealthResponse {
   readonly fields: readonly string[];
   /** Empty where the call failed. */
   readonly body: Uint8Array;
@@ -36,7 +36,7 @@ export function isHealthPath(path: string): boolean {
  *
  * @param body the whole body of the request.
  */
-export function answerHealth(path: string, body: Uint8Array, isReady: boolean): HealthAnswer {
+export function healthResponse(path: string, body: Uint8Array, isReady: boolean): HealthResponse {
   if (path !== `${servicePrefix}Check`) return failed('UNIMPLEMENTED');
   if (!isOneMessage(body, maxHealthRequestBytes)) return failed('INTERNAL');
   // A message without a byte names no service; kubelet sends it where a probe has no `service`, or an empty one.
@@ -48,7 +48,7 @@ export function answerHealth(path: string, body: Uint8Array, isReady: boolean): 
   };
 }
 
-function failed(code: GrpcCode): HealthAnswer {
+function failed(code: GrpcCode): HealthResponse {
   return {
     fields: ['content-type', 'application/grpc', 'grpc-status', String(grpcNumberOf(code))],
     body: new Uint8Array(),

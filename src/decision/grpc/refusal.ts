@@ -1,4 +1,4 @@
-import { answerOf, type Denial, type Reason } from '../denial.js';
+import { responseOf, type Denial, type Reason } from '../denial.js';
 import { proxyErrorOf, retryAfterOf, type Problem } from '../http/problem-details.js';
 import { proxyStatus } from '../http/proxy-status.js';
 import { encodeErrorDetails } from './error-details.js';
@@ -36,7 +36,7 @@ const codeOfReason: ReadonlyMap<Reason, GrpcCode> = new Map<Reason, GrpcCode>([
 
 /** The code by which a reason is told. */
 export function grpcCodeOf(reason: Reason): GrpcCode {
-  return codeOfReason.get(reason) ?? codeOfStatus.get(answerOf(reason).status) ?? 'INTERNAL';
+  return codeOfReason.get(reason) ?? codeOfStatus.get(responseOf(reason).status) ?? 'INTERNAL';
 }
 
 /**
@@ -45,7 +45,7 @@ export function grpcCodeOf(reason: Reason): GrpcCode {
  * id, and each PERMISSION_DENIED. Names are in lower case, as HTTP/2 has them (RFC 9113 §8.2.1).
  */
 export function grpcRefusalOf(denial: Denial, requestId: string): Problem {
-  const { status, title, type } = answerOf(denial.reason);
+  const { status, title, type } = responseOf(denial.reason);
   const code = grpcNumberOf(grpcCodeOf(denial.reason));
   const fields = [
     'content-type',

@@ -113,7 +113,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     passNames: new Set(passFields.map((name) => name.toLowerCase())),
     underscoreFields,
   };
-  const droppedFromAnswers = keysOf(identityKeys, hopByHopFields, [
+  const droppedFromResponses = keysOf(identityKeys, hopByHopFields, [
     'Transfer-Encoding',
     'Upgrade',
     'Connection',
@@ -127,7 +127,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     http10: settings.http10,
     requestKind: memoize((name) => requestKind(name, chosen), memory),
     strippedKind: memoize((name) => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
-    responseKind: memoize((name) => responseKind(name, droppedFromAnswers), memory),
+    responseKind: memoize((name) => responseKind(name, droppedFromResponses), memory),
   };
 }
 

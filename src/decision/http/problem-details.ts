@@ -1,11 +1,11 @@
 import {
-  answerOf,
+  responseOf,
   reasons,
-  type Answer,
+  type RefusalResponse,
   type Denial,
   type ProxyError,
   type Reason,
-  type SessionAnswer,
+  type SessionResponse,
 } from '../denial.js';
 import { proxyStatus } from './proxy-status.js';
 
@@ -24,7 +24,7 @@ const allowedMethods = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT';
 /** From this status on we failed; below it we refused, and a refusal looks the same whatever its reason. */
 const firstFailure = 500;
 
-const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [reason, bodyOf(answerOf(reason))]));
+const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [reason, bodyOf(responseOf(reason))]));
 
 /**
  * Answers a denial as a problem document (RFC 9457). What was wrong with a credential is not in it: every 401 and every
@@ -32,7 +32,7 @@ const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [rea
  * act on that.
  */
 export function problemOf(denial: Denial, requestId: string): Problem {
-  const answer = answerOf(denial.reason);
+  const response = responseOf(denial.reason);
   const fields = [
     'Content-Type',
     denial.session === undefined ? 'application/problem+json' : 'application/json',
@@ -43,34 +43,34 @@ export function problemOf(denial: Denial, requestId: string): Problem {
     'Proxy-Status',
     proxyStatus(proxyErrorOf(denial)),
   ];
-  if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
-  if (answer.status === 405) fields.push('Allow', allowedMethods);
+  if (response.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
+  if (response.status === 405) fields.push('Allow', allowedMethods);
   // RFC 6455 §4.4; 426 names what to upgrade to (RFC 9110 §15.5.22).
-  if (answer.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
+  if (response.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
   const retryAfterS = retryAfterOf(denial);
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
-  if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };
+  if (denial.session !== undefined) return { status: response.status, fields, body: sessionBodyOf(denial.session) };
   if (denial.rateLimit !== undefined) {
     fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
   }
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
-  return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
+  return { status: response.status, fields, body: body ?? bodyOf(response, denial.record) };
 }
 
 /** The `error` of `Proxy-Status`: of a failure as exactly as it is known, of refusals that of the reason. */
 export function proxyErrorOf({ reason, error }: Denial): ProxyError {
-  const answer = answerOf(reason);
-  return answer.status >= firstFailure ? (error ?? answer.error) : answer.error;
+  const response = responseOf(reason);
+  return response.status >= firstFailure ? (error ?? response.error) : response.error;
 }
 
 /** Whole seconds for `Retry-After`; `undefined` where nothing asks for one. */
 export function retryAfterOf({ reason, retryAfterS }: Denial): number | undefined {
-  return retryAfterS ?? answerOf(reason).retryAfterS;
+  return retryAfterS ?? responseOf(reason).retryAfterS;
 }
 
 /** The `type` of a refusal's problem document (RFC 9457 §3.1.1). */
 export function problemTypeOf(reason: Reason): string {
-  return problemType(answerOf(reason).type);
+  return problemType(responseOf(reason).type);
 }
 
 function problemType(type: string | null): string {
@@ -78,7 +78,7 @@ function problemType(type: string | null): string {
 }
 
 /** The members in the order of docs/contract.md 4: clients compare the bytes. */
-function bodyOf({ type, title, status }: Answer, record?: string): string {
+function bodyOf({ type, title, status }: RefusalResponse, record?: string): string {
   return JSON.stringify({
     type: problemType(type),
     title,
@@ -91,10 +91,10 @@ function bodyOf({ type, title, status }: Answer, record?: string): string {
  * As the SDK writes it, but for what the claim is and what it would have to be: that is the policy's, and none of the
  * caller's.
  */
-function sessionBodyOf(answer: SessionAnswer): string {
-  if (answer.message !== 'invalid claim') return JSON.stringify(answer);
+function sessionBodyOf(response: SessionResponse): string {
+  if (response.message !== 'invalid claim') return JSON.stringify(response);
   return JSON.stringify({
-    message: answer.message,
-    claimValidationErrors: answer.claims.map((id) => ({ id, reason: { message: 'wrong value' } })),
+    message: response.message,
+    claimValidationErrors: response.claims.map((id) => ({ id, reason: { message: 'wrong value' } })),
   });
 }

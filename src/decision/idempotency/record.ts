@@ -158,7 +158,7 @@ export type Resolved = 'resolved' | 'absent' | 'not_in_doubt' | 'unsupported';
 /** A command's effect: the slot afterwards and the answer. */
 export interface Step<T> {
   readonly slot: RecordSlot;
-  readonly answer: T;
+  readonly reply: T;
 }
 
 /** Drops what has expired. Every command starts with it. */
@@ -175,51 +175,51 @@ export function current(slot: RecordSlot, nowMs: number): RecordSlot {
 export function reserve(before: RecordSlot, command: Reserve, nowMs: number): Step<Reserved> {
   const slot = current(before, nowMs);
   if (command.markerTtlMs !== null && slot.marker !== null && slot.marker.attempt !== command.attempt) {
-    return { slot, answer: { kind: 'token_replayed' } };
+    return { slot, reply: { kind: 'token_replayed' } };
   }
   if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) {
-    return { slot, answer: { kind: 'unsupported' } };
+    return { slot, reply: { kind: 'unsupported' } };
   }
   // Nobody waits for this answer any more.
   if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) {
-    return { slot, answer: { kind: 'unsupported' } };
+    return { slot, reply: { kind: 'unsupported' } };
   }
   const marker =
     command.markerTtlMs === null
       ? slot.marker
       : (slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs });
   if (command.key === null) {
-    return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
+    return { slot: { ...slot, marker }, reply: { kind: 'acquired', fence: nowMs, takenOver: false } };
   }
   if (slot.record !== null) {
     const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
-    return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
+    return { slot: { ...slot, record: step.record, marker }, reply: step.reply };
   }
   const step = acquire({ ...command.key, attempt: command.attempt }, nowMs, slot.freed?.fence ?? 0, false);
-  return { slot: { ...slot, record: step.record, freed: null, marker }, answer: step.answer };
+  return { slot: { ...slot, record: step.record, freed: null, marker }, reply: step.reply };
 }
 
 function reserveRecord(
   record: ReservationRecord,
   command: NonNullable<Reserve['key']> & { readonly attempt: string },
   nowMs: number,
-): { readonly record: ReservationRecord; readonly answer: Reserved } {
+): { readonly record: ReservationRecord; readonly reply: Reserved } {
   // Before the state is looked at: a different request learns nothing of how the first one went.
-  if (record.fingerprint !== command.fingerprint) return { record, answer: { kind: 'mismatch' } };
+  if (record.fingerprint !== command.fingerprint) return { record, reply: { kind: 'mismatch' } };
   // The client library sent the command again after a reconnect: the same attempt, not a second one.
   if (record.state === 'pending' && record.owner === command.attempt) {
-    return { record, answer: { kind: 'acquired', fence: record.fence, takenOver: record.takenOver } };
+    return { record, reply: { kind: 'acquired', fence: record.fence, takenOver: record.takenOver } };
   }
   // A lease that is over is not written down: its owner may know yet that nothing was sent, and release it.
   switch (inDoubtAfterLease(record, nowMs).state) {
     case 'pending':
-      return { record, answer: { kind: 'in_progress', retryAfterMs: record.leaseEndsAtMs - nowMs } };
+      return { record, reply: { kind: 'in_progress', retryAfterMs: record.leaseEndsAtMs - nowMs } };
     case 'unknown':
-      return command.takesOver ? acquire(command, nowMs, record.fence, true) : { record, answer: { kind: 'unknown' } };
+      return command.takesOver ? acquire(command, nowMs, record.fence, true) : { record, reply: { kind: 'unknown' } };
     case 'completed':
-      return { record, answer: { kind: 'replayed', response: record.response ?? noResponse } };
+      return { record, reply: { kind: 'replayed', response: record.response ?? noResponse } };
     case 'tombstone':
-      return { record, answer: { kind: 'tombstone', status: (record.response ?? noResponse).status } };
+      return { record, reply: { kind: 'tombstone', status: (record.response ?? noResponse).status } };
   }
 }
 
@@ -231,7 +231,7 @@ function acquire(
   nowMs: number,
   lastFence: number,
   takenOver: boolean,
-): { readonly record: ReservationRecord; readonly answer: Reserved } {
+): { readonly record: ReservationRecord; readonly reply: Reserved } {
   const fence = Math.max(lastFence + 1, nowMs);
   const record: ReservationRecord = {
     version: recordVersion,
@@ -246,7 +246,7 @@ function acquire(
     response: null,
     expiresAtMs: nowMs + command.leaseMs + command.retentionMs,
   };
-  return { record, answer: { kind: 'acquired', fence, takenOver } };
+  return { record, reply: { kind: 'acquired', fence, takenOver } };
 }
 
 /** A pending record whose lease is over may have run: nobody knows. */
@@ -272,18 +272,18 @@ export function complete(before: RecordSlot, command: Complete, nowMs: number): 
       response: command.response,
       expiresAtMs: nowMs + command.retentionMs,
     };
-    return { slot: { ...slot, record: repaired, freed: null }, answer: 'repaired' };
+    return { slot: { ...slot, record: repaired, freed: null }, reply: 'repaired' };
   }
-  if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (!owns(record, command)) return { slot, answer: 'fenced' };
-  if (record.state === 'completed' || record.state === 'tombstone') return { slot, answer: 'completed' };
+  if (record.version !== recordVersion) return { slot, reply: 'unsupported' };
+  if (!owns(record, command)) return { slot, reply: 'fenced' };
+  if (record.state === 'completed' || record.state === 'tombstone') return { slot, reply: 'completed' };
   const completed: ReservationRecord = {
     ...record,
     state: command.state,
     response: command.response,
     expiresAtMs: nowMs + command.retentionMs,
   };
-  return { slot: { ...slot, record: completed }, answer: 'completed' };
+  return { slot: { ...slot, record: completed }, reply: 'completed' };
 }
 
 /**
@@ -294,10 +294,10 @@ export function complete(before: RecordSlot, command: Complete, nowMs: number): 
 export function release(before: RecordSlot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
   const { record, freed } = slot;
-  if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (record !== null && record.version !== recordVersion) return { slot, reply: 'unsupported' };
   if (record?.owner === command.attempt && record.state === 'pending') {
-    if (record.takenOver) return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'kept' };
-    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'released' };
+    if (record.takenOver) return { slot: { ...slot, record: { ...record, state: 'unknown' } }, reply: 'kept' };
+    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, reply: 'released' };
   }
   const expiresAtMs = nowMs + overtakingReleaseMs;
   const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);
@@ -308,7 +308,7 @@ export function release(before: RecordSlot, command: Release, nowMs: number): St
       freed: freed === null ? null : { ...freed, expiresAtMs: Math.max(freed.expiresAtMs, expiresAtMs) },
       withdrawals: [...others, { attempt: command.attempt, expiresAtMs }],
     },
-    answer: record === null ? 'released' : 'kept',
+    reply: record === null ? 'released' : 'kept',
   };
 }
 
@@ -332,7 +332,7 @@ export function mark(before: RecordSlot, command: Mark, nowMs: number): Step<Mar
   const slot = current(before, nowMs);
   const { record, freed } = slot;
   if (record === null) {
-    if (freed?.attempt === command.attempt && freed.fence === command.fence) return { slot, answer: 'kept' };
+    if (freed?.attempt === command.attempt && freed.fence === command.fence) return { slot, reply: 'kept' };
     const repaired: ReservationRecord = {
       version: recordVersion,
       state: 'unknown',
@@ -346,26 +346,26 @@ export function mark(before: RecordSlot, command: Mark, nowMs: number): Step<Mar
       response: null,
       expiresAtMs: nowMs + command.retentionMs,
     };
-    return { slot: { ...slot, record: repaired, freed: null }, answer: 'repaired' };
+    return { slot: { ...slot, record: repaired, freed: null }, reply: 'repaired' };
   }
-  if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (!owns(record, command)) return { slot, answer: 'fenced' };
-  if (record.state !== 'pending' && record.state !== 'unknown') return { slot, answer: 'kept' };
-  return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'unknown' };
+  if (record.version !== recordVersion) return { slot, reply: 'unsupported' };
+  if (!owns(record, command)) return { slot, reply: 'fenced' };
+  if (record.state !== 'pending' && record.state !== 'unknown') return { slot, reply: 'kept' };
+  return { slot: { ...slot, record: { ...record, state: 'unknown' } }, reply: 'unknown' };
 }
 
 /** An operator settles a record in doubt: `committed` keeps the key taken, `not-applied` frees it. */
 export function resolve(before: RecordSlot, resolution: Resolution, nowMs: number): Step<Resolved> {
   const slot = current(before, nowMs);
   const found = slot.record;
-  if (found === null) return { slot, answer: 'absent' };
-  if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (found === null) return { slot, reply: 'absent' };
+  if (found.version !== recordVersion) return { slot, reply: 'unsupported' };
   const record = inDoubtAfterLease(found, nowMs);
-  if (record.state !== 'unknown') return { slot, answer: 'not_in_doubt' };
+  if (record.state !== 'unknown') return { slot, reply: 'not_in_doubt' };
   if (resolution === 'not-applied') {
-    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'resolved' };
+    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, reply: 'resolved' };
   }
-  return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, answer: 'resolved' };
+  return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, reply: 'resolved' };
 }
 
 function owns(record: ReservationRecord, command: Owned): boolean {

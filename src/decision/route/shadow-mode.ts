@@ -1,6 +1,6 @@
 /** Shadow mode: what would be refused for want of a credential or a right goes on, and is written down. */
 import { lackedPermissions } from './authorize.js';
-import { answerOf, type Denial } from '../denial.js';
+import { responseOf, type Denial } from '../denial.js';
 import type { Route } from './policy.js';
 import type { Principal } from '../token/principal.js';
 import { foldedPlaces, type FoldedTable } from './conflicts/folded-table.js';
@@ -28,7 +28,7 @@ export interface Unmatched {
 
 /** Whether shadow mode lets it pass. What could not be decided (503) and what is malformed is refused as ever. */
 export function passesInShadow({ reason }: Denial): boolean {
-  const { status } = answerOf(reason);
+  const { status } = responseOf(reason);
   return status === 401 || status === 403;
 }
 

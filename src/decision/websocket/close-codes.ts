@@ -1,4 +1,4 @@
-import { answerOf, type Denial, type Reason } from '../denial.js';
+import { responseOf, type Denial, type Reason } from '../denial.js';
 
 /** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
 export const closeCauseLabels = [
@@ -31,11 +31,11 @@ export interface CloseCause {
 export const closeCauses = {
   /** One of the ends said so, in a Close frame that was passed on as it came. */
   caller: { as: 'caller', reason: null, code: 1000, text: '' },
-  receiver: { as: 'receiver', reason: null, code: 1000, text: '' },
+  upstream: { as: 'receiver', reason: null, code: 1000, text: '' },
   callerLost: { as: 'caller_lost', reason: 'caller_gone', code: 1001, text: '' },
-  receiverLost: { as: 'receiver_lost', reason: 'upstream_failed', code: 1011, text: 'upstream failed' },
+  upstreamLost: { as: 'receiver_lost', reason: 'upstream_failed', code: 1011, text: 'upstream failed' },
   malformedByCaller: { as: 'malformed', reason: 'framing', code: 1002, text: 'malformed frame' },
-  malformedByReceiver: { as: 'malformed', reason: 'upstream_failed', code: 1002, text: 'malformed frame' },
+  malformedByUpstream: { as: 'malformed', reason: 'upstream_failed', code: 1002, text: 'malformed frame' },
   idle: { as: 'idle', reason: 'upstream_timeout', code: 4408, text: 'idle timeout' },
   expired: { as: 'expired', reason: 'token_expired', code: 4401, text: 'unauthorized' },
   sessionExpired: { as: 'expired', reason: 'session_expired', code: 4401, text: 'unauthorized' },
@@ -47,7 +47,7 @@ const firstFailure = 500;
 
 /** What a later judgement of the opening handshake means for its connection; `null` where it goes on. */
 export function closeCauseOf({ reason }: Denial): CloseCause | null {
-  const { status } = answerOf(reason);
+  const { status } = responseOf(reason);
   if (status >= firstFailure) return null;
   if (reason === 'token_expired') return closeCauses.expired;
   if (reason === 'session_expired') return closeCauses.sessionExpired;

@@ -58,23 +58,23 @@ export function refusedUpgrade(
  * switched to something else, does not prove that it read the key, or takes a subprotocol or extension that nobody
  * named.
  */
-export function readAgreement(asked: readonly string[], answered: readonly string[]): Result<Agreement, Denial> {
+export function readAgreement(asked: readonly string[], responseHeaders: readonly string[]): Result<Agreement, Denial> {
   const failed = refuse(denial('upstream_failed'));
   const one = (name: string): string | null => {
-    const values = trimmedValues(answered, name);
+    const values = trimmedValues(responseHeaders, name);
     return values.length === 1 ? (values[0] ?? null) : null;
   };
   if (one('upgrade')?.toLowerCase() !== webSocketProtocol) return failed;
-  if (!listElements(trimmedValues(answered, 'connection').join(',')).includes('upgrade')) return failed;
+  if (!listElements(trimmedValues(responseHeaders, 'connection').join(',')).includes('upgrade')) return failed;
   if (one('sec-websocket-accept') !== acceptOf(trimmedValues(asked, 'sec-websocket-key')[0] ?? '')) return failed;
-  const protocols = trimmedValues(answered, 'sec-websocket-protocol');
+  const protocols = trimmedValues(responseHeaders, 'sec-websocket-protocol');
   const named = trimmedValues(asked, 'sec-websocket-protocol')
     .flatMap((value) => value.split(','))
     .map(trimBlanks);
   if (protocols.length > 1 || !protocols.every((protocol) => protocol !== '' && named.includes(protocol))) {
     return failed;
   }
-  const extensions = extensionsOf(answered);
+  const extensions = extensionsOf(responseHeaders);
   if (!extensions.every((extension) => extensionsOf(asked).includes(extension))) return failed;
   return accept({ extended: extensions.length > 0 });
 }

@@ -1,5 +1,5 @@
 /** A decision, step by step, in words. */
-import { answerOf, type Denial } from '../../decision/denial.js';
+import { responseOf, type Denial } from '../../decision/denial.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { explainRoute } from './route.js';
 import { explainReason } from './reason.js';
@@ -127,7 +127,7 @@ function missedWords(step: ExplainedStepName, explained: Explained): readonly st
 }
 
 function whyRefused({ reason, missing }: Denial): string {
-  const { status, title } = answerOf(reason);
+  const { status, title } = responseOf(reason);
   const which = missing === undefined || missing.length === 0 ? '' : `: ${missing.join(' ')}`;
   return `${status} ${reason}${which} (${title})`;
 }

@@ -1,5 +1,5 @@
 import { escapeControls } from '../../lib/text.js';
-import { answerOf } from '../../decision/denial.js';
+import { responseOf } from '../../decision/denial.js';
 import { type Explained, explain, type ExplainedStep } from './explanation.js';
 
 const marks: Readonly<Record<ExplainedStep['outcome'], string>> = {
@@ -28,7 +28,7 @@ function conclusion({ ruling: { decision, status, reason, route } }: Pick<Explai
   const where = route === null ? 'no route' : `route ${route.name}`;
   if (reason === null) return `allowed: ${where}`;
   if (decision === 'shadow') {
-    return `allowed in shadow mode: ${where}; enforced it would be ${answerOf(reason).status} ${reason}`;
+    return `allowed in shadow mode: ${where}; enforced it would be ${responseOf(reason).status} ${reason}`;
   }
   return `denied: ${status} ${reason} (${where})`;
 }

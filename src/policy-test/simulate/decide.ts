@@ -1,6 +1,6 @@
 /** What becomes of one request, decided by the pipeline that serves. */
 import { METHODS } from 'node:http';
-import { answerOf, denial, type Denial, type Reason } from '../../decision/denial.js';
+import { responseOf, denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
@@ -107,7 +107,7 @@ function principalOf(shadow: ShadowPass | null): Principal | null {
 function refused(reason: Denial, findings: Findings | null, steps: readonly Step[]): Ruling {
   return {
     decision: 'denied',
-    status: answerOf(reason.reason).status,
+    status: responseOf(reason.reason).status,
     reason: reason.reason,
     denial: reason,
     route: findings?.route ?? null,

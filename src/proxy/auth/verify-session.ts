@@ -10,7 +10,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { SessionSettings } from '../../config/types.js';
 import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import type { Credential } from '../../decision/token/credential.js';
-import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
+import { denial, type Denial, type Reason, type SessionResponse } from '../../decision/denial.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isVisibleAscii } from '../../lib/text.js';
@@ -130,7 +130,7 @@ async function vouch(
 
 function refuseSession(
   reason: Reason,
-  message: Exclude<SessionAnswer, { message: 'invalid claim' }>['message'],
+  message: Exclude<SessionResponse, { message: 'invalid claim' }>['message'],
 ): Result<never, Denial> {
   return refuse({ reason, session: { message } });
 }

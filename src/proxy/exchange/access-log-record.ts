@@ -1,4 +1,4 @@
-import { answerOf, isFailure, type Reason } from '../../decision/denial.js';
+import { responseOf, isFailure, type Reason } from '../../decision/denial.js';
 import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 import type { Clock } from '../../ports/system.js';
@@ -31,7 +31,7 @@ export class ExchangeSummary {
   /** When the upstream was asked, or `null`. */
   askedMs: number | null = null;
   /** When its answer was complete or given up, or `null`. */
-  answeredMs: number | null = null;
+  respondedMs: number | null = null;
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
@@ -47,8 +47,8 @@ export class ExchangeSummary {
     this.askedMs = this.clock.monotonic();
   }
 
-  upstreamAnswered(): void {
-    this.answeredMs ??= this.clock.monotonic();
+  upstreamResponded(): void {
+    this.respondedMs ??= this.clock.monotonic();
   }
 }
 
@@ -86,10 +86,10 @@ export function recordRequest(
   { findings, head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
 ): void {
   const { requestId, route, traceId } = findings;
-  const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = summary;
+  const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, respondedMs } = summary;
   const principal = findings.principal ?? shadow?.principal ?? null;
   const durationMs = endedMs - startedMs;
-  const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? endedMs) - askedMs;
+  const elsewhereMs = askedMs === null ? 0 : (respondedMs ?? endedMs) - askedMs;
   // A connection that was switched was forwarded, however it ended.
   const isSwitched = status === switchingProtocols;
   const wasAsked = askedMs !== null && (ended === null || !notReached.has(ended));
@@ -153,7 +153,7 @@ export function clientOf(
 /** A caller that leaves while the upstream works ends nothing that was denied or failed here. */
 function outcomeOf(reason: Reason | null, wasAsked: boolean, isShadow: boolean): Outcome {
   if (reason === null || (reason === 'caller_gone' && wasAsked)) return isShadow ? 'shadow' : 'forwarded';
-  return answerOf(reason).status >= firstFailure ? 'failed' : 'denied';
+  return responseOf(reason).status >= firstFailure ? 'failed' : 'denied';
 }
 
 /** Queries may hold secrets, and so may what stands before the host of an absolute target. */

@@ -232,7 +232,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       peer: received.connection.peer,
       activeConfig,
       upgrade: received.upgrade,
-      answer: writer,
+      response: writer,
       client: this,
       summary,
       releaseGlobal: () => lease?.releaseGlobal(),
@@ -264,8 +264,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     this.attempt(() => this.summary.upstreamAsked());
   }
 
-  upstreamAnswered(): void {
-    this.attempt(() => this.summary.upstreamAnswered());
+  upstreamResponded(): void {
+    this.attempt(() => this.summary.upstreamResponded());
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -293,7 +293,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   onEnd(trailers: readonly string[] | null): void {
     try {
       this.earlyPlace?.();
-      this.summary.upstreamAnswered();
+      this.summary.upstreamResponded();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
       this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
@@ -309,7 +309,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   onError(reason: Denial): void {
-    this.attempt(() => this.summary.upstreamAnswered());
+    this.attempt(() => this.summary.upstreamResponded());
     this.attempt(() => this.refuse(reason));
   }
 

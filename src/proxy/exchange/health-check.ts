@@ -1,6 +1,6 @@
 import { denial, type Denial } from '../../decision/denial.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
-import { answerHealth, isHealthPath, maxHealthBodyBytes } from '../../decision/grpc/health.js';
+import { healthResponse, isHealthPath, maxHealthBodyBytes } from '../../decision/grpc/health.js';
 import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import { http2Version } from '../../decision/http2/request-head.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
@@ -44,7 +44,7 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
   private readonly writer: ResponseWriter;
   private body: RequestBody | null = null;
   private brokenBy: Denial | null = null;
-  private isAnswered = false;
+  private hasResponded = false;
 
   constructor(received: ReceivedRequest, deps: HealthCheckDeps) {
     this.received = received;
@@ -71,30 +71,30 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
           passedTrailers: () => null,
         },
       );
-      if (this.body === null) this.answer(Buffer.alloc(0));
-      else this.body.gather((whole) => this.attempt(() => this.answer(whole ?? Buffer.alloc(0))));
+      if (this.body === null) this.respond(Buffer.alloc(0));
+      else this.body.gather((whole) => this.attempt(() => this.respond(whole ?? Buffer.alloc(0))));
     });
   }
 
-  private answer(message: Buffer): void {
-    if (this.isAnswered) return;
-    this.isAnswered = true;
-    const { fields, body, trailers } = answerHealth(this.received.head.target, message, this.deps.isReady());
+  private respond(message: Buffer): void {
+    if (this.hasResponded) return;
+    this.hasResponded = true;
+    const { fields, body, trailers } = healthResponse(this.received.head.target, message, this.deps.isReady());
     if (this.writer.begin(200, [...fields, 'x-request-id', newRequestId()])) return;
     this.writer.write(Buffer.from(body));
     this.writer.end(trailers);
   }
 
   private refuse(reason: Denial): void {
-    if (this.isAnswered) return;
-    this.isAnswered = true;
+    if (this.hasResponded) return;
+    this.hasResponded = true;
     this.body?.destroy();
     if (reason.reason === 'caller_gone') this.writer.abort();
     else this.writer.refuse(reason, newRequestId(), this.body !== null);
   }
 
   private finish(): void {
-    this.isAnswered = true;
+    this.hasResponded = true;
     this.body?.destroy();
     this.received.connection.finish(this, this.deps.clock.monotonic());
   }

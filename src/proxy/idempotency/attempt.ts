@@ -36,7 +36,7 @@ export interface AttemptedWrite {
 /** Names of what the upstream learns of a reservation. */
 const recordField = 'Idempotency-Record';
 const fenceField = 'Idempotency-Fence';
-const answeredRecordField = recordField.toLowerCase();
+const recordKey = recordField.toLowerCase();
 
 /**
  * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
@@ -80,14 +80,14 @@ export class Attempt {
   async reserve(): Promise<Reserved | null> {
     const { clock, store, metrics } = this.deps;
     this.reservedAt = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
-    const answer = await store.reserve(this.write.preparation.scope, this.command());
+    const reply = await store.reserve(this.write.preparation.scope, this.command());
     metrics.storeCall('reserve', clock.monotonic() - this.reservedAt.monotonicMs);
-    if (!answer.ok) {
+    if (!reply.ok) {
       metrics.reservation('unavailable');
-      if (answer.error.mayHaveRun) this.withdraw();
+      if (reply.error.mayHaveRun) this.withdraw();
       return null;
     }
-    const { reserved, confirmedReplicas } = answer.value;
+    const { reserved, confirmedReplicas } = reply.value;
     metrics.reservation(reserved.kind === 'unsupported' ? 'unavailable' : reserved.kind);
     this.confirmedReplicas = confirmedReplicas ?? 0;
     if (reserved.kind === 'acquired') {
@@ -129,12 +129,12 @@ export class Attempt {
    * that it answers for. One that answers twice would otherwise have its second answer kept for the next write on the
    * connection.
    */
-  isAnsweredBy(rawHeaders: readonly string[]): boolean {
+  isForThisAttempt(rawHeaders: readonly string[]): boolean {
     const { recordId, rules } = this.write.preparation;
     return (
       recordId === null ||
       rules.receiver === 'plain' ||
-      valuesOf(rawHeaders, answeredRecordField).every((value) => value.trim() === recordId)
+      valuesOf(rawHeaders, recordKey).every((value) => value.trim() === recordId)
     );
   }
 

@@ -138,24 +138,24 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
 
   async function offer(settling: Settling, sum: ReofferResult, failed: Settling[]): Promise<void> {
     const before = started;
-    const answer = await send(settling);
-    if (!answer.ok) failed.push(settling);
-    else if (started !== before && answer.value !== 'fenced') queue.push(settling);
+    const reply = await send(settling);
+    if (!reply.ok) failed.push(settling);
+    else if (started !== before && reply.value !== 'fenced') queue.push(settling);
     else {
       sum.offered += 1;
-      take(settling, answer.value, sum);
+      take(settling, reply.value, sum);
     }
   }
 
-  function take(settling: Settling, answer: Completed | Released | Marked, sum: ReofferResult): void {
-    if (answer === 'fenced') {
+  function take(settling: Settling, reply: Completed | Released | Marked, sum: ReofferResult): void {
+    if (reply === 'fenced') {
       // A mark was taken over, as it may be; that the first attempt was in doubt has been told.
       if (settling.deduplicates && settling.write.kind === 'mark') return;
       sum.ranTwice += 1;
       report.foundFenced(settling, sum.ranTwice);
       return;
     }
-    if (answer === 'repaired') {
+    if (reply === 'repaired') {
       sum.repaired += 1;
       report.foundLost();
     }

@@ -44,7 +44,7 @@ export interface WriteClient extends Pick<
   | 'onHead'
   | 'onData'
   | 'upstreamAsked'
-  | 'upstreamAnswered'
+  | 'upstreamResponded'
   | 'fail'
 > {
   /** Sends a whole response: the upstream's, or one that was kept, with trailers as the upstream sent them. */
@@ -177,7 +177,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
-    if (!this.attempt.isAnsweredBy(rawHeaders)) {
+    if (!this.attempt.isForThisAttempt(rawHeaders)) {
       this.call?.cancel();
       this.onError(denial('upstream_failed'));
       return;
@@ -437,7 +437,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private onResponseOver(): void {
     this.stopTimer();
-    this.client.upstreamAnswered();
+    this.client.upstreamResponded();
   }
 
   private stopTimer(): void {

@@ -146,12 +146,12 @@ export function createSettlements(
   async function writeOnce(settling: Settling): Promise<boolean> {
     const startedMs = clock.monotonic();
     const before = failovers;
-    const answer = await send(settling);
+    const reply = await send(settling);
     metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs);
-    if (!answer.ok) return false;
-    report.answered(settling, answer.value);
+    if (!reply.ok) return false;
+    report.replied(settling, reply.value);
     // That another attempt has it was told: once is enough.
-    if (store.onFailover === null || answer.value === 'fenced' || answer.value === 'unsupported') return true;
+    if (store.onFailover === null || reply.value === 'fenced' || reply.value === 'unsupported') return true;
     if (failovers === before) keep.add(settling);
     else offering.start([settling]);
     return true;

@@ -16,7 +16,7 @@ export interface ReofferResult {
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */
 export interface SettlementReport {
-  readonly answered: (settling: Settling, answer: Completed | Released | Marked) => void;
+  readonly replied: (settling: Settling, reply: Completed | Released | Marked) => void;
   /** The store did not take it in time. */
   readonly givenUp: (settling: Settling) => void;
   /** After a fail-over: the store had lost it, and has it again. */
@@ -47,7 +47,7 @@ export function createSettlementReport({
   readonly metrics: ReservationMetrics;
 }): SettlementReport {
   return {
-    answered,
+    replied,
     givenUp,
     foundLost: () => {
       metrics.reservation('repaired');
@@ -80,9 +80,9 @@ export function createSettlementReport({
     },
   };
 
-  function answered(settling: Settling, answer: Completed | Released | Marked): void {
+  function replied(settling: Settling, reply: Completed | Released | Marked): void {
     const { recordId: record, write } = settling;
-    switch (answer) {
+    switch (reply) {
       case 'completed':
         metrics.reservation(write.kind === 'complete' ? write.command.state : 'completed');
         return;
@@ -110,7 +110,7 @@ export function createSettlementReport({
         log.warn('a reservation was not settled: it is not this attempt’s any more', {
           record,
           settle: write.kind,
-          answer,
+          answer: reply,
         });
     }
   }

@@ -28,24 +28,24 @@ function pairsOf(fields: readonly string[]): [string, string][] {
 let begun: Http1ResponseWriter[] = [];
 
 /** Once for all that a turn of the event loop brings. */
-function flushSoon(answer: Http1ResponseWriter): void {
+function flushSoon(writer: Http1ResponseWriter): void {
   if (begun.length === 0) process.nextTick(flushBegun);
-  begun.push(answer);
+  begun.push(writer);
 }
 
 function flushBegun(): void {
-  const answers = begun;
+  const writers = begun;
   begun = [];
-  flushFrom(answers, 0);
+  flushFrom(writers, 0);
 }
 
 /** One that throws keeps none of the others. */
-function flushFrom(answers: readonly Http1ResponseWriter[], first: number): void {
+function flushFrom(writers: readonly Http1ResponseWriter[], first: number): void {
   let next = first;
   try {
-    while (next < answers.length) answers[next++]?.flush();
+    while (next < writers.length) writers[next++]?.flush();
   } finally {
-    if (next < answers.length) setImmediate(flushFrom, answers, next);
+    if (next < writers.length) setImmediate(flushFrom, writers, next);
   }
 }
 

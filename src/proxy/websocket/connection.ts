@@ -19,7 +19,7 @@ import { Relay } from './relay.js';
 import type { UpgradableResponse, UpgradeRequest } from './upgrade-request.js';
 
 /** The request of a handshake, which takes the response of an upstream that does not switch. */
-type HandshakeClient = ResponseSink & Pick<Exchange, 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamAnswered'>;
+type HandshakeClient = ResponseSink & Pick<Exchange, 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamResponded'>;
 
 /** An opening handshake that may go on. */
 export interface Handshake {
@@ -30,7 +30,7 @@ export interface Handshake {
   /** `null` where Node, which reads Connection for itself, has left the connection to its parser. */
   readonly upgrade: UpgradeRequest | null;
   readonly client: HandshakeClient;
-  readonly answer: UpgradableResponse;
+  readonly response: UpgradableResponse;
   /** Told what shadow mode lets pass while the connection is open. */
   readonly summary: Pick<ExchangeSummary, 'shadow'>;
   /** The place among the requests of all: given back at the switch, for a connection may last for hours. */
@@ -111,7 +111,7 @@ export class WebSocket implements UpstreamOperation {
 
   /** The upstream has switched: so does the client's side, and from then on frames are relayed. */
   private onUpgrade(rawHeaders: readonly string[], upstream: Duplex): void {
-    const { answer, client, activeConfig, admission } = this.handshake;
+    const { response, client, activeConfig, admission } = this.handshake;
     const agreement = readAgreement(admission.fields.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
       upstream.on('error', () => undefined).destroy();
@@ -125,7 +125,7 @@ export class WebSocket implements UpstreamOperation {
       'Upgrade',
       ...clientHeaders(101, rawHeaders, activeConfig.fieldRules, admission.requestId),
     ];
-    const switched = answer.switchProtocols(
+    const switched = response.switchProtocols(
       withRenewedToken(fields, admission.principal, activeConfig, this.host.clock),
     );
     if (switched === null) {
@@ -202,9 +202,9 @@ export class WebSocket implements UpstreamOperation {
     this.stopTimer();
     this.host.onClosed(this, cause);
     if (cause === null) return;
-    const { client, answer } = this.handshake;
-    client.upstreamAnswered();
+    const { client, response } = this.handshake;
+    client.upstreamResponded();
     if (cause.reason !== null) client.refuse(denial(cause.reason));
-    answer.endUpgraded();
+    response.endUpgraded();
   }
 }

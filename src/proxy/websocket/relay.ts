@@ -89,10 +89,10 @@ export class Relay {
     if (event === null) return;
     const isCaller = lane === this.inbound;
     if (event === 'malformed') {
-      this.close(isCaller ? closeCauses.malformedByCaller : closeCauses.malformedByReceiver);
+      this.close(isCaller ? closeCauses.malformedByCaller : closeCauses.malformedByUpstream);
       lane.drop();
     }
-    if (event === 'close') this.cause ??= isCaller ? closeCauses.caller : closeCauses.receiver;
+    if (event === 'close') this.cause ??= isCaller ? closeCauses.caller : closeCauses.upstream;
     this.settle();
   }
 
@@ -112,9 +112,9 @@ export class Relay {
       upstream,
     } = this.options;
     const isSound = this.isClosing || this.inbound.isClosed() || this.outbound.isClosed();
-    if (!isSound) this.cause ??= end === socket ? closeCauses.callerLost : closeCauses.receiverLost;
+    if (!isSound) this.cause ??= end === socket ? closeCauses.callerLost : closeCauses.upstreamLost;
     if (!isSound && end === upstream) {
-      this.outbound.finish(closeFrame(closeCauses.receiverLost.code, closeCauses.receiverLost.text, null), false);
+      this.outbound.finish(closeFrame(closeCauses.upstreamLost.code, closeCauses.upstreamLost.text, null), false);
     }
     // A reader that is slow but still reads gets what was sent before.
     const isBehind = !this.isClosing && socket.writableLength + upstream.writableLength > 0;
@@ -134,7 +134,7 @@ export class Relay {
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);
     if (this.closeTimer !== null) clearTimeout(this.closeTimer);
-    this.options.onClosed(this.cause ?? closeCauses.receiverLost);
+    this.options.onClosed(this.cause ?? closeCauses.upstreamLost);
   }
 
   private laneFrom(end: Duplex): RelayDirection {

@@ -6,12 +6,12 @@ import type { Flow } from '../import-user.js';
 type Verdict =
   /** The Core has spoken of this row. */
   | { readonly kind: 'reply'; readonly reply: CoreReply }
-  /** Try again later. `isRowAnswered` tells that the Core was reached, so that the row may be what it fails on. */
+  /** Try again later. `isCoreReached` tells that the Core was reached, so that the row may be what it fails on. */
   | {
       readonly kind: 'retry';
       readonly why: string;
       readonly mayHaveRun: boolean;
-      readonly isRowAnswered: boolean;
+      readonly isCoreReached: boolean;
       readonly retryAfterMs: number | null;
     }
   /** No row will fare better. */
@@ -24,21 +24,21 @@ interface Circumstances {
 }
 
 /** Judges what came of a call. */
-export function judge(answer: Result<CoreReply, CoreTrouble>, { flow, hostedScryptWorks }: Circumstances): Verdict {
-  if (!answer.ok) return judgeTrouble(answer.error);
-  const reply = answer.value;
+export function judge(response: Result<CoreReply, CoreTrouble>, { flow, hostedScryptWorks }: Circumstances): Verdict {
+  if (!response.ok) return judgeTrouble(response.error);
+  const reply = response.value;
   const { status, retryAfterMs } = reply;
   const said = `status ${String(status)}${reply.text === '' ? '' : `, ${reply.text}`}`;
   if (status === 200 && reply.json === null) {
-    return retry('it answers with something that is no JSON object', { mayHaveRun: true, isRowAnswered: true });
+    return retry('it answers with something that is no JSON object', { mayHaveRun: true, isCoreReached: true });
   }
   if (status === 429) {
-    return retry('it asks for fewer calls (status 429)', { mayHaveRun: false, isRowAnswered: false, retryAfterMs });
+    return retry('it asks for fewer calls (status 429)', { mayHaveRun: false, isCoreReached: false, retryAfterMs });
   }
-  if (status === 408) return retry(said, { mayHaveRun: true, isRowAnswered: true });
+  if (status === 408) return retry(said, { mayHaveRun: true, isCoreReached: true });
   if (status >= 500) {
     if (status === 500 && isHostedScrypt(flow) && !hostedScryptWorks) return { kind: 'stop', why: signerKeyMissing };
-    return retry(said, { mayHaveRun: true, isRowAnswered: true, retryAfterMs });
+    return retry(said, { mayHaveRun: true, isCoreReached: true, retryAfterMs });
   }
   if (status === 401 || status === 403) {
     return { kind: 'stop', why: `the Core refuses us (${said}): is the api-key in the curl config file right?` };
@@ -62,15 +62,15 @@ function isHostedScrypt({ user, stage }: Flow): boolean {
 
 function judgeTrouble({ kind, reason, mayHaveRun }: CoreTrouble): Verdict {
   if (kind === 'refused_address') return { kind: 'stop', why: reason };
-  return retry(reason, { mayHaveRun, isRowAnswered: kind === 'timeout' || kind === 'broken' });
+  return retry(reason, { mayHaveRun, isCoreReached: kind === 'timeout' || kind === 'broken' });
 }
 
 interface Retry {
   readonly mayHaveRun: boolean;
-  readonly isRowAnswered: boolean;
+  readonly isCoreReached: boolean;
   readonly retryAfterMs?: number | null;
 }
 
-function retry(why: string, { mayHaveRun, isRowAnswered, retryAfterMs = null }: Retry): Verdict {
-  return { kind: 'retry', why, mayHaveRun, isRowAnswered, retryAfterMs };
+function retry(why: string, { mayHaveRun, isCoreReached, retryAfterMs = null }: Retry): Verdict {
+  return { kind: 'retry', why, mayHaveRun, isCoreReached, retryAfterMs };
 }

@@ -161,7 +161,7 @@ async function compareSchedule(
 
   function ran<T>(result: Step<T>): T {
     slot = result.slot;
-    return result.answer;
+    return result.reply;
   }
 
   function fenceOf(step: { readonly attempt: string; readonly fence?: 'own' | 'old' }): number {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { encodeErrorDetails, reasonOf } from '../../../src/decision/grpc/error-details.js';
-import { answerOf, reasons } from '../../../src/decision/denial.js';
+import { responseOf, reasons } from '../../../src/decision/denial.js';
 
 /** Fields of a message, as far as this one has them: numbers and bytes. */
 function fieldsOf(bytes: Buffer): readonly (readonly [number, number | Buffer])[] {
@@ -65,7 +65,7 @@ t.test('without a record there is no metadata', (t) => {
 
 t.test('every type makes a reason of the form that error_details.proto asks for', (t) => {
   for (const reason of reasons) {
-    const { type } = answerOf(reason);
+    const { type } = responseOf(reason);
     if (type !== null) t.match(reasonOf(type), /^[A-Z][A-Z0-9_]+[A-Z0-9]$/, reason);
   }
   t.end();

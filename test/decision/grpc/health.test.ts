@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerHealth, isHealthPath } from '../../../src/decision/grpc/health.js';
+import { healthResponse, isHealthPath } from '../../../src/decision/grpc/health.js';
 import { frameMessage } from '../../../src/decision/grpc/messages.js';
 
 const check = '/grpc.health.v1.Health/Check';
@@ -7,12 +7,12 @@ const whole = frameMessage(new Uint8Array());
 const ofService = frameMessage(Buffer.from('\x0a\x06orders'));
 
 t.test('health-checking.md: Check is answered by readiness', (t) => {
-  t.same(answerHealth(check, whole, true), {
+  t.same(healthResponse(check, whole, true), {
     fields: ['content-type', 'application/grpc'],
     body: Buffer.from([0, 0, 0, 0, 2, 8, 1]),
     trailers: ['grpc-status', '0'],
   });
-  t.same(answerHealth(check, whole, false).body, Buffer.from([0, 0, 0, 0, 2, 8, 2]));
+  t.same(healthResponse(check, whole, false).body, Buffer.from([0, 0, 0, 0, 2, 8, 2]));
   t.end();
 });
 
@@ -27,7 +27,7 @@ const failures: readonly (readonly [string, string, Uint8Array, string])[] = [
 
 for (const [name, path, body, status] of failures) {
   t.test(name, (t) => {
-    t.same(answerHealth(path, body, true), {
+    t.same(healthResponse(path, body, true), {
       fields: ['content-type', 'application/grpc', 'grpc-status', status],
       body: new Uint8Array(),
       trailers: [],

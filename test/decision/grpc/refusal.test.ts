@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerOf, denial, reasons, type Denial, type Reason } from '../../../src/decision/denial.js';
+import { responseOf, denial, reasons, type Denial, type Reason } from '../../../src/decision/denial.js';
 import { encodeGrpcMessage, grpcCodeOf, grpcRefusalOf } from '../../../src/decision/grpc/refusal.js';
 import { grpcNumberOf, type GrpcCode } from '../../../src/decision/grpc/status.js';
 
@@ -65,7 +65,7 @@ t.test('each reason has its code: the whole list', (t) => {
   const expected = new Map<Reason, GrpcCode>();
   for (const [code, named] of Object.entries(codes)) for (const one of named) expected.set(one, code as GrpcCode);
   for (const reason of reasons) {
-    const { status } = answerOf(reason);
+    const { status } = responseOf(reason);
     if (status === 401) expected.set(reason, 'UNAUTHENTICATED');
     if (status === 403) expected.set(reason, 'PERMISSION_DENIED');
   }
@@ -78,7 +78,7 @@ t.test('a refusal is one head: a 200 without a body that says how the call ended
   for (const reason of reasons) {
     const { status, body } = grpcRefusalOf(denial(reason), 'r-1');
     const fields = fieldsOf(denial(reason));
-    const answer = answerOf(reason);
+    const answer = responseOf(reason);
     t.equal(status, 200, reason);
     t.equal(body, '', reason);
     t.equal(fields.get('content-type'), 'application/grpc', reason);
@@ -102,7 +102,7 @@ t.test('a refusal is one head: a 200 without a body that says how the call ended
 
 t.test('every UNAUTHENTICATED is the same, and every PERMISSION_DENIED', (t) => {
   for (const status of [401, 403]) {
-    const same = reasons.filter((reason) => answerOf(reason).status === status);
+    const same = reasons.filter((reason) => responseOf(reason).status === status);
     const refusals = same.flatMap((reason) => [
       grpcRefusalOf({ reason }, 'r-1'),
       grpcRefusalOf({ reason, missing: ['orders:write'] }, 'r-1'),

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerOf, denial, reasons, type Reason } from '../../../src/decision/denial.js';
+import { responseOf, denial, reasons, type Reason } from '../../../src/decision/denial.js';
 import { problemOf } from '../../../src/decision/http/problem-details.js';
 
 function fieldsOf(reason: Reason): Map<string, string> {
@@ -38,7 +38,7 @@ t.test('bodies byte for byte', (t) => {
 t.test('every answer of ours is a problem document that says so', (t) => {
   for (const reason of reasons) {
     const { status, body } = problemOf(denial(reason), 'r-1');
-    const answer = answerOf(reason);
+    const answer = responseOf(reason);
     const type = answer.type === null ? 'about:blank' : `urn:sallyport:${answer.type}`;
     t.equal(status, answer.status, reason);
     t.equal(body, JSON.stringify({ type, title: answer.title, status }), reason);
@@ -59,7 +59,7 @@ t.test('every answer of ours is a problem document that says so', (t) => {
 
 t.test('every 401 is the same, and every 403', (t) => {
   for (const status of [401, 403]) {
-    const same = reasons.filter((reason) => answerOf(reason).status === status);
+    const same = reasons.filter((reason) => responseOf(reason).status === status);
     t.ok(same.length > 2, `${status}`);
     const answers = same.flatMap((reason) => [
       problemOf({ reason }, 'r-1'),

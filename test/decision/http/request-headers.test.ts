@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { readBearer, type RememberedTokens } from '../../../src/decision/token/credential.js';
-import { answerOf } from '../../../src/decision/denial.js';
+import { responseOf } from '../../../src/decision/denial.js';
 import type { FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
 import type { RequestFields } from '../../../src/decision/http/request-headers.js';
 import { readVectors } from '../../vectors/corpus.js';
@@ -308,7 +308,7 @@ t.test('no registered field makes us fail, whatever it holds', (t) => {
   for (const name of names) {
     for (const value of ['', 'a', '5', '"a"; b=c, d', '\u00ff', '0']) {
       const fields = read([...host, name, value]);
-      if (!fields.ok && answerOf(fields.error.reason).status >= 500) t.fail(`${name}: ${value}`);
+      if (!fields.ok && responseOf(fields.error.reason).status >= 500) t.fail(`${name}: ${value}`);
     }
   }
   const all = read([
@@ -362,7 +362,7 @@ t.test('whatever a caller sends, nothing that we set gets through', (t) => {
     fc.assert(
       fc.property(fields, (pairs) => {
         const result = read([...host, ...pairs.flat()]);
-        if (!result.ok) return answerOf(result.error.reason).status < 500;
+        if (!result.ok) return responseOf(result.error.reason).status < 500;
         const names = result.value.passed.filter((_, i) => i % 2 === 0);
         return names.every((passed) => token.test(passed) && !ours.has(passed.toLowerCase().replace(/[^a-z0-9]/g, '')));
       }),

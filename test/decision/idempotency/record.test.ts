@@ -29,25 +29,25 @@ t.test('release: only what is pending, and only by its owner; its fence is kept'
   const freed = { attempt: 'mine', fence: now - 500, expiresAtMs: now + overtakingReleaseMs };
   t.same(
     release(slot, { attempt: 'mine' }, now),
-    { slot: { ...slot, record: null, freed }, answer: 'released' },
+    { slot: { ...slot, record: null, freed }, reply: 'released' },
     'the token stays used',
   );
   t.same(
     release(slotOf({ leaseEndsAtMs: now - 1 }), { attempt: 'mine' }, now),
-    { slot: { ...slotOf(null), freed }, answer: 'released' },
+    { slot: { ...slotOf(null), freed }, reply: 'released' },
     'its lease over: that nothing was sent holds still',
   );
-  for (const { name, change, attempt, answer } of [
-    { name: "another's", change: {}, attempt: 'thief', answer: 'kept' },
-    { name: "another's, its lease over", change: { leaseEndsAtMs: now }, attempt: 'thief', answer: 'kept' },
-    { name: 'UNKNOWN', change: { state: 'unknown' as const }, attempt: 'mine', answer: 'kept' },
-    { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', answer: 'kept' },
-    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', answer: 'kept' },
-    { name: 'of another version', change: { version: 2 }, attempt: 'mine', answer: 'unsupported' },
+  for (const { name, change, attempt, reply } of [
+    { name: "another's", change: {}, attempt: 'thief', reply: 'kept' },
+    { name: "another's, its lease over", change: { leaseEndsAtMs: now }, attempt: 'thief', reply: 'kept' },
+    { name: 'UNKNOWN', change: { state: 'unknown' as const }, attempt: 'mine', reply: 'kept' },
+    { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', reply: 'kept' },
+    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', reply: 'kept' },
+    { name: 'of another version', change: { version: 2 }, attempt: 'mine', reply: 'unsupported' },
   ]) {
     const kept = slotOf(change);
-    const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + overtakingReleaseMs }] : [];
-    t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
+    const withdrawals = reply === 'kept' ? [{ attempt, expiresAtMs: now + overtakingReleaseMs }] : [];
+    t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, reply }, name);
   }
   t.end();
 });
@@ -91,17 +91,17 @@ t.test(
   (t) => {
     const taken = reserve(slotOf({ state: 'unknown', owner: 'first' }), reserveBy('taker', { takesOver: true }), now);
     const again = reserve(taken.slot, reserveBy('taker', { takesOver: true }), now + 1);
-    t.same(again, { slot: taken.slot, answer: taken.answer }, 'the second answer says so as well');
+    t.same(again, { slot: taken.slot, reply: taken.reply }, 'the second reply says so as well');
     const released = release(again.slot, { attempt: 'taker' }, now + 2);
-    t.match(released, { slot: { record: { state: 'unknown' } }, answer: 'kept' });
-    t.same(reserve(released.slot, reserveBy('next'), now + 3).answer, { kind: 'unknown' });
+    t.match(released, { slot: { record: { state: 'unknown' } }, reply: 'kept' });
+    t.same(reserve(released.slot, reserveBy('next'), now + 3).reply, { kind: 'unknown' });
     t.end();
   },
 );
 
 t.test('guard withdrawal: a release that finds nothing keeps the late reserve from taking the key', (t) => {
   const step = release(slotOf(null), { attempt: 'late' }, now);
-  t.equal(step.answer, 'released');
+  t.equal(step.reply, 'released');
   t.same(step.slot, { ...slotOf(null), withdrawals: [{ attempt: 'late', expiresAtMs: now + overtakingReleaseMs }] });
   t.same(release(step.slot, { attempt: 'late' }, now), step, 'sent again');
   t.same(
@@ -109,9 +109,9 @@ t.test('guard withdrawal: a release that finds nothing keeps the late reserve fr
     ['late', 'later'],
     'each its own',
   );
-  t.same(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs - 1).answer, { kind: 'unsupported' });
-  t.match(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs).answer, { kind: 'acquired' });
-  t.match(reserve(step.slot, reserveBy('next'), now).answer, { kind: 'acquired' });
+  t.same(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs - 1).reply, { kind: 'unsupported' });
+  t.match(reserve(step.slot, reserveBy('late'), now + overtakingReleaseMs).reply, { kind: 'acquired' });
+  t.match(reserve(step.slot, reserveBy('next'), now).reply, { kind: 'acquired' });
   t.end();
 });
 
@@ -119,38 +119,38 @@ t.test('mark: the owner says that nobody knows', (t) => {
   for (const state of ['pending', 'unknown'] as const) {
     t.same(
       mark(slotOf({ state }), markBy('mine', now - 500), now),
-      { slot: slotOf({ state: 'unknown' }), answer: 'unknown' },
+      { slot: slotOf({ state: 'unknown' }), reply: 'unknown' },
       state,
     );
   }
-  for (const { name, change, attempt, fence, answer } of [
-    { name: 'guard owner', change: {}, attempt: 'thief', fence: now - 500, answer: 'fenced' },
+  for (const { name, change, attempt, fence, reply } of [
+    { name: 'guard owner', change: {}, attempt: 'thief', fence: now - 500, reply: 'fenced' },
     {
       name: 'guard owner: a result',
       change: { state: 'completed' as const, response },
       attempt: 'thief',
       fence: now - 500,
-      answer: 'fenced',
+      reply: 'fenced',
     },
-    { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, answer: 'fenced' },
+    { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, reply: 'fenced' },
     {
       name: 'COMPLETED',
       change: { state: 'completed' as const, response },
       attempt: 'mine',
       fence: now - 500,
-      answer: 'kept',
+      reply: 'kept',
     },
     {
       name: 'TOMBSTONE',
       change: { state: 'tombstone' as const, response },
       attempt: 'mine',
       fence: now - 500,
-      answer: 'kept',
+      reply: 'kept',
     },
-    { name: 'guard version', change: { version: 2 }, attempt: 'mine', fence: now - 500, answer: 'unsupported' },
+    { name: 'guard version', change: { version: 2 }, attempt: 'mine', fence: now - 500, reply: 'unsupported' },
   ]) {
     const slot = slotOf(change);
-    t.same(mark(slot, markBy(attempt, fence), now), { slot, answer }, name);
+    t.same(mark(slot, markBy(attempt, fence), now), { slot, reply }, name);
   }
   t.end();
 });
@@ -165,24 +165,24 @@ t.test('mark: what the store has lost is in doubt again; what was freed since is
   });
   t.same(mark(slotOf(null, 'mine'), markBy('mine', now - 500), now), {
     slot: { ...slotOf(null, 'mine'), record: repaired },
-    answer: 'repaired',
+    reply: 'repaired',
   });
   const withdrawn = withdrawnBy('late');
   t.same(mark(withdrawn, markBy('mine', now - 500), now), {
     slot: { ...withdrawn, record: repaired },
-    answer: 'repaired',
+    reply: 'repaired',
   });
   const over = slotOf({ expiresAtMs: now });
-  t.same(mark(over, markBy('mine', now - 500), now), { slot: { ...over, record: repaired }, answer: 'repaired' });
+  t.same(mark(over, markBy('mine', now - 500), now), { slot: { ...over, record: repaired }, reply: 'repaired' });
   t.same(mark(freedBy('other', now - 501), markBy('mine', now - 500), now).slot.record, repaired);
   t.same(
     mark(freedBy('other', now), markBy('mine', now - 500), now),
-    { slot: { ...slotOf(null), record: { ...repaired, fence: now } }, answer: 'repaired' },
+    { slot: { ...slotOf(null), record: { ...repaired, fence: now } }, reply: 'repaired' },
     'guard fence: one that was given since counts still',
   );
-  t.same(mark(freedBy('mine', now), markBy('mine', now - 500), now).answer, 'repaired');
+  t.same(mark(freedBy('mine', now), markBy('mine', now - 500), now).reply, 'repaired');
   const freed = freedBy('mine', now - 500);
-  t.same(mark(freed, markBy('mine', now - 500), now), { slot: freed, answer: 'kept' });
+  t.same(mark(freed, markBy('mine', now - 500), now), { slot: freed, reply: 'kept' });
   t.end();
 });
 
@@ -193,22 +193,22 @@ t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
         ...slotOf(null, 'mine'),
         freed: { attempt: 'mine', fence: now - 500, expiresAtMs: now + overtakingReleaseMs },
       },
-      answer: 'resolved',
+      reply: 'resolved',
     });
     t.same(resolve(slotOf(change), 'committed', now), {
       slot: slotOf({ ...change, state: 'tombstone', response: noResponse }),
-      answer: 'resolved',
+      reply: 'resolved',
     });
   }
-  for (const { name, change, answer } of [
-    { name: 'ABSENT', change: null, answer: 'absent' },
-    { name: 'PENDING', change: { leaseEndsAtMs: now + 1 }, answer: 'not_in_doubt' },
-    { name: 'COMPLETED', change: { state: 'completed' as const, response }, answer: 'not_in_doubt' },
-    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, answer: 'not_in_doubt' },
-    { name: 'guard version', change: { version: 2, state: 'unknown' as const }, answer: 'unsupported' },
+  for (const { name, change, reply } of [
+    { name: 'ABSENT', change: null, reply: 'absent' },
+    { name: 'PENDING', change: { leaseEndsAtMs: now + 1 }, reply: 'not_in_doubt' },
+    { name: 'COMPLETED', change: { state: 'completed' as const, response }, reply: 'not_in_doubt' },
+    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, reply: 'not_in_doubt' },
+    { name: 'guard version', change: { version: 2, state: 'unknown' as const }, reply: 'unsupported' },
   ]) {
     const slot = slotOf(change);
-    t.same(resolve(slot, 'committed', now), { slot, answer }, name);
+    t.same(resolve(slot, 'committed', now), { slot, reply }, name);
   }
   t.end();
 });

@@ -1,13 +1,13 @@
 import t from 'tap';
 import { lackedPermissions } from '../../../src/decision/route/authorize.js';
-import { answerOf, denial, reasons } from '../../../src/decision/denial.js';
+import { responseOf, denial, reasons } from '../../../src/decision/denial.js';
 import { createFoldedTable } from '../../../src/decision/route/conflicts/folded-table.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute } from '../../../src/decision/route/shadow-mode.js';
 import { approval, principal, route } from '../samples.js';
 
 t.test('what would be a 401 or 403 passes, and nothing else', (t) => {
   for (const reason of reasons) {
-    t.equal(passesInShadow(denial(reason)), [401, 403].includes(answerOf(reason).status), reason);
+    t.equal(passesInShadow(denial(reason)), [401, 403].includes(responseOf(reason).status), reason);
   }
   t.end();
 });

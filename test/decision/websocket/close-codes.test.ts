@@ -41,11 +41,11 @@ t.test('RFC 6455 §7.4.1: the code of each ending', (t) => {
   const codes = Object.fromEntries(Object.entries(closeCauses).map(([name, { code }]) => [name, code]));
   t.same(codes, {
     caller: 1000,
-    receiver: 1000,
+    upstream: 1000,
     callerLost: 1001,
-    receiverLost: 1011,
+    upstreamLost: 1011,
     malformedByCaller: 1002,
-    malformedByReceiver: 1002,
+    malformedByUpstream: 1002,
     idle: 4408,
     expired: 4401,
     sessionExpired: 4401,

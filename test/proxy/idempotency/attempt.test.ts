@@ -4,7 +4,7 @@ import { fingerprintOf } from '../../../src/decision/idempotency/fingerprint.js'
 import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
-import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
+import type { ReserveReply, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
 import { Attempt, type AttemptDeps, type AttemptedWrite } from '../../../src/proxy/idempotency/attempt.js';
 import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 
@@ -31,7 +31,7 @@ interface BenchOptions {
   readonly passed?: readonly string[];
   readonly replicas?: number;
   readonly share?: StoreShare;
-  readonly answer?: Result<ReserveAnswer, StoreFailure>;
+  readonly answer?: Result<ReserveReply, StoreFailure>;
   readonly revoked?: () => Denial | null;
   readonly issuedAtS?: number;
 }
@@ -48,7 +48,7 @@ interface Bench {
 
 const acquired: Reserved = { kind: 'acquired', fence: 7, takenOver: false };
 
-function answered(reserved: Reserved, confirmedReplicas: number | null = null): Result<ReserveAnswer, StoreFailure> {
+function answered(reserved: Reserved, confirmedReplicas: number | null = null): Result<ReserveReply, StoreFailure> {
   return accept({ reserved, confirmedReplicas });
 }
 
@@ -201,7 +201,7 @@ t.test('the fingerprint is of what was asked: fields joined, what is not there t
 t.test(
   'what the store says of a reserve is counted once; one that may have run is withdrawn, one without a record is not',
   async (t) => {
-    const failure = (mayHaveRun: boolean): Result<ReserveAnswer, StoreFailure> =>
+    const failure = (mayHaveRun: boolean): Result<ReserveReply, StoreFailure> =>
       refuse({ kind: 'timeout', reason: 'late', mayHaveRun });
     const cases: readonly { readonly options: BenchOptions; readonly counts: string; readonly withdrawn?: true }[] = [
       { options: { answer: answered(acquired) }, counts: 'acquired' },

@@ -107,7 +107,7 @@ function ordered(
     client: {
       isGone: () => false,
       upstreamAsked: () => undefined,
-      upstreamAnswered: () => undefined,
+      upstreamResponded: () => undefined,
       onEnd: say('end'),
       onData: () => true,
       onHead: say('begin'),

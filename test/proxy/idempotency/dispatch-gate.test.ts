@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept } from '../../../src/lib/result.js';
 import type { Revocations } from '../../../src/decision/route/policy.js';
-import type { ReserveAnswer } from '../../../src/ports/idempotency.js';
+import type { ReserveReply } from '../../../src/ports/idempotency.js';
 import { revocations } from '../../decision/samples.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
@@ -117,7 +117,7 @@ t.test('without enough replicas nothing is dispatched', async (t) => {
   const confirmedBy =
     (confirmedReplicas: number | null): Fault =>
     async (run) => {
-      const answer = (await run()) as { readonly ok: true; readonly value: ReserveAnswer };
+      const answer = (await run()) as { readonly ok: true; readonly value: ReserveReply };
       return accept({ ...answer.value, confirmedReplicas });
     };
   for (const [confirmed, status] of [

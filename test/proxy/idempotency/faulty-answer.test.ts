@@ -77,7 +77,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     client: {
       isGone: () => false,
       upstreamAsked: nothing,
-      upstreamAnswered: nothing,
+      upstreamResponded: nothing,
       fail: (error: unknown) => failures.push(error),
     },
     onOver: () => (over += 1),

@@ -4,7 +4,7 @@ import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import { clientHeaders } from '../../../src/decision/http/response-headers.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type { ReserveAnswer, StoreFailure } from '../../../src/ports/idempotency.js';
+import type { ReserveReply, StoreFailure } from '../../../src/ports/idempotency.js';
 import {
   ReservedWrite,
   type ReservedRequest,
@@ -82,7 +82,7 @@ export function runBench(options: RunOptions = {}): RunBench {
   const sinks: ResponseSink[] = [];
   let release: () => void = () => undefined;
   const say = (what: string) => () => void events.push(what);
-  const answer = (): Result<ReserveAnswer, StoreFailure> => {
+  const answer = (): Result<ReserveReply, StoreFailure> => {
     const reserved: Reserved | null =
       options.reserved === undefined ? { kind: 'acquired', fence: 7, takenOver: false } : options.reserved;
     return reserved === null
@@ -201,7 +201,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     },
     onEnd: say('end'),
     upstreamAsked: say('asked'),
-    upstreamAnswered: say('answered'),
+    upstreamResponded: say('answered'),
     fail: (error) => void events.push(`fail ${String(error)}`),
     ...options.caller,
   };

@@ -124,7 +124,7 @@ t.test('what became of a settlement is counted once, and told where somebody has
       deduplicates,
     };
     if (answer === null) report.givenUp(settling);
-    else report.answered(settling, answer);
+    else report.replied(settling, answer);
     t.same(seen, counted, `${write.kind} ${String(answer)}`);
     t.equal(log.lines.length, line === undefined ? 0 : 1);
     if (line !== undefined) t.match(log.lines[0], line);

@@ -261,7 +261,7 @@ t.test('a receiver that dies: 1011 to the caller', async (t) => {
   const proxy = await startWebSocketProxy(t);
   const client = await opened(proxy);
   proxy.webSockets.sockets[0]?.terminate();
-  t.same(await client.closed, { code: closeCauses.receiverLost.code, reason: 'upstream failed' });
+  t.same(await client.closed, { code: closeCauses.upstreamLost.code, reason: 'upstream failed' });
   await until('it is recorded', () => proxy.records.length === 1);
   t.match(proxy.records, [{ reason: 'upstream_failed', decision: 'forwarded' }]);
   t.same(proxy.counted.webSocketCloses, ['receiver_lost']);

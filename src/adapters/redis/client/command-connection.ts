@@ -18,7 +18,7 @@ export interface AskedServer {
 }
 
 /** Milliseconds that an answer may take, connecting included. */
-const answerWithinMs = 3_000;
+const replyWithinMs = 3_000;
 
 /** @param kind a Sentinel is told the password only if it asks for one: often it takes none, and refuses it then. */
 export function createAskedServer(
@@ -32,7 +32,7 @@ export function createAskedServer(
     address,
     ask: async (...words) => {
       try {
-        return await withDeadline(asked(words), answerWithinMs);
+        return await withDeadline(asked(words), replyWithinMs);
       } catch (error) {
         // What it refuses it has read: the connection is good.
         if (replyCode(error) === null) hangUp();
@@ -77,12 +77,12 @@ export function createAskedServer(
 }
 
 /** `isRefused`: the server said no; else nobody knows whether it did what it was asked for. */
-type Answer = { readonly answer: unknown } | { readonly failure: string; readonly isRefused: boolean };
+type Reply = { readonly reply: unknown } | { readonly failure: string; readonly isRefused: boolean };
 
 /** Asks, and says in words why there is no answer. Never rejects. */
-export async function answerOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Answer> {
+export async function replyOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Reply> {
   try {
-    return { answer: await server.ask(...words) };
+    return { reply: await server.ask(...words) };
   } catch (error) {
     return { failure: reasonOf(error), isRefused: replyCode(error) !== null };
   }

@@ -1,7 +1,7 @@
 import type { RedisTopology } from '../../../config/types.js';
 import { randomUUID } from 'node:crypto';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { replyOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
 import { nameOf } from '../topology/discovery.js';
 import {
   replicationOf,
@@ -84,13 +84,13 @@ async function checked(
   if (reasons.length > 0) return no(...reasons);
   reasons.push(...(await sentinelProblems(sentinel, name)));
 
-  const replicas = await answerOf(sentinel, 'sentinel', 'replicas', name);
+  const replicas = await replyOf(sentinel, 'sentinel', 'replicas', name);
   if ('failure' in replicas) {
     return no(...reasons, `the Sentinel ${nameOf(sentinel.address)} does not tell the replicas: ${replicas.failure}`);
   }
   const listed = await askPrimary(settings, address);
   if (!listed.ok) return refuse({ ...listed.error, reasons: [...reasons, ...listed.error.reasons] });
-  const found = await checkReplicas(settings, watchedServers(replicas.answer), listed.value);
+  const found = await checkReplicas(settings, watchedServers(replicas.reply), listed.value);
   reasons.push(...found.reasons);
   if (reasons.length > 0) return no(...reasons);
   return accept({
@@ -114,8 +114,8 @@ interface SentinelView {
 }
 
 async function viewOf(sentinel: AskedServer, name: string): Promise<SentinelView> {
-  const asked = await answerOf(sentinel, 'sentinel', 'master', name);
-  if (!('failure' in asked)) return { sentinel, primary: watchedServer(asked.answer), failure: null, isRefused: false };
+  const asked = await replyOf(sentinel, 'sentinel', 'master', name);
+  if (!('failure' in asked)) return { sentinel, primary: watchedServer(asked.reply), failure: null, isRefused: false };
   return {
     sentinel,
     primary: null,
@@ -134,9 +134,9 @@ function primaryProblems({ address, flags }: WatchedServer): readonly string[] {
 
 async function sentinelProblems(sentinel: AskedServer, name: string): Promise<readonly string[]> {
   const place = `the Sentinel ${nameOf(sentinel.address)}`;
-  const quorum = await answerOf(sentinel, 'sentinel', 'ckquorum', name);
+  const quorum = await replyOf(sentinel, 'sentinel', 'ckquorum', name);
   // A name that nobody has: it is refused for the name, or before for the right.
-  const right = await answerOf(sentinel, 'sentinel', 'failover', randomUUID());
+  const right = await replyOf(sentinel, 'sentinel', 'failover', randomUUID());
   return [
     ...('failure' in quorum ? [`${place} says that there is no quorum: ${quorum.failure}`] : []),
     ...('failure' in right && isMissingRight(right.failure)
@@ -155,12 +155,12 @@ async function askPrimary(
 ): Promise<Result<Replication, FailoverRefusal>> {
   const server = createAskedServer(settings, address, 'server');
   try {
-    const info = await answerOf(server, 'info');
+    const info = await replyOf(server, 'info');
     const place = `the primary ${nameOf(address)}`;
     if ('failure' in info) {
       return refuse({ isUnreachable: !info.isRefused, reasons: [`${place} gives no answer: ${info.failure}`] });
     }
-    const replication = replicationOf(String(info.answer));
+    const replication = replicationOf(String(info.reply));
     if (replication.role !== 'master') {
       return no(`${place} says that it is a ${replication.role}: a fail-over is in progress`);
     }
@@ -178,16 +178,16 @@ async function askPrimary(
  * right.
  */
 async function missingRights(server: AskedServer): Promise<readonly string[]> {
-  const begun = await answerOf(server, 'multi');
+  const begun = await replyOf(server, 'multi');
   if ('failure' in begun) return [begun.failure];
   const asked = [
-    await answerOf(server, 'client', 'pause', 'none', 'write'),
-    await answerOf(server, 'client', 'unpause'),
-    await answerOf(server, 'replicaof', 'none', 'none'),
+    await replyOf(server, 'client', 'pause', 'none', 'write'),
+    await replyOf(server, 'client', 'unpause'),
+    await replyOf(server, 'replicaof', 'none', 'none'),
   ];
-  const discarded = await answerOf(server, 'discard');
-  const failures = [...asked, discarded].flatMap((answer) =>
-    'failure' in answer && isMissingRight(answer.failure) ? [answer.failure] : [],
+  const discarded = await replyOf(server, 'discard');
+  const failures = [...asked, discarded].flatMap((reply) =>
+    'failure' in reply && isMissingRight(reply.failure) ? [reply.failure] : [],
   );
   return [...new Set(failures)];
 }
@@ -246,9 +246,9 @@ async function checkReplica(
   if (listed.lagS > maxLagS) return bad(`is not in step: it confirmed nothing for ${String(listed.lagS)} s`);
   const server = createAskedServer(settings, address, 'server');
   try {
-    const info = await answerOf(server, 'info', 'replication');
+    const info = await replyOf(server, 'info', 'replication');
     if ('failure' in info) return bad(`gives no answer here: ${info.failure}`);
-    const { role, linkUp } = replicationOf(String(info.answer));
+    const { role, linkUp } = replicationOf(String(info.reply));
     if (role !== 'slave') return bad(`says that it is a ${role}`);
     if (!linkUp) return bad('is not in step: its link to the primary is down');
     return { lagS: listed.lagS, behind: Math.max(0, primary.offset - listed.offset), problem: null };

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { replyOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
 import { nameOf } from '../topology/discovery.js';
 import type { FailoverPlan } from './checks.js';
 import { replicationOf, type ListedReplica, type Replication } from './replication-info.js';
@@ -106,7 +106,7 @@ async function run(parts: Parts): Promise<FailoverOutcome> {
   if (typeof atHold === 'string') return failed(atHold);
   say('the replicas have all that was written');
   if (parts.options.stops() > 0) return failed('stopped by a signal');
-  const told = await answerOf(sentinel, 'sentinel', 'failover', name);
+  const told = await replyOf(sentinel, 'sentinel', 'failover', name);
   if ('failure' in told && told.isRefused) return failed(`the Sentinel refused: ${told.failure}`);
   if ('failure' in told) problems.push(`the Sentinel gave no answer (${told.failure}); it may have begun all the same`);
   else say('the Sentinel has begun');
@@ -119,9 +119,9 @@ async function caughtUp({ old, plan, options }: Parts, deadlineMs: number): Prom
   let late: readonly string[] = [];
   do {
     if (options.stops() > 0) return 'stopped by a signal';
-    const info = await answerOf(old, 'info');
+    const info = await replyOf(old, 'info');
     if (!('failure' in info)) {
-      const found = replicationOf(String(info.answer));
+      const found = replicationOf(String(info.reply));
       if (found.role !== 'master') return `${nameOf(plan.primary)} is a ${found.role} now`;
       // What was written before the hold is in the first answer; it grows by what servers say to each other.
       held ??= found;
@@ -227,22 +227,22 @@ async function watched(parts: Parts, atHold: Replication, deadlineMs: number): P
 
 /** Whether the Sentinel has seen the promotion, and so carries it on. */
 async function isNamed({ sentinel, options: { name } }: Parts, address: RedisAddress): Promise<boolean> {
-  const named = await answerOf(sentinel, 'sentinel', 'get-master-addr-by-name', name);
+  const named = await replyOf(sentinel, 'sentinel', 'get-master-addr-by-name', name);
   return (
-    'answer' in named &&
-    Array.isArray(named.answer) &&
-    nameOf({ host: String(named.answer[0]), port: Number(named.answer[1]) }) === nameOf(address)
+    'reply' in named &&
+    Array.isArray(named.reply) &&
+    nameOf({ host: String(named.reply[0]), port: Number(named.reply[1]) }) === nameOf(address)
   );
 }
 
 /** What comes of it is seen at the next look. */
 async function demote({ old, options: { say } }: Parts, { host, port }: RedisAddress): Promise<void> {
-  const told = await answerOf(old, 'replicaof', host, String(port));
+  const told = await replyOf(old, 'replicaof', host, String(port));
   if ('failure' in told) {
     await delay(lookEveryMs);
     return;
   }
-  const written = await answerOf(old, 'config', 'rewrite');
+  const written = await replyOf(old, 'config', 'rewrite');
   if ('failure' in written && !written.failure.includes('without a config file')) {
     say(
       `${nameOf(old.address)} did not write it to its file (${written.failure}): restarted now, it is a primary until the Sentinels see it`,
@@ -251,8 +251,8 @@ async function demote({ old, options: { say } }: Parts, { host, port }: RedisAdd
 }
 
 async function lookAt(server: AskedServer): Promise<Replication | null> {
-  const info = await answerOf(server, 'info');
-  return 'failure' in info ? null : replicationOf(String(info.answer));
+  const info = await replyOf(server, 'info');
+  return 'failure' in info ? null : replicationOf(String(info.reply));
 }
 
 function undone({ plan, options }: Parts, next: AskedServer | null): readonly string[] {

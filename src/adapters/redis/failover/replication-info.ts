@@ -70,8 +70,8 @@ export interface WatchedServer {
 }
 
 /** Reads one server of the answers of `SENTINEL MASTER` and `SENTINEL REPLICAS`: names and values in turn. */
-export function watchedServer(answer: unknown): WatchedServer {
-  const words: readonly unknown[] = Array.isArray(answer) ? answer : [];
+export function watchedServer(reply: unknown): WatchedServer {
+  const words: readonly unknown[] = Array.isArray(reply) ? reply : [];
   const facts = new Map<string, string>();
   for (let index = 0; index + 1 < words.length; index += 2) facts.set(String(words[index]), String(words[index + 1]));
   return {
@@ -81,6 +81,6 @@ export function watchedServer(answer: unknown): WatchedServer {
   };
 }
 
-export function watchedServers(answer: unknown): readonly WatchedServer[] {
-  return Array.isArray(answer) ? answer.map(watchedServer) : [];
+export function watchedServers(reply: unknown): readonly WatchedServer[] {
+  return Array.isArray(reply) ? reply.map(watchedServer) : [];
 }

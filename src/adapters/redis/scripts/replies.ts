@@ -42,7 +42,7 @@ export function readReserved(reply: unknown): Reserved {
     case 'in_progress':
       return { kind, retryAfterMs: numberOf(parts[1]) };
     case 'replayed':
-      return { kind, response: readAnswer(parts[1], parts[2], parts[3]) };
+      return { kind, response: readFinalResponse(parts[1], parts[2], parts[3]) };
     case 'tombstone':
       return { kind, status: numberOf(parts[1]) };
     case 'unknown':
@@ -56,7 +56,7 @@ export function readReserved(reply: unknown): Reserved {
 }
 
 /** Reads a kept response that is going to be sent: one that is damaged must not be. */
-function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResponse {
+function readFinalResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
   const response = readResponse(status, fields, body);
   if (!isFinalStatus(response.status)) throw new UnexpectedReply('reserve');
   return response;

@@ -29,7 +29,7 @@ const askEveryMs = 1_000;
 /** Pause after a doubt: the news travels between the nodes, too. */
 const askSoonMs = 100;
 /** Milliseconds that one node has to answer, connecting included. */
-const answerTimeoutMs = 2_000;
+const replyTimeoutMs = 2_000;
 
 type AskedTopology = Exclude<RedisTopology, { kind: 'single' }>;
 
@@ -69,7 +69,7 @@ export function discoverPrimaries(
     let reason = 'no nodes';
     for (let tried = 0; tried < nodes.length && !closed; tried += 1) {
       try {
-        const found = await withDeadline(askNode(), answerTimeoutMs);
+        const found = await withDeadline(askNode(), replyTimeoutMs);
         if (!isClosed()) events.found(found);
         break;
       } catch (error) {

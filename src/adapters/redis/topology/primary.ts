@@ -134,11 +134,11 @@ export function createPrimary(
       const fromMs = clock.monotonic();
       const value = await lane.run(call);
       if (facts !== null) hasRun(call, value.reply, { identity: identityOf(facts), fromMs, toMs: clock.monotonic() });
-      answered(call, null);
+      replied(call, null);
       return { ok: true, value };
     } catch (error) {
       const failure = failureOf(error);
-      if (failure.kind === 'refused') answered(call, isServerRefusal(error) ? failure.reason : null);
+      if (failure.kind === 'refused') replied(call, isServerRefusal(error) ? failure.reason : null);
       else silent();
       // Demoted under our feet: the address may lead elsewhere by now.
       if (replyCode(error) === 'READONLY') renewAll();
@@ -147,7 +147,7 @@ export function createPrimary(
   }
 
   /** Any answer, a refusal too, says that the server is there. */
-  function answered({ script }: ScriptCall, refused: string | null): void {
+  function replied({ script }: ScriptCall, refused: string | null): void {
     const wasOpen = isOpen(circuit);
     circuit = leave(circuit, true, clock.monotonic());
     const isNews = script.name === 'reserve' && refused !== refusal;

@@ -25,14 +25,14 @@ export function echoMessage(text: string): Uint8Array {
 }
 
 /** Starts a gRPC service on a free port of loopback, without TLS, that answers each message with itself. */
-export async function startGrpcReceiver(): Promise<RunningServer> {
+export async function startGrpcUpstream(): Promise<RunningServer> {
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer();
   server.on('session', (session) => {
     sessions.add(session);
     session.on('close', () => sessions.delete(session));
   });
-  server.on('stream', (stream, headers) => answer(stream, headers[':path'] ?? ''));
+  server.on('stream', (stream, headers) => respond(stream, headers[':path'] ?? ''));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -45,7 +45,7 @@ export async function startGrpcReceiver(): Promise<RunningServer> {
   };
 }
 
-function answer(stream: ServerHttp2Stream, path: string): void {
+function respond(stream: ServerHttp2Stream, path: string): void {
   // The proxy broke off: nobody is left to answer.
   stream.on('error', () => undefined);
   const head = { ':status': 200, 'content-type': 'application/grpc' };

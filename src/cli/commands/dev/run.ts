@@ -5,14 +5,14 @@ import type { ConfigSource } from '../../../app/config/config-source.js';
 import { configFailure, readConfig } from '../../../app/config/read-config.js';
 import { startFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig, HostPort } from '../../../config/types.js';
-import { startDemoReceiver } from '../../../core-emulator/demo-service.js';
+import { startDemoUpstream } from '../../../core-emulator/demo-service.js';
 import type { RunningServer } from '../../../core-emulator/http/messages.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
 import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
 import { chooseSamples, curl, curlGrpc, curlTwice, strangerTo, type Example, type Sample } from './examples.js';
-import { echoMessage, echoMethod, echoProto, startGrpcReceiver } from './grpc.js';
+import { echoMessage, echoMethod, echoProto, startGrpcUpstream } from './grpc.js';
 import { startIssuer, type RunningIssuer } from './issuer.js';
 import { devLog } from './log.js';
 import { anyServiceRoutes, demoRoutes, grpcRoutes, devSubject, type DevProfile } from './profiles.js';
@@ -74,28 +74,28 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
   }
   const stopped = ended(io);
   const issuer = await startIssuer(options.profile);
-  const receiver = await startReceiver(options);
+  const started = await startUpstream(options);
   try {
     const places: DevPlaces = {
       port: options.port,
       profile: options.profile,
       issuerUrl: issuer.url,
-      upstreamUrl: options.upstream ?? receiver?.url ?? '',
+      upstreamUrl: options.upstream ?? started?.url ?? '',
       http2: options.grpc === true,
     };
-    const own = options.grpc === true ? grpcRoutes : receiver === null ? anyServiceRoutes : demoRoutes;
+    const own = options.grpc === true ? grpcRoutes : started === null ? anyServiceRoutes : demoRoutes;
     const ownRoutes = own(options.profile);
     const source = chosen === null ? builtInSource(ownRoutes, places) : composedSource(chosen.value.source, places);
     await runProxy(source, { options, places, issuer, routes: chosen === null ? ownRoutes : null }, io, stopped);
   } finally {
-    await Promise.all([issuer.close(), receiver?.close()]);
+    await Promise.all([issuer.close(), started?.close()]);
   }
 }
 
 /** The demo service; `null` where the user has one. */
-function startReceiver({ upstream, grpc }: DevOptions): Promise<RunningServer> | null {
+function startUpstream({ upstream, grpc }: DevOptions): Promise<RunningServer> | null {
   if (upstream !== undefined) return null;
-  return grpc === true ? startGrpcReceiver() : startDemoReceiver('127.0.0.1', 0);
+  return grpc === true ? startGrpcUpstream() : startDemoUpstream('127.0.0.1', 0);
 }
 
 async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped: Promise<void>): Promise<void> {

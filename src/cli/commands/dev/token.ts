@@ -39,11 +39,11 @@ export async function mint(coreUrl: string, { subject, permissions, issuerName }
       validity: validityS,
     }),
   });
-  const answer: unknown = await response.json();
-  if (!isMinted(answer)) throw new Error('the Core emulator minted no token');
-  return answer.jwt;
+  const body: unknown = await response.json();
+  if (!isMinted(body)) throw new Error('the Core emulator minted no token');
+  return body.jwt;
 }
 
-function isMinted(answer: unknown): answer is { readonly jwt: string } {
-  return typeof answer === 'object' && answer !== null && 'jwt' in answer && typeof answer.jwt === 'string';
+function isMinted(body: unknown): body is { readonly jwt: string } {
+  return typeof body === 'object' && body !== null && 'jwt' in body && typeof body.jwt === 'string';
 }

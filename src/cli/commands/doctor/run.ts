@@ -8,7 +8,7 @@ import { checkFiles } from './files.js';
 import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
 import { checkIntrospection } from './introspection.js';
-import { checkReceiver } from './upstream.js';
+import { checkUpstream } from './upstream.js';
 import { checkSessions } from './sessions.js';
 import { checkStore } from './store.js';
 import type { ExitCode, Io } from '../../io.js';
@@ -55,7 +55,7 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
     ...config.issuers.map(checkIssuer),
     ...config.issuers.map(checkIntrospection),
     checkSessions(config.sessions),
-    checkReceiver(config.upstream),
+    checkUpstream(config.upstream),
     checkStore(config.store),
   ]);
   return [

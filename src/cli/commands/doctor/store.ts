@@ -43,7 +43,7 @@ export async function checkStore(settings: StoreSettings | null): Promise<readon
   if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
   const servers = (await Promise.all(primaries.value.map((address) => checkServer(redis, address)))).flat();
   const isSound = servers.every(({ level }) => level === 'ok' || level === 'warning');
-  return [...modes, ...servers, ...(isSound ? await checkAnswers(settings, files.value.ca) : [])];
+  return [...modes, ...servers, ...(isSound ? await checkReplies(settings, files.value.ca) : [])];
 }
 
 function away(what: string, reason: string): Finding {
@@ -57,7 +57,7 @@ function away(what: string, reason: string): Finding {
 async function findPrimaries(settings: RedisSettings): Promise<Result<readonly RedisAddress[], string>> {
   const { topology } = settings;
   if (topology.kind === 'single') return accept([{ host: topology.host, port: topology.port }]);
-  return answerOf((found, failed) => {
+  return outcomeOf((found, failed) => {
     const discovery = discoverPrimaries(settings, topology, {
       found: (primaries) => found(primaries.map(({ address }) => address)),
       failed,
@@ -67,7 +67,7 @@ async function findPrimaries(settings: RedisSettings): Promise<Result<readonly R
 }
 
 async function checkServer(settings: RedisSettings, address: RedisAddress): Promise<readonly Finding[]> {
-  const looked = await answerOf<ServerFacts>(
+  const looked = await outcomeOf<ServerFacts>(
     (found, failed) => createLane(settings, address, { looked: found, lost: failed }).close,
   );
   if (!looked.ok) return [away(`not reached at ${nameOf(address)}`, looked.error)];
@@ -107,7 +107,7 @@ function unconfirmed(
 }
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
-async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
+async function checkReplies(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
   const { store, revocations } = openStore(await loadStore(settings), () => ca, {
     log: silentLog,
     maxTokenLifetimeMs: () => 0,
@@ -155,7 +155,7 @@ function timeFinding(quickestMs: number, reserveTimeoutMs: number): Finding {
 }
 
 /** The first thing that is found or fails, within the time for a question. */
-function answerOf<T>(
+function outcomeOf<T>(
   ask: (found: (value: T) => void, failed: (reason: string) => void) => () => void,
 ): Promise<Result<T, string>> {
   return new Promise((resolve) => {

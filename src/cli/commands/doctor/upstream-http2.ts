@@ -7,7 +7,7 @@ import { ok, problem, warning, type Finding } from './finding.js';
 const subject = 'receiver http2';
 
 /** How long an answer may take; milliseconds. */
-const answerLimitMs = 3_000;
+const responseLimitMs = 3_000;
 
 /** Asks the service over HTTP/2 for a path that no service has, without a credential or an identity. */
 export async function checkHttp2(settings: UpstreamSettings, ca: string | null): Promise<Finding> {
@@ -20,7 +20,7 @@ export async function checkHttp2(settings: UpstreamSettings, ca: string | null):
         target: `/sallyport-doctor-${randomUUID()}`,
         fields: ['Host', upstream.host, 'User-Agent', `sallyport-doctor/${version}`],
         body: null,
-        responseTimeoutMs: answerLimitMs,
+        responseTimeoutMs: responseLimitMs,
       };
       upstream.send(request, {
         onHead: () => resolve(ok(subject, 'speaks HTTP/2')),

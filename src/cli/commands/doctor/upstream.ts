@@ -9,7 +9,7 @@ import { readAuthorities } from '../../../app/config/named-files.js';
 import type { UpstreamSettings } from '../../../config/types.js';
 import { networkFailure } from '../../../lib/errors.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import { checkAnswers, type OpenReceiver } from './upstream-answers.js';
+import { checkResponses, type OpenConnection } from './upstream-responses.js';
 import { checkHttp2 } from './upstream-http2.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
@@ -23,13 +23,14 @@ const lookupLimitMs = 5_000;
  * Connects to the receiving service as the proxy would, asks it what shows how it ends answers, and tries the ways that
  * lead past the proxy.
  */
-export async function checkReceiver(upstream: UpstreamSettings): Promise<readonly Finding[]> {
+export async function checkUpstream(upstream: UpstreamSettings): Promise<readonly Finding[]> {
   if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream, upstream.url.slice('unix:'.length));
   const url = new URL(upstream.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const open: OpenReceiver = async () => openReceiver(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
+  const open: OpenConnection = async () =>
+    openConnection(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
   const connected = await open();
   const past = await checkBypass(host, port, upstream.connectTimeoutMs);
   if (!connected.ok) {
@@ -47,7 +48,7 @@ export async function checkReceiver(upstream: UpstreamSettings): Promise<readonl
 }
 
 async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promise<readonly Finding[]> {
-  const openSocket: OpenReceiver = async () => settled(connect({ path }), 'connect', upstream.connectTimeoutMs);
+  const openSocket: OpenConnection = async () => settled(connect({ path }), 'connect', upstream.connectTimeoutMs);
   const connected = await openSocket();
   if (!connected.ok) {
     return [unreachable(subject, `not reached at ${path}: ${connected.error}`, 'start it, or correct upstream.url')];
@@ -72,14 +73,14 @@ async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promis
 async function checkProtocol(
   host: string,
   upstream: UpstreamSettings,
-  open: OpenReceiver,
+  open: OpenConnection,
 ): Promise<readonly Finding[]> {
-  if (!upstream.http2) return checkAnswers(host, upstream, open);
+  if (!upstream.http2) return checkResponses(host, upstream, open);
   const authorities = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, localFiles);
   return [await checkHttp2(upstream, authorities?.ok === true ? authorities.value : null)];
 }
 
-async function openReceiver(
+async function openConnection(
   host: string,
   port: number,
   tls: UpstreamSettings | null,

@@ -18,7 +18,7 @@ import { fail, failUsage } from '../../options.js';
 const limitMs = 3_000;
 
 /** What `/readyz` says takes some 100 bytes per issuer, `/status` some 500 per route. */
-const maxAnswerBytes = 1024 * 1024;
+const maxResponseBytes = 1024 * 1024;
 
 /** Problems of a config that are told of here; the log has all of them. */
 const mostProblems = 5;
@@ -90,7 +90,7 @@ function byDefault(doubt: string): ListenerPlaces {
   };
 }
 
-interface Answer {
+interface ReadinessResponse {
   readonly place: ListenerPlace;
   readonly status: number;
   readonly readiness: Readiness;
@@ -109,7 +109,7 @@ interface Check {
 async function askAny(
   places: readonly ListenerPlace[],
   signal: AbortSignal,
-): Promise<Result<Answer, readonly string[]>> {
+): Promise<Result<ReadinessResponse, readonly string[]>> {
   const failures: string[] = [];
   for (const place of places) {
     const outcome = await ask(place, signal);
@@ -119,7 +119,7 @@ async function askAny(
   return refuse(failures);
 }
 
-async function ask(place: ListenerPlace, signal: AbortSignal): Promise<Result<Answer, string>> {
+async function ask(place: ListenerPlace, signal: AbortSignal): Promise<Result<ReadinessResponse, string>> {
   const name = nameOf(place);
   try {
     const response = await get(place, '/readyz', signal);
@@ -175,7 +175,7 @@ async function bodyOf(response: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxAnswerBytes) break;
+    if (bytes > maxResponseBytes) break;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

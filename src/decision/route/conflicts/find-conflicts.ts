@@ -172,7 +172,7 @@ function takes(route: Route, method: string): boolean {
 function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] {
   const classes = new Map<string, number>();
   const classOf = new Map<Route, number>();
-  const answers = new Map<number, boolean>();
+  const verdicts = new Map<number, boolean>();
   const numberOf = (route: Route): number => {
     const known = classOf.get(route);
     if (known !== undefined) return known;
@@ -187,11 +187,11 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
     if (a === b) return false;
     // Routes are counted in thousands, so that the pair fits one number.
     const pair = a * 2 ** 26 + b;
-    const known = answers.get(pair);
+    const known = verdicts.get(pair);
     if (known !== undefined) return known;
-    const answer = isLessRestrictive(route, than, issuerNames);
-    answers.set(pair, answer);
-    return answer;
+    const verdict = isLessRestrictive(route, than, issuerNames);
+    verdicts.set(pair, verdict);
+    return verdict;
   };
 }
 

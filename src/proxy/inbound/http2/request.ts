@@ -86,7 +86,7 @@ export class Http2Request implements ReceivedRequest, BodySource {
    */
   wasTakenBack(): boolean {
     if (this.abortedMs !== null) return false;
-    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isAnswered !== true;
+    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isWritten !== true;
   }
 
   sendContinue(): void {

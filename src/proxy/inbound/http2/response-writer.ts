@@ -29,7 +29,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   private readonly stream: ServerHttp2Stream;
   private readonly host: ResponseWriterHost;
   /** All of an answer was written. Node ends streams that are reset, so that `writableEnded` does not say it. */
-  isAnswered = false;
+  isWritten = false;
   private sentStatus = 0;
   private sentGrpcStatus: number | null = null;
   private takesTrailers = false;
@@ -60,14 +60,14 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Node closes a stream before it says that all was written. A reset and a lost connection are told by the code. */
   isDelivered(): boolean {
-    return this.isAnswered && this.stream.rstCode === NGHTTP2_NO_ERROR && this.request.abortedMs === null;
+    return this.isWritten && this.stream.rstCode === NGHTTP2_NO_ERROR && this.request.abortedMs === null;
   }
 
   refuse(reason: Denial, requestId: string): void {
     const { stream } = this;
     if (stream.destroyed || stream.headersSent) return;
     this.flushMs = refusalFlushMs;
-    this.isAnswered = true;
+    this.isWritten = true;
     if (this.request.isGrpc()) {
       const { status, fields } = grpcRefusalOf(reason, requestId);
       this.sentGrpcStatus = grpcStatusIn(fields);
@@ -116,7 +116,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   end(trailers: readonly string[] | null): void {
     const { stream } = this;
     if (stream.destroyed || stream.writableEnded) return;
-    this.isAnswered = true;
+    this.isWritten = true;
     this.trailers = trailers;
     if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
@@ -192,7 +192,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const headers: OutgoingHttpHeaders = http2Fields(fields);
     headers[':status'] = status;
     this.sentStatus = status;
-    if (endStream) this.isAnswered = true;
+    if (endStream) this.isWritten = true;
     if (this.takesTrailers) {
       this.stream.on('wantTrailers', this.sendTrailers);
       this.stream.respond(headers, { waitForTrailers: true });

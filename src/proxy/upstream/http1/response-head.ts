@@ -61,9 +61,9 @@ export function isInterim({ status }: ResponseHead): boolean {
  * two readers could find the end of its body in different places: both lengths and codings, a repeated or odd length,
  * any coding but `chunked` (RFC 9112 §6).
  *
- * @param answersHead whether the request was a HEAD, whose answer has no body whatever it says.
+ * @param isToHead whether the request was a HEAD, whose answer has no body whatever it says.
  */
-export function readResponseHead(text: string, answersHead: boolean): ResponseHead | null {
+export function readResponseHead(text: string, isToHead: boolean): ResponseHead | null {
   if (!wellFormed.test(text)) return null;
   const status = Number(text.slice(statusAt, statusEnd));
   const fields: string[] = [];
@@ -84,7 +84,7 @@ export function readResponseHead(text: string, answersHead: boolean): ResponseHe
     at = end + 2;
   }
   const isOld = text[minorVersionAt] === '0';
-  const hasNoBody = answersHead || status < firstFinal || bodyless.has(status);
+  const hasNoBody = isToHead || status < firstFinal || bodyless.has(status);
   const body = bodyOf(framing, isOld);
   if (body === null) return null;
   const options = optionsOf(framing.connection);

@@ -71,12 +71,12 @@ export class ResponseParser {
    * @param maySwitch whether that request asked for another protocol.
    * @param keepsTrailers whether it asked for trailers.
    */
-  expect(answersHead: boolean, maySwitch = false, keepsTrailers = false): void {
+  expect(isToHead: boolean, maySwitch = false, keepsTrailers = false): void {
     this.keepsTrailers = keepsTrailers;
     this.kept = null;
     this.state = 'head';
     this.isSound = true;
-    this.isResponseToHead = answersHead;
+    this.isResponseToHead = isToHead;
     this.maySwitch = maySwitch;
     this.text = '';
     this.carryOver = '';

@@ -153,8 +153,8 @@ export function createHttp2Upstream(settings: UpstreamSettings, ca: string | nul
   };
   return {
     host: upstreamHost(settings.url),
-    send: (request, answer) => {
-      const call = new Call(request, false, answer, host);
+    send: (request, sink) => {
+      const call = new Call(request, false, sink, host);
       if (startsSoon || !tryToStart(call)) {
         joinLine(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
       }

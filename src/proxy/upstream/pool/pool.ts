@@ -22,7 +22,7 @@ export interface Upstream {
    * hardly longer than the upstream takes for a request. Ends in exactly one `onEnd` or `onError`, unless it is
    * cancelled.
    */
-  readonly send: (request: UpstreamRequest, answer: ResponseSink) => UpstreamCall;
+  readonly send: (request: UpstreamRequest, sink: ResponseSink) => UpstreamCall;
   /**
    * A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null`
    * where there is none.
@@ -181,11 +181,11 @@ function createHttp1Upstream(settings: UpstreamSettings, ca: string | null): Ups
   };
   return {
     host: upstreamHost(settings.url),
-    send: (request, answer) => {
+    send: (request, sink) => {
       const call = new Call(
         request,
         request.upgrade !== undefined || needsOwnConnection(request, settings),
-        answer,
+        sink,
         host,
       );
       if (startsSoon || !tryToStart(call)) {

@@ -6,18 +6,18 @@ import { version } from '../../../version.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 /** Opens a connection to the receiving service, or says why there is none. */
-export type OpenReceiver = () => Promise<Result<Socket, string>>;
+export type OpenConnection = () => Promise<Result<Socket, string>>;
 
 const heads = 'receiver heads';
 const bodies = 'receiver bodies';
 
 /** How long an answer may take; milliseconds. */
-const answerLimitMs = 3_000;
+const responseLimitMs = 3_000;
 /** How long bytes that nobody asked for are waited for; milliseconds. */
 const surplusMs = 500;
 
 /** A page of an error takes less. */
-const maxAnswerChars = 1024 * 1024;
+const maxResponseChars = 1024 * 1024;
 
 /**
  * The status line of a final answer. Bounded: without an end of line, each of many would be looked for to the end of
@@ -30,18 +30,18 @@ const finalStatusLine = /HTTP\/1\.[01] [2-9]\d\d[^\r\n]{0,256}\r\n/g;
  * a POST whose body is a request of its own. Neither has a credential or an identity, and both go to a path that no
  * service has.
  */
-export async function checkAnswers(
+export async function checkResponses(
   host: string,
   upstream: UpstreamSettings,
-  open: OpenReceiver,
+  open: OpenConnection,
 ): Promise<readonly Finding[]> {
   return Promise.all([checkHead(host, upstream, open), checkUnreadBody(host, upstream, open)]);
 }
 
-async function checkHead(host: string, { reuse }: UpstreamSettings, open: OpenReceiver): Promise<Finding> {
+async function checkHead(host: string, { reuse }: UpstreamSettings, open: OpenConnection): Promise<Finding> {
   const said = await exchange(open, requestText('HEAD', host, ''));
   const headEnd = said?.search(/\r\n\r\n/) ?? -1;
-  if (said === null || headEnd < 0) return noAnswer(heads, 'HEAD');
+  if (said === null || headEnd < 0) return noResponse(heads, 'HEAD');
   if (said.length === headEnd + '\r\n\r\n'.length) return ok(heads, 'answers to HEAD have no body');
   if (reuse !== 'always') {
     return ok(heads, `sends a body after HEAD, which upstream.reuse: ${reuse} keeps from other callers`);
@@ -52,12 +52,12 @@ async function checkHead(host: string, { reuse }: UpstreamSettings, open: OpenRe
 async function checkUnreadBody(
   host: string,
   { reuse, readsBodies }: UpstreamSettings,
-  open: OpenReceiver,
+  open: OpenConnection,
 ): Promise<Finding> {
   const said = await exchange(open, requestText('POST', host, requestText('GET', host, '')));
-  const answers = said?.match(finalStatusLine)?.length ?? 0;
-  if (answers === 0) return noAnswer(bodies, 'POST');
-  if (answers === 1) return ok(bodies, 'what it leaves unread of a body is not taken for a request');
+  const responses = said?.match(finalStatusLine)?.length ?? 0;
+  if (responses === 0) return noResponse(bodies, 'POST');
+  if (responses === 1) return ok(bodies, 'what it leaves unread of a body is not taken for a request');
   if (reuse === 'never' || (reuse === 'safe' && !readsBodies)) {
     return ok(
       bodies,
@@ -71,8 +71,8 @@ async function checkUnreadBody(
   );
 }
 
-function noAnswer(subject: string, method: string): Finding {
-  const what = `no answer to ${method} within ${String(answerLimitMs / 1_000)} s, so that it is not known how it ends answers`;
+function noResponse(subject: string, method: string): Finding {
+  const what = `no answer to ${method} within ${String(responseLimitMs / 1_000)} s, so that it is not known how it ends answers`;
   return warning(subject, what, 'see why it does not answer');
 }
 
@@ -87,7 +87,7 @@ function requestText(method: string, host: string, body: string): string {
 }
 
 /** What comes until it is silent, one character for each byte; `null` where there is no connection. */
-async function exchange(open: OpenReceiver, request: string): Promise<string | null> {
+async function exchange(open: OpenConnection, request: string): Promise<string | null> {
   const opened = await open();
   if (!opened.ok) return null;
   const socket = opened.value;
@@ -98,14 +98,14 @@ async function exchange(open: OpenReceiver, request: string): Promise<string | n
       socket.destroy();
       resolve(said);
     };
-    let timer = setTimeout(end, answerLimitMs);
+    let timer = setTimeout(end, responseLimitMs);
     socket
       .setEncoding('latin1')
       .on('data', (text: string) => {
         said += text;
         clearTimeout(timer);
         timer = setTimeout(end, surplusMs);
-        if (said.length > maxAnswerChars) end();
+        if (said.length > maxResponseChars) end();
       })
       .on('close', end)
       .on('error', () => undefined);
