@@ -97,6 +97,7 @@ const layers: readonly Layer[] = [
       'src/proxy/',
       'src/admin/',
       'src/adapters/',
+      'src/core-api/',
       'src/lib/',
       'src/version.ts',
     ],

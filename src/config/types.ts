@@ -217,3 +217,63 @@ export interface KeySourceSettings {
   readonly timeoutMs: number;
   readonly maxBytes: number;
 }
+
+/** Where tokens of the calling side come from. */
+export type TokenSourceSettings = CoreTokenSettings | OAuthTokenSettings | FileTokenSettings;
+
+/** Tokens that a Core mints. */
+export interface CoreTokenSettings {
+  readonly kind: 'core';
+  /** Its name in the config. */
+  readonly name: string;
+  /** A curl config file: where the Core is, and its key. Taken up when it changes. */
+  readonly curlConfigFile: string;
+  /** The API domain, which becomes `iss`. */
+  readonly issuer: string;
+  readonly claims: {
+    readonly aud: string;
+    readonly sub: string;
+    readonly source: string;
+    readonly token_type: string;
+    readonly permissions: readonly string[];
+  };
+  /** Whole seconds. */
+  readonly validityS: number;
+  /** Whether each request gets a token of its own, with a `jti`. */
+  readonly singleUse: boolean;
+  /** Whether the Core's key may travel in the clear to another machine. */
+  readonly allowHttp: boolean;
+  /** Whether the Core may have a public address. */
+  readonly allowPublicCore: boolean;
+}
+
+/** Tokens that an authorization server issues (RFC 6749 §4.4, RFC 8693, RFC 7523). */
+export interface OAuthTokenSettings {
+  readonly kind: 'oauth';
+  readonly name: string;
+  readonly issuer: string;
+  /** Where tokens are asked for; `null` where its metadata says so. */
+  readonly tokenUrl: string | null;
+  /** Where its metadata may be, in the order in which they are asked. */
+  readonly metadataUrls: readonly string[];
+  /** PEM; taken up when it changes. */
+  readonly caFile: string | null;
+  readonly clientId: string;
+  readonly auth: ClientAuth;
+  /** `exchange` and `jwt_bearer` are made with the caller's own token. */
+  readonly grant: 'client_credentials' | 'exchange' | 'jwt_bearer';
+  /** As they stand in the request; `null` leaves them out. */
+  readonly scope: string | null;
+  readonly audience: string | null;
+  readonly resource: string | null;
+  /** For one request as a whole. */
+  readonly timeoutMs: number;
+}
+
+/** A token that something else writes to a file. */
+export interface FileTokenSettings {
+  readonly kind: 'file';
+  readonly name: string;
+  /** Read again, at most each second. */
+  readonly path: string;
+}

@@ -1,15 +1,7 @@
 import type { DiscoveryPlace } from '../../config/types.js';
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
-import {
-  defaultMaxDepth,
-  isJsonObject,
-  parseStrictJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../lib/strict-json.js';
-import { isLoopback } from '../../lib/ip-ranges.js';
-import type { MetadataProblem, MetadataState } from '../../ports/auth.js';
+import { refuse, type Result } from '../../lib/result.js';
+import type { MetadataState } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import {
@@ -21,7 +13,7 @@ import {
   type LoadedKeySet,
   type RefreshLimits,
 } from './fetch-url.js';
-import { jsonProblems } from './key-set.js';
+import { readMetadata, type Metadata, type MetadataFailure } from './metadata-document.js';
 
 interface DiscoveryDeps {
   readonly clock: Clock;
@@ -30,21 +22,9 @@ interface DiscoveryDeps {
   readonly metrics: Pick<Metrics, 'discoveryRefresh'>;
 }
 
-/** What a document says. */
-interface Metadata {
-  readonly keysUrl: string;
-  readonly introspection: MetadataState['introspection'];
-}
-
 /** The metadata in force. Times are those of the monotonic clock. */
 interface HeldMetadata extends KeepingRules, Metadata {
   readonly loadedAtMs: number;
-}
-
-/** Why there is no new metadata. */
-interface MetadataFailure {
-  readonly why: string;
-  readonly problem: MetadataProblem;
 }
 
 /** Share of its lifetime after which metadata is fetched with the next key set: no later than the keys are. */
@@ -58,9 +38,6 @@ const cooldownsPerAttempt = 6;
 
 /** Share of the time for all that may be spent on metadata: the rest is for the keys, where the last place serves. */
 const metadataShare = 0.5;
-
-/** Characters of a document that a message quotes. */
-const maxQuoted = 200;
 
 /**
  * Keys at the place that an issuer's metadata names (OpenID Connect Discovery §4, RFC 8414 §3). The last good document
@@ -190,73 +167,6 @@ function accessTo(keysUrl: string, { tokenOrigins }: DiscoveryPlace, access: Fet
 }
 
 const noPlaces: MetadataState['introspection'] = { url: null, mtlsUrl: null };
-
-/**
- * Reads where the issuer is asked about tokens (RFC 8414 §2), and where with a certificate (RFC 8705 §5). A place that
- * is not at one of the origins of keys, or is http on another machine, counts as none: tokens and the client's secret
- * would go there.
- */
-function introspectionPlaces(
-  { introspection_endpoint: plain, mtls_endpoint_aliases: aliases }: JsonObject,
-  { keyOrigins }: Pick<DiscoveryPlace, 'keyOrigins'>,
-): MetadataState['introspection'] {
-  const allowed = (written: JsonValue | undefined): string | null => {
-    const url = typeof written === 'string' ? httpUrl(written) : null;
-    if (url === null || !keyOrigins.has(url.origin)) return null;
-    return url.protocol === 'https:' || isLoopback(url.hostname) ? url.href : null;
-  };
-  return {
-    url: allowed(plain),
-    mtlsUrl: isJsonObject(aliases) ? allowed(aliases['introspection_endpoint']) : null,
-  };
-}
-
-/** An http URL without user and password, and without what follows `#`. */
-function httpUrl(written: string): URL | null {
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(written) && URL.canParse(written) ? new URL(written) : null;
-  if (url === null || url.username !== '' || url.password !== '') return null;
-  url.hash = '';
-  return url;
-}
-
-/**
- * Reads where the keys are, and where it is asked about tokens. Refuses, in words, a document of another issuer, and
- * keys at a place that was not named.
- */
-function readMetadata(
-  bytes: Uint8Array,
-  place: Pick<DiscoveryPlace, 'issuer' | 'keyOrigins'>,
-): Result<Metadata, MetadataFailure> {
-  const { issuer, keyOrigins } = place;
-  const no = (problem: MetadataProblem, why: string): Result<never, MetadataFailure> => refuse({ why, problem });
-  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
-  if (!parsed.ok) return no('malformed', `the metadata ${jsonProblems[parsed.error]}`);
-  const { issuer: named, jwks_uri: written } = parsed.value;
-  if (named !== issuer) return no('other_issuer', `the metadata is of another issuer: its issuer is ${quote(named)}`);
-  if (typeof written !== 'string') {
-    return no('malformed', `the metadata names no place of keys: its jwks_uri is ${quote(written)}`);
-  }
-  const url = httpUrl(written);
-  if (url === null) {
-    return no('malformed', `the metadata’s jwks_uri is no http URL: ${quote(written)}`);
-  }
-  if (!keyOrigins.has(url.origin)) {
-    const allowed = [...keyOrigins].join(' ');
-    return no(
-      'other_origin',
-      `the metadata’s jwks_uri is at another origin: ${quote(url.origin)}; allowed are ${allowed}`,
-    );
-  }
-  return accept({ keysUrl: url.href, introspection: introspectionPlaces(parsed.value, place) });
-}
-
-/** What a document says, so that a log line stays one line and short. */
-function quote(value: JsonValue | undefined): string {
-  if (value === undefined) return 'missing';
-  if (typeof value !== 'string') return 'no text';
-  const printable = value.slice(0, maxQuoted).replace(/[^\x20-\x7e]/g, '?');
-  return `"${printable}"${value.length > maxQuoted ? '…' : ''}`;
-}
 
 /** A query may hold what is secret. */
 function withoutQuery(text: string): string {

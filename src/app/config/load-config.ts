@@ -1,4 +1,4 @@
-import { readClientCredentials } from '../../adapters/introspection/client-credentials.js';
+import { readClientCredentials } from '../../adapters/oauth/client-credentials.js';
 import type { CompiledConfig } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';

@@ -1,7 +1,7 @@
 import { silentLog } from '../../ports/system.js';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
-import { createIntrospector } from '../../adapters/introspection/introspector.js';
+import { createIntrospector } from '../../adapters/oauth/introspector.js';
 import { createKeySource } from '../../adapters/jwks/key-source.js';
 import { loadSessions, openSessions } from '../sessions.js';
 import type { StartFailure } from '../start-failure.js';

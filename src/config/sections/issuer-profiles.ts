@@ -184,11 +184,18 @@ function usesCluster(file: IssuerFile): boolean {
   );
 }
 
-/** OpenID Connect Discovery §4 puts its path behind the issuer's, RFC 8414 §3 in between. */
 function discoveryUrls(file: IssuerFile): readonly [string, ...string[]] {
   if (file.discovery_url !== null) return [file.discovery_url];
   if (usesCluster(file)) return [inCluster.discoveryUrl];
-  const issuer = (file.issuer ?? '').replace(/\/$/, '');
+  return metadataUrls(file.issuer ?? '');
+}
+
+/**
+ * Where an issuer's metadata may be: OpenID Connect Discovery §4 puts its path behind the issuer's, RFC 8414 §3 in
+ * between.
+ */
+export function metadataUrls(named: string): readonly [string, ...string[]] {
+  const issuer = named.replace(/\/$/, '');
   const [, origin = '', path = ''] = /^([^/]*\/\/[^/?#]*)([^?#]*)/.exec(issuer) ?? [];
   return [`${issuer}/.well-known/openid-configuration`, `${origin}/.well-known/oauth-authorization-server${path}`];
 }

@@ -1,9 +1,9 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
 import { localFiles } from '../../../adapters/files/files.js';
-import type { QuestionFailure } from '../../../adapters/introspection/ask-issuer.js';
-import { createIntrospector } from '../../../adapters/introspection/introspector.js';
-import { readClientCredentials, secretFileOf } from '../../../adapters/introspection/client-credentials.js';
+import type { QuestionFailure } from '../../../adapters/oauth/ask-issuer.js';
+import { createIntrospector } from '../../../adapters/oauth/introspector.js';
+import { readClientCredentials, secretFileOf } from '../../../adapters/oauth/client-credentials.js';
 import { createKeySource } from '../../../adapters/jwks/key-source.js';
 import type { IntrospectionSettings, IssuerSettings } from '../../../config/types.js';
 import type { IntrospectionResponse, MetadataState } from '../../../ports/auth.js';

@@ -38,7 +38,7 @@ const routeName = text(
 const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
 
 /** RFC 6749 §3.3 `scope-token`. */
-const permission = text(
+export const permission = text(
   /^[\x21\x23-\x5b\x5d-\x7e]+$/,
   '1 to 256 visible ASCII characters without blank, `"` and `\\`: another permission grants nothing',
   256,

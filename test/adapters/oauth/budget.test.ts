@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createBudget } from '../../../src/adapters/introspection/budget.js';
+import { createBudget } from '../../../src/adapters/oauth/budget.js';
 import { asker } from './introspector-harness.js';
 
 /** How many questions pass of so many from these addresses in turn, at one moment. */

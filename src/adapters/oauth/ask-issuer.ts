@@ -1,18 +1,13 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { IntrospectionSettings } from '../../config/types.js';
 import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
-
-/** An answer has a dozen fields at most. */
-const maxHeaderBytes = 16 * 1024;
+import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
 
 /** Questions at once of each section; more wait for a connection, within their time. */
 const maxConnections = 32;
-
-/** Shorter than what servers allow, so that a question does not meet a connection that was just given up. */
-const keepAliveMs = 4_000;
 
 /** What the issuer sent with status 200. */
 interface IssuerResponse {
@@ -64,22 +59,8 @@ export function connectToIssuer(
   settings: Pick<IntrospectionSettings, 'answer' | 'timeoutMs' | 'maxBytes'>,
 ): IssuerConnections {
   const { timeoutMs, maxBytes, answer } = settings;
-  const options: Agent.Options = {
-    connect: {
-      // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
-      rejectUnauthorized: true,
-      timeout: timeoutMs,
-      ...(credentials.ca === null ? {} : { ca: [...credentials.ca] }),
-      ...(credentials.certificate ?? {}),
-    },
-    connections: maxConnections,
-    keepAliveTimeout: keepAliveMs,
-    keepAliveMaxTimeout: keepAliveMs,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxHeaderSize: maxHeaderBytes,
-  };
-  const agents = { callers: new Agent(options), strangers: new Agent(options) };
+  const limits = { timeoutMs, maxConnections };
+  const agents = { callers: agentFor(credentials, limits), strangers: agentFor(credentials, limits) };
 
   async function ask(
     token: string,
@@ -133,21 +114,13 @@ async function read(
   const type = mediaTypeOf(headers['content-type']);
   const problem = headProblem(statusCode, headers);
   if (problem !== null && statusCode !== 400) {
-    // Nobody looks at this body, but an error of its stream still has to be taken.
-    body.on('error', () => undefined).destroy();
+    dropBody(body);
     return refuse({ ...problem, hasResponse: true });
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > maxBytes) {
-      return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), hasResponse: true });
-    }
-    chunks.push(chunk);
+  const whole = await readBody(body, maxBytes);
+  if (whole === null) {
+    return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), hasResponse: true });
   }
-  const whole = Buffer.concat(chunks);
   if (problem === null) return accept({ type, bytes: whole });
   return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), hasResponse: true });
 }
@@ -174,9 +147,7 @@ function headProblem(status: number, headers: Dispatcher.ResponseData['headers']
   if (status !== 200) {
     return { ...failed(`the answer has status ${String(status)}`), isOfToken: statusesOfTokens.has(status) };
   }
-  return (headers['content-encoding'] ?? 'identity') === 'identity'
-    ? null
-    : failed('the answer is compressed, which was not asked for');
+  return isPlain(headers) ? null : failed('the answer is compressed, which was not asked for');
 }
 
 function refusedClient(status: number): QuestionFailure {

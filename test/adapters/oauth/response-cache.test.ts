@@ -1,11 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import {
-  createResponseCache,
-  createCacheRoom,
-  maxActiveBytes,
-} from '../../../src/adapters/introspection/response-cache.js';
+import { createResponseCache, createCacheRoom, maxActiveBytes } from '../../../src/adapters/oauth/response-cache.js';
 
 const answer = { claims: {}, freshUntilMs: 1 };
 const none = { claims: null, freshUntilMs: 1 };

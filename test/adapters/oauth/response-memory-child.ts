@@ -1,6 +1,6 @@
 /** Remembers answers of one kind until none more fits, and says how much memory that took. */
 import { createHash } from 'node:crypto';
-import { createResponseCache, createCacheRoom } from '../../../src/adapters/introspection/response-cache.js';
+import { createResponseCache, createCacheRoom } from '../../../src/adapters/oauth/response-cache.js';
 import { keepClaims } from '../../../src/decision/token/kept-claims.js';
 import { parseStrictJson } from '../../../src/lib/strict-json.js';
 

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { localFiles } from '../../../src/adapters/files/files.js';
-import { createIntrospector, type RunningIntrospection } from '../../../src/adapters/introspection/introspector.js';
+import { createIntrospector, type RunningIntrospection } from '../../../src/adapters/oauth/introspector.js';
 import type { IntrospectionSettings } from '../../../src/config/types.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { LogFields } from '../../../src/ports/system.js';

@@ -1,0 +1,63 @@
+/** What every request to an issuer has in common: connections that know who asks, and responses within bounds. */
+import { Agent, type Dispatcher } from 'undici';
+import type { ClientCredentials } from './client-credentials.js';
+
+/** A response has a dozen fields at most. */
+const maxHeaderBytes = 16 * 1024;
+
+/** Shorter than what servers allow, so that a request does not meet a connection that was just given up. */
+const keepAliveMs = 4_000;
+
+/** Connections with one issuer. */
+interface ConnectionLimits {
+  /** For a request as a whole, milliseconds. */
+  readonly timeoutMs: number;
+  /** Requests at once; more wait for a connection. */
+  readonly maxConnections: number;
+}
+
+/** Opens connections, when they are needed. TLS is verified by the issuer's authorities alone where there are some. */
+export function agentFor(
+  { ca, certificate }: Pick<ClientCredentials, 'ca' | 'certificate'>,
+  { timeoutMs, maxConnections }: ConnectionLimits,
+): Agent {
+  return new Agent({
+    connect: {
+      // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
+      rejectUnauthorized: true,
+      timeout: timeoutMs,
+      ...(ca === null ? {} : { ca: [...ca] }),
+      ...(certificate ?? {}),
+    },
+    connections: maxConnections,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: maxHeaderBytes,
+  });
+}
+
+/** Reads a whole body; `null` where it is larger than that, and then no more of it is read. */
+export async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // Leaving the loop destroys the stream: nothing more is read.
+    if (bytes > maxBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Reads nothing of a body. */
+export function dropBody(body: Dispatcher.ResponseData['body']): void {
+  // Nobody looks at it, but an error of its stream still has to be taken.
+  body.on('error', () => undefined).destroy();
+}
+
+/** Whether the body is as its type says, not compressed: nobody asked for that. */
+export function isPlain(headers: Dispatcher.ResponseData['headers']): boolean {
+  return (headers['content-encoding'] ?? 'identity') === 'identity';
+}

@@ -1,0 +1,40 @@
+import { createTokenEndpoint } from '../adapters/jwks/token-endpoint.js';
+import { createTokenRequests } from '../adapters/oauth/token-request.js';
+import { createSharedSource, createSingleUseSource } from '../adapters/tokens/cached-source.js';
+import type { TokenSourceDeps } from '../adapters/tokens/fetch-state.js';
+import { createFileSource } from '../adapters/tokens/file-source.js';
+import { createSubjectSource } from '../adapters/tokens/subject-source.js';
+import type { OAuthTokenSettings, TokenSourceSettings } from '../config/types.js';
+import { createCoreTokens } from '../core-api/core-tokens.js';
+import type { Files } from '../ports/system.js';
+import type { TokenFetcher, TokenSource } from '../ports/tokens.js';
+
+interface Deps extends TokenSourceDeps {
+  readonly files: Files;
+}
+
+/** Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token. */
+export function createTokenSource(settings: TokenSourceSettings, deps: Deps): TokenSource {
+  const { name } = settings;
+  switch (settings.kind) {
+    case 'core': {
+      const create = settings.singleUse ? createSingleUseSource : createSharedSource;
+      return create(name, 'core', createCoreTokens(settings, deps), deps);
+    }
+    case 'oauth': {
+      const requests = requestsOf(settings, deps);
+      return settings.grant === 'client_credentials'
+        ? createSharedSource(name, 'oauth', requests, deps)
+        : createSubjectSource(name, requests, deps);
+    }
+    case 'file':
+      return createFileSource(name, settings.path, deps);
+  }
+}
+
+function requestsOf(settings: OAuthTokenSettings, deps: Deps): TokenFetcher {
+  const { issuer, metadataUrls, caFile, timeoutMs } = settings;
+  const { clock, files } = deps;
+  const endpoint = createTokenEndpoint({ issuer, urls: metadataUrls, timeoutMs }, { caFile, files }, clock);
+  return createTokenRequests(settings, { clock, files, endpoint });
+}

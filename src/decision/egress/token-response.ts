@@ -1,0 +1,114 @@
+/** What an authorization server answers at its token endpoint, and what a bearer token looks like. */
+import { isNumericDate } from '../token/service-token.js';
+import { maxTokenBytes, parseCompactJws, readPayload } from '../token/compact-jws.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
+
+/** A token that was issued. */
+interface IssuedToken {
+  readonly token: string;
+  /** Milliseconds from the request on. */
+  readonly lifetimeMs: number;
+}
+
+/** Of a token whose life nobody tells: RFC 6749 §5.1 only recommends `expires_in`. */
+export const unknownLifetimeMs = 5 * 60_000;
+
+/** Whatever the server says, a token is asked for once a day. */
+export const maxLifetimeMs = 24 * 3_600_000;
+
+/** RFC 6750 §2.1 `b64token`. */
+const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/** Whether a text can stand behind `Bearer`: 1 to 8,192 characters. */
+export function isBearerToken(text: string): boolean {
+  return text.length <= maxTokenBytes && bearerToken.test(text);
+}
+
+/**
+ * When a token ends that is a JWT and says so, seconds since the epoch; `null` where it is none, or does not. Nothing
+ * is verified: this only bounds for how long it is kept.
+ */
+export function expiryOf(token: string): number | null {
+  const parsed = parseCompactJws(token, () => accept(''));
+  if (!parsed.ok) return null;
+  const payload = readPayload(parsed.value);
+  const exp = payload.ok ? payload.value['exp'] : undefined;
+  return isNumericDate(exp) ? exp : null;
+}
+
+/**
+ * Reads a successful response (RFC 6749 §5.1). Refuses, in words that follow "it" and quote nothing, what is no bearer
+ * token that lives for a second at least.
+ */
+export function readIssuedToken(body: JsonObject, nowMs: number): Result<IssuedToken, string> {
+  const { access_token: token, token_type: type, expires_in: expiresIn } = body;
+  if (typeof token !== 'string' || !isBearerToken(token)) {
+    return refuse(`has no access_token of 1 to ${String(maxTokenBytes)} characters that a header can carry`);
+  }
+  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') return refuse('has another token_type than Bearer');
+  const lifetimeMs = lifetimeOf(expiresIn, token, nowMs);
+  if (lifetimeMs === null) return refuse('has an expires_in that is no number of seconds, 1 or more');
+  return lifetimeMs < 1_000
+    ? refuse('has a token that is over already')
+    : accept({ token, lifetimeMs: Math.min(lifetimeMs, maxLifetimeMs) });
+}
+
+function lifetimeOf(expiresIn: JsonValue | undefined, token: string, nowMs: number): number | null {
+  if (expiresIn === undefined || expiresIn === null) {
+    const exp = expiryOf(token);
+    return exp === null ? unknownLifetimeMs : exp * 1_000 - nowMs;
+  }
+  // Some servers write the number as a text.
+  const seconds = typeof expiresIn === 'string' && /^\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn;
+  return typeof seconds === 'number' && seconds >= 1 ? seconds * 1_000 : null;
+}
+
+/** RFC 6749 §5.2, RFC 8693 §2.2.2, RFC 8707 §2, RFC 8628 §3.5. Other words are not repeated. */
+const knownErrors: ReadonlySet<string> = new Set([
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'invalid_target',
+  'access_denied',
+  'interaction_required',
+  'use_dpop_nonce',
+  'invalid_dpop_proof',
+]);
+
+/** What of these a caller's own token may be the cause of: RFC 7523 §3.1, RFC 8693 §2.2.2. */
+const subjectErrors: ReadonlySet<string> = new Set([
+  'invalid_grant',
+  'invalid_request',
+  'access_denied',
+  'interaction_required',
+]);
+
+/** What a response that brings no token means. */
+interface TokenRefusal {
+  readonly problem: 'away' | 'refused' | 'subject';
+  /** In words that quote nothing but a word of the RFCs. */
+  readonly reason: string;
+}
+
+/**
+ * Reads a response with another status than 200.
+ *
+ * @param body where it is a JSON object.
+ * @param hasSubject whether a caller's own token was part of what was asked.
+ */
+export function readTokenRefusal(status: number, body: JsonObject | null, hasSubject: boolean): TokenRefusal {
+  if (status === 429 || status >= 500) {
+    return { problem: 'away', reason: `the issuer failed or has too much to do (status ${String(status)})` };
+  }
+  const written = body?.['error'];
+  const word = typeof written === 'string' && knownErrors.has(written) ? written : null;
+  const said = word !== null ? `${word}, status ${String(status)}` : `status ${String(status)}`;
+  if (hasSubject && status === 400 && word !== null && subjectErrors.has(word)) {
+    return { problem: 'subject', reason: `the issuer does not take the caller’s own token (${said})` };
+  }
+  return { problem: 'refused', reason: `the issuer gives this client no such token (${said})` };
+}
