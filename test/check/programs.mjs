@@ -36,6 +36,8 @@ export const programs = [
     check: () => process.platform === 'linux',
     hint: 'they read /proc, or write to /dev/full',
   },
+  { name: 'nghttp', debian: ['nghttp2-client'], check: ['nghttp', '--version'] },
+  { name: 'nghttpd', debian: ['nghttp2-server'], check: ['nghttpd', '--version'] },
   { name: 'nginx', debian: ['nginx-light'], check: ['nginx', '-v'] },
   { name: 'openssl', debian: ['openssl'], check: ['openssl', 'version'] },
   { name: 'php', debian: ['php-cli'], check: ['php', '--version'] },

@@ -9,6 +9,7 @@ import t from 'tap';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
 import { clientOf, startWebSocketReceiver } from '../proxy/websocket/websocket-proxy.js';
+import { accepting } from '../support/accepting.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { freePort } from '../support/listening.js';
 import { runNginx } from '../support/nginx.js';
@@ -20,7 +21,7 @@ import { readProjectFile } from '../support/source-files.js';
 import { until } from '../support/until.js';
 import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 import { blockThatBegins } from './fenced-blocks.js';
-import { accepting, frontNames, page, startFront, type Front, type FrontName } from './fronts.js';
+import { frontNames, page, startFront, type Front, type FrontName } from './fronts.js';
 
 t.setTimeout(240_000);
 

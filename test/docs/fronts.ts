@@ -1,6 +1,7 @@
 /** The proxies of docs/behind-a-proxy.md, each started from the lines that the page shows. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { accepting } from '../support/accepting.js';
 import { runApache } from '../support/apache.js';
 import { runCaddy } from '../support/caddy.js';
 import { certificates } from '../support/certificates.js';
@@ -8,10 +9,8 @@ import { runHaproxy } from '../support/haproxy.js';
 import { freePort } from '../support/listening.js';
 import { runNginx } from '../support/nginx.js';
 import type { Program } from '../support/program.js';
-import { connectRaw } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
 import { blockThatBegins } from './fenced-blocks.js';
 
 export const page = 'docs/behind-a-proxy.md';
@@ -113,16 +112,6 @@ export async function startFront(t: Scope, name: FrontName, behind: Behind, furt
   ]);
   await accepting(run(t, port, text), port, name);
   return { port, ca: ca.cert };
-}
-
-/** Waits until the program takes connections on the port. */
-export async function accepting(program: Program, port: number, name: string): Promise<void> {
-  await until(`${name} takes connections`, async () => {
-    if (!program.isRunning()) throw new Error(`${name} ended: ${program.complaints()}`);
-    const connection = await connectRaw(port).catch(() => null);
-    connection?.end();
-    return connection !== null;
-  });
 }
 
 function edited(text: string, edits: Edits): string {

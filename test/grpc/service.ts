@@ -7,6 +7,7 @@ import {
   ServerCredentials,
   status,
   type CallOptions,
+  type ChannelCredentials,
   type ChannelOptions,
   type ClientDuplexStream,
   type ClientReadableStream,
@@ -193,14 +194,20 @@ export interface Caller {
   readonly both: (path: string, options?: CallerOptions) => ClientDuplexStream<Buffer, Buffer>;
 }
 
-/** A client that shows this credential, with a connection of its own, and repeats nothing by itself. */
+/**
+ * A client that shows this credential, with a connection of its own, and repeats nothing by itself.
+ *
+ * @param tls how it speaks TLS, without which it does not.
+ */
 export function createCaller(
   t: Scope,
   port: number,
   authorization: string | null = null,
   channel: ChannelOptions = {},
+  tls: ChannelCredentials | null = null,
 ): Caller {
-  const client = new Client(`127.0.0.1:${String(port)}`, credentials.createInsecure(), {
+  const host = tls === null ? '127.0.0.1' : 'localhost';
+  const client = new Client(`${host}:${String(port)}`, tls ?? credentials.createInsecure(), {
     'grpc.enable_retries': 0,
     'grpc.use_local_subchannel_pool': 1,
     ...channel,

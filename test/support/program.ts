@@ -42,3 +42,23 @@ export function startProgram(
   });
   return { pid: child.pid ?? 0, complaints: () => complaints, isRunning: () => running };
 }
+
+/** How a program ended, and what it wrote. */
+export interface Ended {
+  /** Its exit code; -1 where a signal ended it. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs it to its end, whatever that is. */
+export async function runToEnd(command: string, args: readonly string[], input = ''): Promise<Ended> {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('latin1').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('latin1').on('data', (text: string) => (stderr += text));
+  // One that reads nothing may be gone before all is written.
+  child.stdin.on('error', () => undefined).end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code: code ?? -1, stdout, stderr };
+}

@@ -146,7 +146,7 @@ export class Http2Connection implements RequestConnection {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
-    socket.on('error', ignore);
+    socket.on('error', ignore).on('end', this.onCallerEnd);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
       .on('stream', this.onStream)
@@ -231,7 +231,7 @@ export class Http2Connection implements RequestConnection {
       return;
     }
     if (this.session.destroyed) return;
-    for (const request of this.served.values()) request.writer?.expire(nowMs);
+    for (const request of this.served.values()) request.expire(nowMs);
     this.countOverhead(nowMs);
     this.askWhetherThere(nowMs);
     if (this.served.size === 0 && nowMs - this.idleSinceMs > this.options.keepAliveMs) this.close();
@@ -275,7 +275,7 @@ export class Http2Connection implements RequestConnection {
     stream.once('close', () => this.finish(exchange, this.now()));
     if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
-    exchange.start();
+    request.awaitBody(() => exchange.start());
   }
 
   /** Part of a response was written. */
@@ -283,6 +283,14 @@ export class Http2Connection implements RequestConnection {
     this.usefulBytes += overheadOfWrite + bytes / bytesForOneOfOverhead;
     this.controls.give(1);
   }
+
+  /**
+   * A caller that ends its side can open no window and confirm nothing any more: it has left. nginx takes a gRPC call
+   * back like that. Sockets of a server of HTTP/1.1 may be half open, so that Node leaves it to us.
+   */
+  private readonly onCallerEnd = (): void => {
+    this.cut();
+  };
 
   private readonly onControl = (): void => {
     if (!this.controls.take(1, this.now())) this.calm();

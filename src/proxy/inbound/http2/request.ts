@@ -6,6 +6,12 @@ import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } 
 import type { Http2Connection } from './connection.js';
 import { Http2ResponseWriter } from './response-writer.js';
 
+/** Their requests have no body, as a rule (RFC 9110 §9.3.1, §9.3.2). */
+const bodylessMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** How long the end of a request may take that probably has no body; milliseconds. */
+const emptyBodyMs = 5_000;
+
 /** A request of HTTP/2: one stream of its connection. */
 export class Http2Request implements ReceivedRequest, BodySource {
   readonly head: RequestHead;
@@ -19,6 +25,8 @@ export class Http2Request implements ReceivedRequest, BodySource {
   /** When it was us who broke it off; monotonic milliseconds, `null` where we did not. */
   abortedMs: number | null = null;
   private hasEnded: boolean;
+  /** Set while nobody knows whether a body follows. */
+  private wait: { readonly sinceMs: number; readonly onKnown: () => void } | null = null;
   private bytesOfBody = 0;
   private rawTrailers: readonly string[] = [];
 
@@ -29,6 +37,27 @@ export class Http2Request implements ReceivedRequest, BodySource {
     this.hasEnded = head.endsStream === true;
     // Node tells the end of an empty body before somebody reads.
     if (!this.hasEnded) stream.on('end', this.onEnd);
+  }
+
+  /**
+   * Calls `onKnown` when it is known whether a body follows; at once where the head says so. That of a GET may leave
+   * the stream open for an empty frame to end it, as Apache's does, and there is no body then (RFC 9113 §8.1).
+   */
+  awaitBody(onKnown: () => void): void {
+    const { head, hasEnded, stream } = this;
+    const saysMore = fieldValue(head, 'content-length') ?? fieldValue(head, 'expect');
+    if (hasEnded || !bodylessMethods.has(head.method) || (saysMore ?? '0') !== '0') {
+      onKnown();
+      return;
+    }
+    this.wait = { sinceMs: this.connection.now(), onKnown };
+    stream.once('readable', this.onFirst);
+  }
+
+  /** Ends what has taken too long; `nowMs` is of the monotonic clock. */
+  expire(nowMs: number): void {
+    if (this.wait !== null && nowMs - this.wait.sinceMs >= emptyBodyMs) this.endWait();
+    this.writer?.expire(nowMs);
   }
 
   begin(onOver: () => void): boolean {
@@ -91,6 +120,29 @@ export class Http2Request implements ReceivedRequest, BodySource {
 
   sendContinue(): void {
     if (!this.stream.destroyed && !this.stream.headersSent) this.stream.additionalHeaders({ ':status': 100 });
+  }
+
+  /** Its first bytes came, or its end. */
+  private readonly onFirst = (): void => {
+    const { stream } = this;
+    if (stream.closed || stream.destroyed) {
+      // It was taken back. Node closes it once somebody has read its end.
+      stream.resume();
+      return;
+    }
+    if (stream.readableLength === 0) {
+      const head: { endsStream?: boolean } = this.head;
+      head.endsStream = true;
+      this.hasEnded = true;
+    }
+    this.endWait();
+  };
+
+  private endWait(): void {
+    const { wait } = this;
+    this.wait = null;
+    this.stream.off('readable', this.onFirst);
+    wait?.onKnown();
   }
 
   /** Its end may be told before nghttp2 took note of it; a reset, whatever its code, has closed the stream by then. */

@@ -178,7 +178,11 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** All is said: what still comes of the body is for nobody, and has a moment to come. */
   private endRequest(): void {
-    if (this.isReceived()) return;
+    if (this.isReceived()) {
+      // Nobody reads it, and Node closes a stream once its end was read.
+      if (this.stream.readableFlowing === null) this.stream.resume();
+      return;
+    }
     this.lastBytesSinceMs = this.request.connection.now();
     // Read and forgotten. Node resets a stream at once of which nobody has read anything.
     this.stream.resume();
