@@ -2,11 +2,14 @@
  * An authorization server as a process of its own: the certified `oidc-provider`, with keys of four algorithms. A
  * resource `urn:orders:ALG` gets access tokens that are JWTs (RFC 9068) signed with that algorithm for the audience
  * `orders`; `urn:orders:opaque` gets opaque ones. Told `rotateTo`, it makes new keys, signs with them from then on, and
- * publishes them at that path. Its keys are told to whoever started it, so that another process can go on with them.
+ * publishes them at that path. A client may exchange a token that it issued (RFC 8693: an opaque one; RFC 7523: a JWT)
+ * for one of its own, whose `act_for` is whoever the first one belonged to. Its keys are told to whoever started it, so
+ * that another process can go on with them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:https';
-import Provider from 'oidc-provider';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import Provider, { errors } from 'oidc-provider';
 
 const kinds = {
   RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -59,6 +62,7 @@ function start(jwksPath, keys) {
       })),
     ],
     scopes: ['orders:read', 'orders:write'],
+    extraTokenClaims: (ctx) => (ctx.actFor === undefined ? undefined : { act_for: ctx.actFor }),
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
@@ -77,8 +81,59 @@ function start(jwksPath, keys) {
       resourceIndicators: { enabled: true, getResourceServerInfo: resourceServer },
     },
   });
+  provider.registerGrantType(exchange, issueFor(provider, 'subject_token', clientOfOpaque(provider)), [
+    'subject_token',
+    'subject_token_type',
+    'requested_token_type',
+    'audience',
+    'resource',
+    'scope',
+  ]);
+  provider.registerGrantType(jwtBearer, issueFor(provider, 'assertion', clientOfJwt(keys)), [
+    'assertion',
+    'audience',
+    'resource',
+    'scope',
+  ]);
   handle = provider.callback();
   return keys;
+}
+
+const exchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+function clientOfOpaque(provider) {
+  return async (token) => (await provider.ClientCredentials.find(token)).clientId;
+}
+
+function clientOfJwt(keys) {
+  const published = keys.map(({ kty, n, e, crv, x, y, kid, alg, use }) => ({ kty, n, e, crv, x, y, kid, alg, use }));
+  return async (token) => {
+    const { payload } = await jwtVerify(token, createLocalJWKSet({ keys: published }), { issuer: originOf(server) });
+    return payload.client_id;
+  };
+}
+
+/** A grant that is made with another token, which stands in this parameter. */
+function issueFor(provider, parameter, clientOf) {
+  return async (ctx) => {
+    const { client, params } = ctx.oidc;
+    try {
+      ctx.actFor = await clientOf(params[parameter]);
+    } catch {
+      throw new errors.InvalidGrant('the token is none of ours');
+    }
+    const token = new provider.ClientCredentials({ client, scope: params.scope });
+    const resource = params.resource ?? 'urn:orders:RS256';
+    token.resourceServer = new provider.ResourceServer(resource, resourceServer(ctx, resource));
+    const value = await token.save();
+    ctx.body = {
+      access_token: value,
+      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      token_type: token.tokenType,
+      expires_in: token.expiration,
+    };
+  };
 }
 
 function makeKeys() {
