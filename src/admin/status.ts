@@ -60,7 +60,7 @@ interface ConnectionsStatus {
   /** Callers' of which it is known what they speak. */
   readonly http1: OpenConnections;
   readonly http2: OpenConnections;
-  /** To the receiving service of the config in force. */
+  /** To the upstream of the config in force. */
   readonly upstream: OpenConnections & { readonly protocol: 'HTTP/1' | 'HTTP/2'; readonly waiting: number };
 }
 
@@ -128,7 +128,7 @@ interface IntrospectionStatus {
   readonly up: boolean;
   /** Why it was not. */
   readonly problem: string | null;
-  /** Tokens whose answer is remembered. */
+  /** Tokens whose response is remembered. */
   readonly active: number;
   readonly inactive: number;
   readonly in_flight: number;

@@ -21,10 +21,10 @@ interface AppProbeDeps {
 /** Kubelet waits for 1 s unless told otherwise; who waits for longer than this learns that the upstream is too slow. */
 const standardLimitMs = 5_000;
 
-/** A health page says little; what is larger is a broken answer. Characters of names and values. */
+/** A health page says little; what is larger is a broken response. Characters of names and values. */
 const maxHeadLength = 16 * 1024;
 
-/** What one look at the upstream says. `status` is `null` where there was no answer. */
+/** What one look at the upstream says. `status` is `null` where there was no response. */
 interface Finding {
   readonly upstreamStatus: number | null;
   readonly status: number;

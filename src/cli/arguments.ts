@@ -29,7 +29,7 @@ export function timeArgument(value: string): number {
   return readTime(value) ?? refused(timeForm);
 }
 
-/** Where a receiving service is, as the config writes it. */
+/** Where an upstream is, as the config writes it. */
 export function originArgument(value: string): string {
   return isOrigin(value) ? value : refused(originForm);
 }

@@ -143,7 +143,7 @@ export interface IntrospectionSettings {
   readonly caFile: string | null;
   readonly clientId: string;
   readonly auth: ClientAuth;
-  /** The only form of answers that is taken. */
+  /** The only form of responses that is taken. */
   readonly answer: 'json' | 'jwt';
   readonly rules: OpaqueTokenRules;
   readonly maxAgeMs: number;
@@ -156,7 +156,7 @@ export interface IntrospectionSettings {
   readonly unknownPerAddress: number;
 }
 
-/** Which opaque tokens are an issuer's, and what its answers have to say of them besides `IssuerRules`. */
+/** Which opaque tokens are an issuer's, and what its responses have to say of them besides `IssuerRules`. */
 export interface OpaqueTokenRules {
   /** Empty where every opaque token may be its. */
   readonly tokenPrefix: string;
@@ -187,7 +187,7 @@ export interface DiscoveryPlace {
   readonly kind: 'discovery';
   /** Where the document is. */
   readonly url: string;
-  /** Where else it may be, on the same origin: asked where the answer to the first says that there is none. */
+  /** Where else it may be, on the same origin: asked where the response to the first says that there is none. */
   readonly otherUrl: string | null;
   /** What the document's `issuer` has to be, to the letter. */
   readonly issuer: string;
@@ -211,7 +211,7 @@ export interface KeySourceSettings {
   readonly tokenFile: string | null;
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
-  /** `null` leaves it to what the answer says: 5 minutes under `must-revalidate`, else an hour. */
+  /** `null` leaves it to what the response says: 5 minutes under `must-revalidate`, else an hour. */
   readonly maxStaleMs: number | null;
   readonly cooldownMs: number;
   readonly timeoutMs: number;

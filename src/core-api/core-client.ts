@@ -16,7 +16,7 @@ export interface CoreClientOptions {
   /** PEM certificates to trust instead of the system's; `null` trusts those. */
   readonly ca: readonly string[] | null;
   readonly rules: CoreAddressRules;
-  /** For a whole call, from its start to the last byte of the answer. Default 10 s. */
+  /** For a whole call, from its start to the last byte of the response. Default 10 s. */
   readonly timeoutMs?: number | null;
   /** For a connection, TLS included. Default 5 s. */
   readonly connectTimeoutMs?: number | null;
@@ -47,20 +47,20 @@ export interface CoreCall {
 /** What the Core answered, whatever its status. */
 export interface CoreResponse {
   readonly status: number;
-  /** The answer as a strict JSON object; `null` where it is none. */
+  /** The response as a strict JSON object; `null` where it is none. */
   readonly json: JsonObject | null;
-  /** The answer as one readable line of at most 200 characters, without what the call kept secret. For people. */
+  /** The response as one readable line of at most 200 characters, without what the call kept secret. For people. */
   readonly text: string;
   /** Milliseconds that a 429 or 503 asked to wait, where it gave a number of seconds. */
   readonly retryAfterMs: number | null;
 }
 
-/** Why there is no answer. */
+/** Why there is no response. */
 export interface CoreFailure {
   /**
    * `unreachable`: not connected. `refused_address`: the rules forbid the address. `timeout`: too slow. `broken`: the
-   * connection broke, or what came is no answer that can be taken (too large, not HTTP, a redirect). `aborted`: by the
-   * caller's signal.
+   * connection broke, or what came is no response that can be taken (too large, not HTTP, a redirect). `aborted`: by
+   * the caller's signal.
    */
   readonly kind: 'unreachable' | 'refused_address' | 'timeout' | 'broken' | 'aborted';
   /** In words, without anything secret. */
@@ -79,7 +79,7 @@ export interface CoreClient {
 const defaultTimeoutMs = 10_000;
 const defaultConnectTimeoutMs = 5_000;
 
-/** An answer of the Core has some KB; a key set, 20. */
+/** A response of the Core has some KB; a key set, 20. */
 const maxResponseBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
@@ -174,7 +174,7 @@ async function readResponse(
     if (length > maxResponseBytes) {
       return refuse({
         kind: 'broken',
-        reason: `the answer is larger than ${String(maxResponseBytes)} bytes`,
+        reason: `the response is larger than ${String(maxResponseBytes)} bytes`,
         mayHaveRun: true,
       });
     }
@@ -193,10 +193,10 @@ async function readResponse(
 
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): string | null {
   if (status >= 300 && status < 400) {
-    return `the answer is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
+    return `the response is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
   }
   const encoding = headers['content-encoding'] ?? 'identity';
-  return encoding === 'identity' ? null : 'the answer is compressed, which was not asked for';
+  return encoding === 'identity' ? null : 'the response is compressed, which was not asked for';
 }
 
 interface Circumstances {
@@ -216,7 +216,9 @@ function failureOf(error: unknown, { isCalledOff, isLate, timeoutMs, hidden }: C
     return { kind: 'refused_address', reason: hide(cause.message, hidden), mayHaveRun: false };
   }
   if (error instanceof NotConnected) return { kind: 'unreachable', reason: networkFailure(cause), mayHaveRun: false };
-  if (isLate) return { kind: 'timeout', reason: `no complete answer within ${String(timeoutMs)} ms`, mayHaveRun: true };
+  if (isLate) {
+    return { kind: 'timeout', reason: `no complete response within ${String(timeoutMs)} ms`, mayHaveRun: true };
+  }
   return { kind: 'broken', reason: networkFailure(error), mayHaveRun: true };
 }
 

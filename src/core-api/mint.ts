@@ -8,7 +8,7 @@ import type { CoreResponse, CoreCall, CoreClient, CoreFailure } from './core-cli
 export interface MintFailure {
   /**
    * Those of the call; `unauthorized`: the Core refused the API key; `rate_limited`; `core_error`: a 5xx; `rejected`:
-   * another answer than OK; `unsupported_algorithm`: the Core does not sign with RS256; `not_as_asked`: it signed
+   * another response than OK; `unsupported_algorithm`: the Core does not sign with RS256; `not_as_asked`: it signed
    * something else.
    */
   readonly kind:
@@ -21,7 +21,7 @@ export interface MintFailure {
     | 'not_as_asked';
   /** In words, without anything secret. */
   readonly reason: string;
-  /** Of the Core's answer, where there was one. */
+  /** Of the Core's response, where there was one. */
   readonly status: number | null;
   /** How long the Core asked to wait. */
   readonly retryAfterMs: number | null;

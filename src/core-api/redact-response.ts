@@ -1,4 +1,4 @@
-/** How much of an answer's text is shown: the Core's own errors have one line. */
+/** How much of a response's text is shown: the Core's own errors have one line. */
 const maxShown = 200;
 
 /** How much of its text is looked at, for something that can be shown. */
@@ -13,7 +13,7 @@ const entities: Readonly<Record<string, string>> = {
   '&nbsp;': ' ',
 };
 
-/** What has the form of a token, in an answer that should hold none. */
+/** What has the form of a token, in a response that should hold none. */
 const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
 
 /**
@@ -33,7 +33,7 @@ export function readableResponse(body: string, secrets: readonly string[]): stri
 /** Elements whose text is not for people. */
 const unreadable: ReadonlySet<string> = new Set(['script', 'style', 'head']);
 
-/** In one pass, whatever the markup: an answer of the largest size must not keep the process busy. */
+/** In one pass, whatever the markup: a response of the largest size must not keep the process busy. */
 function withoutMarkup(body: string): string {
   const pieces: string[] = [];
   let skipped: string | null = null;

@@ -1,6 +1,6 @@
 /**
  * Every reason for which Sallyport refuses or fails a request: the closed set that the log line, the metric label
- * `reason` and the answer share. The answer tells a caller less than the reason does.
+ * `reason` and the response share. The response tells a caller less than the reason does.
  */
 
 /** The `error` parameter of `Proxy-Status` (RFC 9209 §2.3). */
@@ -58,7 +58,7 @@ const conflict = (type: string, title: string): RefusalResponse => ({
   error: 'http_request_denied',
 });
 
-/** The answer to each reason. */
+/** The response to each reason. */
 export const responses = {
   target_malformed: target('The request target is malformed or ambiguous'),
   target_too_long: { ...request('The request target is too long', 414) },

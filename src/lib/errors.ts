@@ -11,9 +11,9 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
   UND_ERR_HEADERS_TIMEOUT: 'the answer took too long',
   UND_ERR_BODY_TIMEOUT: 'the answer took too long',
-  UND_ERR_HEADERS_OVERFLOW: 'the header of the answer is too large',
+  UND_ERR_HEADERS_OVERFLOW: 'the header of the response is too large',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer has another length than it says',
-  HTTPParserError: 'the answer is not HTTP',
+  HTTPParserError: 'the response is not HTTP',
   UND_ERR_ABORTED: 'the request was called off',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
   CERT_HAS_EXPIRED: 'the certificate has expired',
@@ -23,10 +23,10 @@ const words: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an authority that is not trusted',
 };
 
-/** Says why a connection or an answer failed, from the error's code alone: its message may quote what was received. */
+/** Says why a connection or a response failed, from the error's code alone: its message may quote what was received. */
 export function networkFailure(error: unknown): string {
   const code = causeOf(error);
-  if (code.startsWith('HPE_')) return `the answer is not HTTP (${code})`;
+  if (code.startsWith('HPE_')) return `the response is not HTTP (${code})`;
   const known = words[code];
   return known === undefined ? `the request failed (${code})` : `${known} (${code})`;
 }

@@ -29,7 +29,7 @@ export interface KeyAsker {
   readonly address: () => string;
   /** Whether its connection has shown a good credential before. */
   readonly isKnown: () => boolean;
-  /** Whether nobody waits for the answer any more. */
+  /** Whether nobody waits for the response any more. */
   readonly isGone: () => boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -104,7 +104,9 @@ export type IntrospectionResponse =
   | { readonly kind: 'active'; readonly claims: JsonObject }
   /** It is none of the issuer's, or none any more: 401. */
   | { readonly kind: 'inactive' }
-  /** Nobody could tell: the issuer was not reached, gave no answer that can be believed, or refuses this proxy: 503. */
+  /**
+   * Nobody could tell: the issuer was not reached, gave no response that can be believed, or refuses this proxy: 503.
+   */
   | { readonly kind: 'unavailable' }
   /** The issuer was not asked, since too many unknown tokens are: 503. */
   | { readonly kind: 'limited' };
@@ -133,10 +135,10 @@ export interface IntrospectionState {
   readonly up: boolean;
   /** Why the last one was not, in words; `null` where it was. */
   readonly problem: string | null;
-  /** Tokens whose answer is remembered: it was `active`, or was not. */
+  /** Tokens whose response is remembered: it was `active`, or was not. */
   readonly active: number;
   readonly inactive: number;
-  /** Questions that wait for their answer. */
+  /** Questions that wait for their response. */
   readonly inFlight: number;
 }
 

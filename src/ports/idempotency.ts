@@ -16,10 +16,10 @@ import type { ReservationScope } from '../decision/idempotency/scope.js';
 import type { ResultSize } from '../decision/limits/store-share.js';
 import type { Result } from '../lib/result.js';
 
-/** Why the store gave no answer. */
+/** Why the store gave no reply. */
 export interface StoreFailure {
   /**
-   * `unreachable`: no connection, or it was lost. `timeout`: no answer in time, or none expected. `refused`: the server
+   * `unreachable`: no connection, or it was lost. `timeout`: no reply in time, or none expected. `refused`: the server
    * or the record says no. `full`: no room. `unfit`: it is not asked, for it may forget.
    */
   readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
@@ -64,7 +64,7 @@ export interface ReservationStore {
  * is kept.
  */
 export interface StoreShare {
-  /** Counts a result, and tells whether its answer is kept with it. */
+  /** Counts a result, and tells whether its response is kept with it. */
   readonly keeps: (principal: string, size: ResultSize) => Promise<boolean>;
   /**
    * Whether the caller has so much kept that no further write begins. Costs nothing for one that is within its share.
@@ -119,7 +119,7 @@ export interface ReservationMetrics {
   readonly unknownOutcome: (recordId: string) => void;
   /** Too few replicas confirmed a reservation in time. */
   readonly replicaShortfall: () => void;
-  /** An answer was not kept, for its caller has used up its share of the store. */
+  /** A response was not kept, for its caller has used up its share of the store. */
   readonly shareExceeded: () => void;
   /** So many settlements were offered to the store once more after a fail-over. */
   readonly offeredAgain: (count: number) => void;

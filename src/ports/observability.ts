@@ -23,7 +23,7 @@ export interface RequestRecord {
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
   readonly duration_ms: number;
-  /** From dispatch to the end of the answer; `null` when the upstream was not asked. */
+  /** From dispatch to the end of the response; `null` when the upstream was not asked. */
   readonly upstream_ms: number | null;
   /** The reservation's id, where there is one. */
   readonly record: string | null;

@@ -9,7 +9,7 @@ export interface RevocationSource {
   /**
    * What the store holds now.
    *
-   * @param known the version that was taken in; the answer is `null` where the store still holds that one.
+   * @param known the version that was taken in; the reply is `null` where the store still holds that one.
    */
   readonly load: (known: string | null) => Promise<Result<StoredRevocations | null, StoreFailure>>;
   /**

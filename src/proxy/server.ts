@@ -29,7 +29,7 @@ import { createWebSockets } from './websocket/connections.js';
 
 /**
  * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again
- * within that time gets an answer, which says that it is the last one, and does not meet its end; milliseconds.
+ * within that time gets a response, which says that it is the last one, and does not meet its end; milliseconds.
  */
 const announcedMs = 2_000;
 
@@ -75,7 +75,7 @@ export interface ProxyServer {
    * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.
    */
   readonly setTls: (material: TlsMaterial) => void;
-  /** From now on every answer closes its connection, so that callers move on before `drain` ends what is idle. */
+  /** From now on every response closes its connection, so that callers move on before `drain` ends what is idle. */
   readonly announceShutdown: () => void;
   /**
    * Accepts nothing more, lets what is under way finish and resolves when all is closed, by `graceMs` at the latest.
@@ -244,8 +244,8 @@ function maxStreamsOf(listen: ListenSettings): number {
 }
 
 /**
- * When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the
- * grace.
+ * When a drain ends what has no response yet, so that the store can still be told, twice where it fails once, within
+ * the grace.
  */
 function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
   return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));

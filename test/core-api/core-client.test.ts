@@ -156,7 +156,7 @@ t.test('an answer that cannot be taken: redirect, too large, compressed, broken 
     {
       name: 'a head without end',
       answer: (_, response) => response.writeHead(200, { x: 'y'.repeat(20_000) }).end(),
-      reason: /header of the answer/,
+      reason: /header of the response/,
     },
   ];
   for (const { name, answer, reason } of cases) {
@@ -188,7 +188,7 @@ t.test('no answer: refused, unknown, silent, called off, closed', async (t) => {
   });
   t.match(await failure(client(t, core.url, { timeoutMs: 50 })), {
     kind: 'timeout',
-    reason: 'no complete answer within 50 ms',
+    reason: 'no complete response within 50 ms',
     mayHaveRun: true,
   });
 

@@ -8,7 +8,7 @@ function withCode(code: string): Error {
 t.test('an error is told by its code, never by its message', async (t) => {
   const cases = [
     { error: withCode('ECONNREFUSED'), says: 'the connection was refused (ECONNREFUSED)' },
-    { error: withCode('HPE_INVALID_CONSTANT'), says: 'the answer is not HTTP (HPE_INVALID_CONSTANT)' },
+    { error: withCode('HPE_INVALID_CONSTANT'), says: 'the response is not HTTP (HPE_INVALID_CONSTANT)' },
     { error: withCode('E_OTHER'), says: 'the request failed (E_OTHER)' },
     {
       error: new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]),

@@ -100,7 +100,7 @@ export function createDiscoveryOrigin(
     if (signal.aborted) return;
     if (fetched.ok) take(fetched.value);
     else {
-      const late = `no complete answer within ${String(timeoutMs)} ms`;
+      const late = `no complete response within ${String(timeoutMs)} ms`;
       fail({ why: deadline.signal.aborted ? late : fetched.error.why, problem: 'not_fetched' }, limits);
     }
 

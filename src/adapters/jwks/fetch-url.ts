@@ -25,7 +25,7 @@ export interface FetchAccess {
 export interface FetchFailure {
   /** In words that hold nothing of what was received. */
   readonly why: string;
-  /** That of the answer; `null` where there was none, or where something else is wrong with it. */
+  /** That of the response; `null` where there was none, or where something else is wrong with it. */
   readonly status: number | null;
 }
 
@@ -132,7 +132,7 @@ async function follow(
   }
   return fail(
     limits.maxRedirects === 0
-      ? 'the answer is a redirect, which is not followed'
+      ? 'the response is a redirect, which is not followed'
       : `more than ${String(limits.maxRedirects)} redirects`,
   );
 }
@@ -161,18 +161,18 @@ async function read(
   const { statusCode, headers, body } = response;
   if (statusCode !== 200) {
     body.on('error', () => undefined).destroy();
-    return fail(`the answer has status ${String(statusCode)}`, statusCode);
+    return fail(`the response has status ${String(statusCode)}`, statusCode);
   }
   if ((field(headers, 'content-encoding') ?? 'identity') !== 'identity') {
     body.on('error', () => undefined).destroy();
-    return fail('the answer is compressed, which was not asked for');
+    return fail('the response is compressed, which was not asked for');
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > limits.maxBytes) return fail(`the answer is larger than ${String(limits.maxBytes)} bytes`);
+    if (bytes > limits.maxBytes) return fail(`the response is larger than ${String(limits.maxBytes)} bytes`);
     chunks.push(chunk);
   }
   const keeping = keepingRules({

@@ -409,7 +409,7 @@ function startLoad(origin: KeyOrigin, limits: RefreshLimits, rules: KeyRules, ti
   };
   const result = new Promise<Result<LoadedKeys, string>>((resolve) => {
     const callOffDeadline = timers.after(limits.timeoutMs, () => {
-      stop(`no complete answer within ${String(limits.timeoutMs)} ms`);
+      stop(`no complete response within ${String(limits.timeoutMs)} ms`);
     });
     const end = (outcome: Result<LoadedKeys, string>): void => {
       callOffDeadline();

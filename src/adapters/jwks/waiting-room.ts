@@ -22,7 +22,7 @@ export interface Waiter {
 interface WaitingRoom {
   /** `false` where there is no place for it. It may take the place of another, which is answered `busy`. */
   readonly enter: (waiter: Waiter) => boolean;
-  /** Asks for the answer to each, in the order in which they came, and lets those go that have one. */
+  /** Asks for the look-up of each, in the order in which they came, and lets those go that have one. */
   readonly settle: (lookupOf: (waiter: Waiter) => KeyLookup | null) => void;
   readonly size: () => number;
 }

@@ -39,10 +39,10 @@ export function showConnections(registry: Registry, readings: ConnectionReadings
     },
   });
   showByProtocol(registry, 'client', 'of callers', clientRows);
-  showByProtocol(registry, 'upstream', 'to the receiver', upstreamRows);
+  showByProtocol(registry, 'upstream', 'to the upstream', upstreamRows);
   new Gauge({
     name: 'sallyport_upstream_requests_waiting',
-    help: 'Requests that wait for a connection to the receiver, or for a stream of one.',
+    help: 'Requests that wait for a connection to the upstream, or for a stream of one.',
     registers: [registry],
     collect() {
       this.set(upstream()?.waiting ?? 0);

@@ -57,12 +57,12 @@ export function createIntrospectionSeries(
   );
   gauge(
     'sallyport_introspection_in_flight',
-    'Questions about tokens that wait for their answer.',
+    'Questions about tokens that wait for their response.',
     ({ inFlight }) => inFlight,
   );
   gauge(
     'sallyport_introspection_remembered',
-    'Opaque tokens whose answer is remembered.',
+    'Opaque tokens whose response is remembered.',
     ({ active, inactive }) => active + inactive,
   );
   const increment = (counted: Map<string, number>, issuer: string, result: string): void => {

@@ -172,7 +172,7 @@ export function createMetrics(): ProcessMetrics {
   });
   new Counter({
     name: 'sallyport_stripped_fields_total',
-    help: 'Header fields of callers that were dropped, by what they would have told the receiver.',
+    help: 'Header fields of callers that were dropped, by what they would have told the upstream.',
     labelNames: ['kind'],
     registers,
     collect() {
@@ -345,13 +345,13 @@ export function createMetrics(): ProcessMetrics {
         await registry.metrics(),
         histogramText(
           'sallyport_request_duration_seconds',
-          'From the head of a request to the end of its answer.',
+          'From the head of a request to the end of its response.',
           'route',
           duration,
         ),
         histogramText(
           'sallyport_overhead_seconds',
-          'Time spent here for a request, without the receiver.',
+          'Time spent here for a request, without the upstream.',
           'route',
           overhead,
         ),

@@ -150,7 +150,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     durations: () =>
       histogramText(
         'sallyport_store_duration_seconds',
-        'From a call of the store to its answer, or to the end of waiting for one.',
+        'From a call of the store to its reply, or to the end of waiting for one.',
         'operation',
         operations.map((operation) => [operation, durations[operation]] as const),
       ),

@@ -16,7 +16,7 @@ interface IssuerResponse {
   readonly bytes: Buffer;
 }
 
-/** Why there is no answer. */
+/** Why there is no response. */
 export interface QuestionFailure {
   /** In words, which hold nothing of what was sent or received. */
   readonly why: string;
@@ -90,7 +90,7 @@ export function connectToIssuer(
       return await read(response, maxBytes);
     } catch (error) {
       const isLate = deadline.signal.aborted;
-      return refuse(failed(isLate ? `no complete answer within ${String(timeoutMs)} ms` : networkFailure(error)));
+      return refuse(failed(isLate ? `no complete response within ${String(timeoutMs)} ms` : networkFailure(error)));
     } finally {
       clearTimeout(timer);
     }
@@ -119,7 +119,7 @@ async function read(
   }
   const whole = await readBody(body, maxBytes);
   if (whole === null) {
-    return refuse({ ...failed(`the answer is larger than ${String(maxBytes)} bytes`), hasResponse: true });
+    return refuse({ ...failed(`the response is larger than ${String(maxBytes)} bytes`), hasResponse: true });
   }
   if (problem === null) return accept({ type, bytes: whole });
   return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), hasResponse: true });
@@ -139,15 +139,15 @@ const statusesOfTokens: ReadonlySet<number> = new Set([400, 413, 414, 422, 431])
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): QuestionFailure | null {
   if (status >= 300 && status < 400) {
     return failed(
-      `the answer is a redirect (status ${String(status)}), which is not followed: the token would go there`,
+      `the response is a redirect (status ${String(status)}), which is not followed: the token would go there`,
     );
   }
   // RFC 7662 §2.3.
   if (status === 401 || status === 403) return refusedClient(status);
   if (status !== 200) {
-    return { ...failed(`the answer has status ${String(status)}`), isOfToken: statusesOfTokens.has(status) };
+    return { ...failed(`the response has status ${String(status)}`), isOfToken: statusesOfTokens.has(status) };
   }
-  return isPlain(headers) ? null : failed('the answer is compressed, which was not asked for');
+  return isPlain(headers) ? null : failed('the response is compressed, which was not asked for');
 }
 
 function refusedClient(status: number): QuestionFailure {

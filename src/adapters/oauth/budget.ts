@@ -25,7 +25,7 @@ interface Section {
   readonly sites: Map<string, Bucket>;
 }
 
-/** A question that may be asked; called where its answer was `active`. */
+/** A question that may be asked; called where its response was `active`. */
 export type Refund = () => void;
 
 /** Bounds questions about tokens of which nothing good is known. */

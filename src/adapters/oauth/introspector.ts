@@ -26,7 +26,7 @@ interface IntrospectorDeps {
   readonly files: Files;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'introspection' | 'introspectionLookup'>;
-  /** Keys of the issuer, for answers that are JWTs, and its metadata, which may say where it is asked. */
+  /** Keys of the issuer, for responses that are JWTs, and its metadata, which may say where it is asked. */
   readonly keys: Pick<KeySource, 'find' | 'state'>;
   /** Called with the path of a secret that was read anew. */
   readonly onSecretRead?: (path: string) => void;
@@ -288,7 +288,7 @@ export function createIntrospector(
   };
 }
 
-/** What is kept of an answer, and how many bytes that takes. */
+/** What is kept of a response, and how many bytes that takes. */
 interface Said {
   readonly claims: JsonObject | null;
   readonly bytes: number;

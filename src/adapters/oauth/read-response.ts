@@ -7,7 +7,7 @@ import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonO
 import type { KeySource } from '../../ports/auth.js';
 import { acceptedTypes } from './ask-issuer.js';
 
-/** What is needed to believe an answer. */
+/** What is needed to believe a response. */
 interface ResponseRules {
   readonly form: keyof typeof acceptedTypes;
   readonly clientId: string;
@@ -15,7 +15,7 @@ interface ResponseRules {
   readonly keys: Pick<KeySource, 'find'>;
 }
 
-/** When the question was put and when the answer came, milliseconds since the epoch. */
+/** When the question was put and when the response came, milliseconds since the epoch. */
 interface Asked {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -26,7 +26,7 @@ const jwtType = 'token-introspection+jwt';
 
 /**
  * Reads what an issuer says of a token (RFC 7662 §2.2, RFC 9701 §5): its members where it is active, `null` where it is
- * not. Refuses, in words that quote nothing, what is no such answer: `active` is a truth value, and no text.
+ * not. Refuses, in words that quote nothing, what is no such response: `active` is a truth value, and no text.
  */
 export async function readResponse(
   { type, bytes }: { readonly type: string; readonly bytes: Buffer },
@@ -35,22 +35,22 @@ export async function readResponse(
 ): Promise<Result<JsonObject | null, string>> {
   if (type !== acceptedTypes[rules.form]) {
     const named = /^[a-z0-9.+-]+\/[a-z0-9.+-]+$/.test(type) && type.length <= 100 ? type : 'of no known type';
-    return refuse(`the answer is ${named}, and no ${acceptedTypes[rules.form]}`);
+    return refuse(`the response is ${named}, and no ${acceptedTypes[rules.form]}`);
   }
   const members = rules.form === 'json' ? readJson(bytes) : await readJwt(bytes.toString('latin1'), rules, asked);
   if (!members.ok) return members;
   const { active } = members.value;
-  if (typeof active !== 'boolean') return refuse('the answer does not say in `active` whether the token is');
+  if (typeof active !== 'boolean') return refuse('the response does not say in `active` whether the token is');
   return accept(active ? members.value : null);
 }
 
 function readJson(bytes: Buffer): Result<JsonObject, string> {
   const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
-  return parsed.ok ? parsed : refuse('the answer is no JSON object, or names a member twice');
+  return parsed.ok ? parsed : refuse('the response is no JSON object, or names a member twice');
 }
 
 /**
- * RFC 9701 §5 and §8.1: signed by the issuer, for this client and lately. An answer from before the question is one
+ * RFC 9701 §5 and §8.1: signed by the issuer, for this client and lately. A response from before the question is one
  * that somebody kept.
  */
 async function readJwt(
@@ -66,25 +66,25 @@ async function readJwt(
     }
     return isKeyId(kid) && acceptsKeyId(issuer.keyIds, kid) ? accept(kid) : refuse('key_id_refused');
   });
-  if (!token.ok) return refuse(`the answer is a JWT that is refused: ${token.error.reason}`);
+  if (!token.ok) return refuse(`the response is a JWT that is refused: ${token.error.reason}`);
   const found = await Promise.resolve(keys.find(token.value.keyId)).catch(() => null);
-  if (found?.kind !== 'found') return refuse('the key that signed the answer is not among the issuer’s');
+  if (found?.kind !== 'found') return refuse('the key that signed the response is not among the issuer’s');
   const { key, algorithm } = found.key;
   if (token.value.header['alg'] !== algorithm) {
-    return refuse('the answer is signed by another algorithm than its key’s');
+    return refuse('the response is signed by another algorithm than its key’s');
   }
-  if (!verifySignature(token.value, key, algorithm)) return refuse('the signature of the answer does not hold');
+  if (!verifySignature(token.value, key, algorithm)) return refuse('the signature of the response does not hold');
   const claims = readPayload(token.value);
-  if (!claims.ok) return refuse('the answer’s claims are no JSON object');
+  if (!claims.ok) return refuse('the response’s claims are no JSON object');
   const { iss, aud, iat, token_introspection: members } = claims.value;
-  if (iss !== issuer.expectedIssuer) return refuse('the answer is signed as another issuer’s');
+  if (iss !== issuer.expectedIssuer) return refuse('the response is signed as another issuer’s');
   if (aud !== clientId && !(isJsonArray(aud) && aud.includes(clientId))) {
-    return refuse('the answer is for another client');
+    return refuse('the response is for another client');
   }
   const skewMs = issuer.clockSkewS * 1_000;
   // `iat` is in whole seconds, and so up to one before the question.
   if (!isNumericDate(iat) || (iat + 1) * 1_000 + skewMs < fromMs || iat * 1_000 - skewMs > untilMs) {
-    return refuse('the answer was not made when it was asked for: its iat is another time');
+    return refuse('the response was not made when it was asked for: its iat is another time');
   }
-  return isJsonObject(members) ? accept(members) : refuse('the answer has no token_introspection');
+  return isJsonObject(members) ? accept(members) : refuse('the response has no token_introspection');
 }

@@ -66,7 +66,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     },
   };
 
-  /** @param nothing the answer where the request has no key, and so no record. */
+  /** @param nothing the reply where the request has no key, and so no record. */
   async function settle<T>(
     scope: ReservationScope,
     nothing: T,
@@ -152,7 +152,7 @@ export function completeValues(command: Complete): readonly (string | Buffer)[] 
 
 /**
  * Kept fields: a list, and where there are trailers an object that names both. Versions that know no trailers take the
- * object for damage and answer 503: without its trailers the answer would be another one.
+ * object for damage and answer 503: without its trailers the response would be another one.
  */
 function headersText({ fields, trailers }: StoredResponse): string {
   return JSON.stringify(trailers === undefined ? fields : { fields, trailers });

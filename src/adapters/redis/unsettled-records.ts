@@ -19,7 +19,7 @@ import { failureOf } from './scripts/errors.js';
 /** Keys that the server looks at in one go: a millisecond or less, in which it serves nobody else. */
 const keysAtOnce = 500;
 
-/** What is read of a record at first; the kept answer is never read. */
+/** What is read of a record at first; the kept response is never read. */
 const fieldsOfRecord = ['v', 's', 'fp', 'o', 'f', 'c', 'l', 'to', 'r'] as const;
 
 /**

@@ -41,7 +41,7 @@ export interface ConfigActivator {
   readonly introspectionStates: () => readonly IntrospectionState[];
   /** `null` where no token is remembered. */
   readonly tokenCache: () => TokenCacheState | null;
-  /** The receiving service that is in force, as its probes reach it. */
+  /** The upstream that is in force, as its probes reach it. */
   readonly upstream: () => ProbedUpstream;
   /**
    * Puts a config in force, whole. Keys stay where they come from the same place, connections where the upstream does.
@@ -290,7 +290,7 @@ function isSameIssuer(a: IssuerSettings, b: IssuerSettings): boolean {
   return a.rules.name === b.rules.name && sameSource(a.keys, b.keys);
 }
 
-/** Whether questions are put as before, and their answers believed as before. */
+/** Whether questions are put as before, and their responses believed as before. */
 function asksTheSame(a: IssuerSettings, b: IssuerSettings): boolean {
   return isDeepStrictEqual(a.introspection, b.introspection) && isDeepStrictEqual(a.rules, b.rules);
 }
@@ -299,7 +299,7 @@ async function startIssuer({ source, introspection }: RunningIssuer): Promise<vo
   await Promise.all([source.start(), introspection?.start()]);
 }
 
-/** Compares what an upstream is made of; the time limit of an answer comes with each request. */
+/** Compares what an upstream is made of; the time limit of a response comes with each request. */
 function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSettings, nextCa: string | null): boolean {
   return (
     ca === nextCa &&

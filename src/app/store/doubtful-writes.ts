@@ -52,7 +52,7 @@ export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcome
     for (const recordId of [...sinceMs.keys()]) {
       const found = parseRecordId(recordId);
       const shown = found === null ? null : await store.show({ ...found, token: null });
-      // Without an answer nothing is known of the others either.
+      // Without a response nothing is known of the others either.
       if (closed || shown?.ok === false) return;
       const state = shown?.value?.record.state ?? null;
       if (state === null || !unsettled.has(state)) sinceMs.delete(recordId);

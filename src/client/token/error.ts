@@ -13,7 +13,7 @@ export type TokenErrorCode =
 export class TokenError extends Error {
   override readonly name = 'TokenError';
   readonly code: TokenErrorCode;
-  /** HTTP status of the Core's answer, where there was one. */
+  /** HTTP status of the Core's response, where there was one. */
   readonly status: number | null;
   /** Milliseconds after which the Core is asked again; until then `getToken` fails at once. */
   readonly retryAfterMs: number;

@@ -329,7 +329,7 @@ function isPlaceFor({ profile, issuer = '' }: IssuerFile, url: string): boolean 
   return fetchedUrl().safeParse(url).success && (profile === 'core' || !issuer.includes('?'));
 }
 
-/** Another origin is somebody's decision already; one whose answers anybody may change is one more. */
+/** Another origin is somebody's decision already; one whose responses anybody may change is one more. */
 function checkKeyOrigins(path: Entry<IssuerFile>['path'], issuer: IssuerFile, report: Report): void {
   issuer.jwks_origins.forEach((origin, index) => {
     if (!origin.startsWith('http:') || isLoopback(readUrl(origin)?.hostname ?? '') || issuer.allow_http) return;

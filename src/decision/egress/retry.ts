@@ -78,7 +78,7 @@ type Meaning = 'final' | 'not_applied' | 'in_doubt' | 'under_way' | 'unauthorize
 
 /**
  * Decides whether a request is sent again (RFC 9110 §9.2.2): where it certainly was not applied; where nobody knows, if
- * it is safe or its key keeps it from being applied twice; and never after a final answer. Pure.
+ * it is safe or its key keeps it from being applied twice; and never after a final response. Pure.
  *
  * @param random at least 0 and less than 1.
  * @param isInBudget whether the target's budget of retries has room.

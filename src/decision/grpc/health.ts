@@ -16,7 +16,7 @@ export const maxHealthBodyBytes = frameMessage(new Uint8Array(maxHealthRequestBy
 const serving = Uint8Array.of(0x08, 0x01);
 const notServing = Uint8Array.of(0x08, 0x02);
 
-/** An answer to a call of the health service. */
+/** A response to a call of the health service. */
 export interface HealthResponse {
   readonly fields: readonly string[];
   /** Empty where the call failed. */

@@ -88,7 +88,7 @@ function forwardedHost({ fields, trusted }: Forwarding): string {
 
 /**
  * Via protects from loops and tells what earlier hops spoke. From callers that are not trusted it says nothing
- * reliable, and some receivers switch features off by it (compression, HTTP/1.1), so theirs ends here like
+ * reliable, and some upstreams switch features off by it (compression, HTTP/1.1), so theirs ends here like
  * `X-Forwarded-*`.
  */
 function via({ fields, trusted, httpVersion }: Forwarding): string {

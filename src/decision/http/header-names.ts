@@ -89,7 +89,7 @@ export const reservationFields: readonly string[] = [
 
 /**
  * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of
- * a caller they would make some receivers take it for somebody else.
+ * a caller they would make some upstreams take it for somebody else.
  */
 export const originFields: readonly string[] = [
   'X-Client-IP',
@@ -164,7 +164,7 @@ export const originPrefixes: readonly string[] = [
 ];
 
 /**
- * Fields by which a proxy in front of some receivers says who the caller is: an identity header may be given such a
+ * Fields by which a proxy in front of some upstreams says who the caller is: an identity header may be given such a
  * name.
  */
 export const principalFields: readonly string[] = [
@@ -242,7 +242,7 @@ export const certificatePrefixes: readonly string[] = [
   'xtlsclient',
 ];
 
-/** Fields by which a caller makes some receivers act on another method, path, host or file than the policy judged. */
+/** Fields by which a caller makes some upstreams act on another method, path, host or file than the policy judged. */
 export const overrideFields: readonly string[] = [
   'X-Method-Override',
   'Method-Override',

@@ -1,4 +1,4 @@
-/** The fields of an answer that say how long it may be kept (RFC 9111 §5), as they came; `null` where absent. */
+/** The fields of a response that say how long it may be kept (RFC 9111 §5), as they came; `null` where absent. */
 export interface CacheFields {
   readonly cacheControl: string | null;
   readonly age: string | null;
@@ -6,13 +6,13 @@ export interface CacheFields {
   readonly date: string | null;
 }
 
-/** What the operator allows, whatever an answer says. Milliseconds. */
+/** What the operator allows, whatever a response says. Milliseconds. */
 interface LifetimeBounds {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
 }
 
-/** For how long an answer may be kept, by its own word. */
+/** For how long a response may be kept, by its own word. */
 export interface KeepingRules {
   /** Milliseconds for which it stays fresh, or `null` when it does not say. */
   readonly freshnessMs: number | null;
@@ -44,7 +44,7 @@ const directive =
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Reads how a private cache may keep an answer that just came. What cannot be read of its age counts as stale: 0
+ * Reads how a private cache may keep a response that just came. What cannot be read of its age counts as stale: 0
  * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past
  * that, as §4.2.4 says. `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
  */
@@ -70,7 +70,7 @@ function freshnessMs(maxAge: readonly string[] | undefined, fields: CacheFields)
   return expires === null || date === null ? 0 : Math.max(0, expires - date);
 }
 
-/** Milliseconds for which keys are kept before they are fetched anew: what the answer said, within the bounds. */
+/** Milliseconds for which keys are kept before they are fetched anew: what the response said, within the bounds. */
 export function lifetimeMs(freshness: number | null, bounds: LifetimeBounds): number {
   return freshness === null ? bounds.maxAgeMs : Math.min(Math.max(freshness, bounds.minAgeMs), bounds.maxAgeMs);
 }

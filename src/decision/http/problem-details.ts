@@ -9,7 +9,7 @@ import {
 } from '../denial.js';
 import { proxyStatus } from './proxy-status.js';
 
-/** Our own answer to a request, ready to be written. */
+/** Our own response to a request, ready to be written. */
 export interface Problem {
   readonly status: number;
   /** Names and values in turn; without Content-Length. */

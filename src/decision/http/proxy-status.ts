@@ -4,7 +4,7 @@ import { trimBlanks } from '../../lib/text.js';
 
 const ownMember = 'sallyport';
 
-/** The value that our own answers carry. */
+/** The value that our own responses carry. */
 export function proxyStatus(error: ProxyError): string {
   return `${ownMember}; error=${error}`;
 }

@@ -46,7 +46,7 @@ export interface RequestFields extends Framing, Correlation {
   readonly forwardedProto: string | null;
   readonly forwardedHost: string | null;
   readonly via: string | null;
-  /** Whether the caller wants the connection closed after the answer. */
+  /** Whether the caller wants the connection closed after the response. */
   readonly closes: boolean;
 }
 
@@ -187,7 +187,7 @@ function conclude(
     contentLength,
     chunked,
     hasBody: endsStream === undefined ? chunked || (contentLength ?? 0) > 0 : !endsStream,
-    // Clients of HTTP/1.0 cannot read an interim answer (RFC 9110 §10.1.1).
+    // Clients of HTTP/1.0 cannot read an interim response (RFC 9110 §10.1.1).
     expectsContinue: expectation !== undefined && httpVersion !== '1.0',
     upgrade: otherUpgrades(judged.get('upgrade')),
     upgrades,

@@ -4,10 +4,10 @@ import { isFieldValue, listElements } from './header-values.js';
 import { withoutOwnMember } from './proxy-status.js';
 
 /**
- * Cleans the header section of an upstream's answer for the caller, names and values in turn: without
+ * Cleans the header section of an upstream's response for the caller, names and values in turn: without
  * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay
  * apart, for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not
- * the answer.
+ * the response.
  */
 export function clientHeaders(
   status: number,

@@ -138,7 +138,7 @@ export interface Mark extends Owned {
   readonly retentionMs: number;
 }
 
-/** By attempt alone: who got no answer to a reserve knows no fence. */
+/** By attempt alone: who got no reply to a reserve knows no fence. */
 export interface Release {
   readonly attempt: string;
 }
@@ -155,7 +155,7 @@ export type Marked = 'unknown' | 'repaired' | 'fenced' | 'kept' | 'unsupported';
 export type Resolution = 'committed' | 'not-applied';
 export type Resolved = 'resolved' | 'absent' | 'not_in_doubt' | 'unsupported';
 
-/** A command's effect: the slot afterwards and the answer. */
+/** A command's effect: the slot afterwards and the reply. */
 export interface Step<T> {
   readonly slot: RecordSlot;
   readonly reply: T;
@@ -180,7 +180,7 @@ export function reserve(before: RecordSlot, command: Reserve, nowMs: number): St
   if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) {
     return { slot, reply: { kind: 'unsupported' } };
   }
-  // Nobody waits for this answer any more.
+  // Nobody waits for this reply any more.
   if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) {
     return { slot, reply: { kind: 'unsupported' } };
   }

@@ -32,7 +32,7 @@ export function principalDigest({ kind, issuer, subject }: Pick<Principal, 'kind
   return digestOf('sallyport principal 1', [kind, issuer, subject]);
 }
 
-/** The id by which callers, receivers and operators name a record: `<principal>.<operation>`. */
+/** The id by which callers, upstreams and operators name a record: `<principal>.<operation>`. */
 export function recordIdOf(scope: ReservationScope): string | null {
   return scope.operation === null ? null : `${scope.principal}.${scope.operation}`;
 }

@@ -10,7 +10,7 @@ export type UpstreamOutcome =
   | { readonly kind: 'no_status' }
   /** A status came, the body did not end, or is over the limit, or its fields are. */
   | { readonly kind: 'cut_off'; readonly status: number; readonly outcome: string | null }
-  /** The whole answer. */
+  /** The whole response. */
   | { readonly kind: 'whole'; readonly response: StoredResponse; readonly outcome: string | null };
 
 /** What the proxy does with the reservation. */
@@ -46,7 +46,7 @@ export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settle
       return { kind: 'complete', state: 'tombstone', response: statusOnly(outcome.status) };
     case 'whole': {
       const status = rules.isGrpc ? grpcStatusOf(outcome.response) : outcome.response.status;
-      // A response that ends without a status is no answer, as one that never came.
+      // A response that ends without a status is no response, as one that never came.
       if (status === null) return { kind: 'mark' };
       if (isNotApplied(status, outcome.outcome, rules)) return releaseKey(rules);
       return { kind: 'complete', state: 'completed', response: outcome.response };
@@ -67,7 +67,7 @@ function grpcStatusOf({ status, fields, trailers, body }: StoredResponse): numbe
   return httpStatusOf({ status, fields, trailers: trailers ?? [], hasBody: body.byteLength > 0 });
 }
 
-/** What is kept of an answer that cannot be shown again. */
+/** What is kept of a response that cannot be shown again. */
 export function statusOnly(status: number): StoredResponse {
   return { status, fields: [], body: new Uint8Array() };
 }

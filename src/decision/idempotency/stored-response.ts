@@ -84,7 +84,7 @@ export function mayBeStored(name: string): boolean {
 }
 
 /**
- * Picks the fields of the upstream's answer that are kept, in their order.
+ * Picks the fields of the upstream's response that are kept, in their order.
  *
  * @param fields raw pairs: name, value, name, value.
  * @param added names that the route adds, lower-case.
@@ -128,7 +128,7 @@ function pickFields(
 }
 
 /**
- * Whether an answer may end with this status. Those from 600 to 999 mean nothing (RFC 9110 §15), but callers see them
+ * Whether a response may end with this status. Those from 600 to 999 mean nothing (RFC 9110 §15), but callers see them
  * as they come, and what a caller saw is what a retry gets.
  */
 export function isFinalStatus(status: number): boolean {

@@ -7,19 +7,19 @@ export interface ResultSize {
   readonly retentionMs: number;
 }
 
-/** A record without an answer, bytes: what `docs/storage.md` measured. */
+/** A record without a response, bytes: what `docs/storage.md` measured. */
 const emptyRecord = 1_300;
 
-/** What an answer takes besides its bytes: allocators round up. */
+/** What a response takes besides its bytes: allocators round up. */
 const spread = 1.3;
 
-/** What a record takes in the store, without its answer and with it. */
+/** What a record takes in the store, without its response and with it. */
 export function bytesOfRecord({ bytes }: ResultSize): { readonly least: number; readonly all: number } {
   return { least: emptyRecord, all: emptyRecord + Math.ceil(bytes * spread) };
 }
 
 /**
- * Tells whether new writes are refused. Beyond its share a caller's writes are kept without their answers; as each
+ * Tells whether new writes are refused. Beyond its share a caller's writes are kept without their responses; as each
  * still takes a record, there is an end to that as well.
  */
 export function isOverTwice(total: number, share: number): boolean {

@@ -93,7 +93,7 @@ export interface SessionCookie {
 const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
 
 /**
- * Adds a new access token to the fields of an answer, names and values in turn: as field or as cookie, like the one it
+ * Adds a new access token to the fields of a response, names and values in turn: as field or as cookie, like the one it
  * replaces. What the upstream says of the session gives way to it.
  */
 export function withRenewedSession(
@@ -131,7 +131,7 @@ export function withRenewedSession(
 
 const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;
 
-/** Some receivers read `_` and `.` in names of fields as `-`. */
+/** Some upstreams read `_` and `.` in names of fields as `-`. */
 function isSessionField(lowerCase: string): boolean {
   const name = lowerCase.replace(/[_.]/g, '-');
   return tokenFields.has(name) || name.startsWith('st-');

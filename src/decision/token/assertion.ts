@@ -1,4 +1,4 @@
-/** What Sallyport signs for the receiving service: who asks, and for exactly what (docs/assertion.md). */
+/** What Sallyport signs for the upstream: who asks, and for exactly what (docs/assertion.md). */
 import { createHash } from 'node:crypto';
 import type { Principal } from './principal.js';
 

@@ -1,4 +1,4 @@
-/** Tokens that only their issuer can read: which they are, and what its answer about one has to say (RFC 7662). */
+/** Tokens that only their issuer can read: which they are, and what its response about one has to say (RFC 7662). */
 import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
 import { refuse, type Result } from '../../lib/result.js';
@@ -8,14 +8,14 @@ import { maxSubjectLength } from './principal.js';
 import { namesAudience, permissionsOf, valueAt, withConfirmation } from './profile-claims.js';
 import { isTokenId, readTimes, type ServiceClaims } from './service-token.js';
 
-/** What of an issuer's rules and settings an answer is held to. */
+/** What of an issuer's rules and settings a response is held to. */
 export interface IntrospectionRules extends Pick<
   IssuerRules,
   'expectedIssuer' | 'audiences' | 'claims' | 'clockSkewS' | 'maxLifetimeS' | 'binding'
 > {
-  /** Whether an answer has to name an audience; one that does has to name ours. */
+  /** Whether a response has to name an audience; one that does has to name ours. */
   readonly requiresAudience: boolean;
-  /** Whether an answer has to name a token id. */
+  /** Whether a response has to name a token id. */
   readonly requiresTokenId: boolean;
 }
 
@@ -32,7 +32,7 @@ export function isOpaque(token: string): boolean {
 }
 
 /**
- * Holds an answer with `active: true` to its issuer's rules (RFC 7662 §2.2). `exp` has to be there: without it nobody
+ * Holds a response with `active: true` to its issuer's rules (RFC 7662 §2.2). `exp` has to be there: without it nobody
  * could say how long the token is worth anything.
  */
 export function verifyIntrospection(

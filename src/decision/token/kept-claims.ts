@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../.
 import type { ClaimPath, ClaimRules } from './profiles.js';
 import { maxPermissions } from './service-token.js';
 
-/** What of an issuer's answer about a token is kept, and about how many bytes of memory that takes. */
+/** What of an issuer's response about a token is kept, and about how many bytes of memory that takes. */
 interface KeptClaims {
   readonly claims: JsonObject;
   readonly bytes: number;
@@ -13,7 +13,7 @@ interface KeptClaims {
 const maxKeptCharacters = 8_192;
 
 /**
- * Of every answer something is asked of these: by `verifyIntrospection`, by what is revoked, and `client_id` by
+ * Of every response something is asked of these: by `verifyIntrospection`, by what is revoked, and `client_id` by
  * `explain`, for whoever looks for the caller's name.
  */
 const usualMembers: readonly ClaimPath[] = [
@@ -38,9 +38,9 @@ const textBytes = 40;
 const characterBytes = 2;
 
 /**
- * Keeps of an answer what its issuer's rules ask for, so that whatever else an issuer sends takes no memory. What is
- * too long, or in no form that any rule takes, is kept as `null`, which no rule takes either: the answer is refused for
- * the same reason as before, and one with more than 8 KiB of permissions as malformed.
+ * Keeps of a response what its issuer's rules ask for, so that whatever else an issuer sends takes no memory. What is
+ * too long, or in no form that any rule takes, is kept as `null`, which no rule takes either: the response is refused
+ * for the same reason as before, and one with more than 8 KiB of permissions as malformed.
  */
 export function keepClaims(response: JsonObject, { subject, permissions, require }: ClaimRules): KeptClaims {
   const paths = [...usualMembers, subject, ...(permissions === null ? [] : [permissions])];

@@ -23,7 +23,7 @@ export interface ExplainedStep {
 
 interface Explanation {
   readonly steps: readonly ExplainedStep[];
-  /** What the receiving service would see, as names and values; `null` where it is not asked. */
+  /** What the upstream would see, as names and values; `null` where it is not asked. */
   readonly headers: readonly (readonly [string, string])[] | null;
 }
 

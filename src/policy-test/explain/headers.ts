@@ -35,7 +35,7 @@ export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): r
   ];
 }
 
-/** What the receiving service would get, by lower-case name; `null` where it is not asked. */
+/** What the upstream would get, by lower-case name; `null` where it is not asked. */
 export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap<string, string> | null {
   if (forwarded === null) return null;
   const received = new Map<string, string>();
@@ -49,7 +49,7 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
   return received;
 }
 
-/** What the receiving service would see, as names and values, without what is secret or new each time. */
+/** What the upstream would see, as names and values, without what is secret or new each time. */
 export function fieldsSeen({
   head,
   activeConfig,

@@ -33,7 +33,7 @@ export function explainIntrospection(reason: IntrospectionReason, { activeConfig
 }
 
 /**
- * Says what of an issuer's answer about an opaque token is not as it has to be, or why nobody was asked about it;
+ * Says what of an issuer's response about an opaque token is not as it has to be, or why nobody was asked about it;
  * `null` where the token is none.
  */
 export function explainRefusedResponse(reason: TokenReason, explained: Explained): readonly string[] | null {

@@ -20,14 +20,14 @@ import { planRequest, type PlannedStore, type Preparation } from '../../proxy/id
 export interface Ruling {
   /** `shadow`: let through, and would be refused where the route is enforced. */
   readonly decision: 'allowed' | 'denied' | 'shadow';
-  /** What the caller is answered; 200 stands for whatever the receiving service says. */
+  /** What the caller is answered; 200 stands for whatever the upstream says. */
   readonly status: number;
   readonly reason: Reason | null;
   readonly denial: Denial | null;
   readonly route: Route | null;
   /** Whom a credential that held speaks for. */
   readonly principal: Principal | null;
-  /** What the receiving service would see: names and values in turn. `null` where it is not asked. */
+  /** What the upstream would see: names and values in turn. `null` where it is not asked. */
   readonly forwarded: readonly string[] | null;
   /** What would be reserved; `null` where nothing is. */
   readonly preparation: Preparation | null;

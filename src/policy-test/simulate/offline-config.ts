@@ -5,7 +5,7 @@ import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
 import { upstreamHost } from '../../proxy/upstream/connector.js';
 
-/** A config as it would decide, with other keys: nothing is sent to its receiving service. */
+/** A config as it would decide, with other keys: nothing is sent to its upstream. */
 export function decideOnly(
   config: CompiledConfig,
   keysOf: (issuer: IssuerSettings) => KeySource,

@@ -36,7 +36,7 @@ export interface RevocationWatch {
 }
 
 /**
- * Pause between two looks, milliseconds, news or not: two of them and an answer fit into the second that
+ * Pause between two looks, milliseconds, news or not: two of them and a reply fit into the second that
  * docs/contract.md 9 gives.
  */
 const lookEveryMs = 400;

@@ -32,8 +32,8 @@ type Verdict = Result<Principal, Denial>;
 /**
  * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then
  * all of it by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody
- * without a session makes it ask. Until the signature held the answer is that to any caller; from then on it is the one
- * that frontends act on.
+ * without a session makes it ask. Until the signature held the response is that to any caller; from then on it is the
+ * one that frontends act on.
  */
 export async function verifySession(
   credential: SessionCredential,

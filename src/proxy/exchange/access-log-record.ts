@@ -26,11 +26,11 @@ export class ExchangeSummary {
   shadow: ShadowPass | null = null;
   /** Id of the reservation, where there is one. */
   record: string | null = null;
-  /** Whether the answer was one that was kept. */
+  /** Whether the response was one that was kept. */
   isReplayed = false;
   /** When the upstream was asked, or `null`. */
   askedMs: number | null = null;
-  /** When its answer was complete or given up, or `null`. */
+  /** When its response was complete or given up, or `null`. */
   respondedMs: number | null = null;
   private readonly clock: Clock;
 

@@ -338,7 +338,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (reason.reason === 'caller_gone') this.writer.abort();
     else if (hasBegun) this.writer.breakOff(reason, this.identify());
     else this.writer.refuse(reason, this.identify(), this.upload !== null);
-    // The answer is handed over: who does not read it holds no place.
+    // The response is handed over: who does not read it holds no place.
     this.releaseLease();
   }
 

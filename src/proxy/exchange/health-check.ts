@@ -11,7 +11,7 @@ import { newRequestId } from './ids.js';
 /** A probe sends a few bytes at once; who takes longer for them is none. */
 const longestPauseMs = 5_000;
 
-/** How long an answer, which is shorter than a packet, may be left unread. */
+/** How long a response, which is shorter than a packet, may be left unread. */
 const writeTimeoutMs = 10_000;
 
 interface HealthCheckDeps {
@@ -145,7 +145,7 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
     this.writer.abort();
   }
 
-  /** All of the answer was written at once. */
+  /** All of the response was written at once. */
   onWritable(): void {
     return undefined;
   }

@@ -125,8 +125,8 @@ export class Attempt {
   }
 
   /**
-   * Whether an answer is to another attempt, or to none of ours: an upstream that takes part in it may name the record
-   * that it answers for. One that answers twice would otherwise have its second answer kept for the next write on the
+   * Whether a response is to another attempt, or to none of ours: an upstream that takes part in it may name the record
+   * that it answers for. One that answers twice would otherwise have its second response kept for the next write on the
    * connection.
    */
   isForThisAttempt(rawHeaders: readonly string[]): boolean {

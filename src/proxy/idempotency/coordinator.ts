@@ -19,7 +19,7 @@ export interface ReservedWrites {
   readonly active: () => number;
   /** Settles when nothing is under way any more. */
   readonly idle: () => Promise<void>;
-  /** Ends what is under way, and whatever comes: a write without an answer is in doubt from then on. */
+  /** Ends what is under way, and whatever comes: a write without a response is in doubt from then on. */
   readonly abortAll: () => void;
   /** Settles what is left, once more. */
   readonly close: () => Promise<void>;

@@ -125,7 +125,7 @@ export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparatio
 
 /**
  * Sessions name no upstream. Their keys are scoped by the audience of the first issuer, which is this upstream's name:
- * receivers that share a store keep their users' keys apart by it.
+ * upstreams that share a store keep their users' keys apart by it.
  */
 function issuerOf(principal: Principal | null, { issuers }: Pick<ActiveConfig, 'issuers'>): ScopedIssuer | undefined {
   if (principal?.kind === 'session') return { audience: issuers[0]?.rules.audience ?? '', clockSkewS: 0 };

@@ -1,7 +1,7 @@
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Settling } from './settlement-queue.js';
 
-/** What a settlement takes besides its answer, bytes: ids and scope. */
+/** What a settlement takes besides its response, bytes: ids and scope. */
 const bytesOfOne = 1_024;
 
 /** What it takes, about: in memory, and on its way to the store. */
@@ -105,7 +105,7 @@ export function createRecentSettlements(
 }
 
 /**
- * An answer that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of
+ * A response that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of
  * such a piece.
  */
 function compact(settling: Settling): Settling {

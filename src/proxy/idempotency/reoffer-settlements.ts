@@ -40,7 +40,7 @@ interface ReofferingDeps {
 
 export function createReoffering({ clock, timers, report, send, onThere }: ReofferingDeps): Reoffering {
   let queue: Settling[] = [];
-  /** Fail-overs so far: an answer that comes after another one says nothing any more. */
+  /** Fail-overs so far: a reply that comes after another one says nothing any more. */
   let started = 0;
   let untilMs = 0;
   /** How many are under way, and their bytes. */

@@ -183,7 +183,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       return;
     }
     this.response = { status, rawHeaders, body: new ByteBuffer() };
-    // An answer to HEAD announces a body that does not come.
+    // A response to HEAD announces a body that does not come.
     const isTooLarge = this.request.method !== 'HEAD' && (statedLength(rawHeaders) ?? 0) > this.maxStored();
     if (isTooLarge || !this.isKept()) this.streamUnkept(this.response);
   }
@@ -314,7 +314,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     });
   }
 
-  /** There is no whole answer. */
+  /** There is no whole response. */
   private settleFailed(reason: Denial): void {
     this.phase = 'over';
     const { response } = this;
@@ -328,7 +328,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     });
   }
 
-  /** The answer is not kept: that is written down, and then it is passed on as it comes. */
+  /** The response is not kept: that is written down, and then it is passed on as it comes. */
   private streamUnkept(response: BufferedResponse): void {
     this.phase = 'settling';
     this.run(async () => {
@@ -422,7 +422,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     return clientHeaders(status, rawHeaders, this.request.activeConfig.fieldRules, this.request.admission.requestId);
   }
 
-  /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */
+  /** Whether a response may be shown again; where only the token was reserved none is, and it goes on as it comes. */
   private isKept(): boolean {
     return this.request.preparation.recordId !== null;
   }

@@ -44,7 +44,7 @@ const longestPauseMs = 2_000;
 /** What waits at once; beyond it the oldest is given up: its record ends in doubt, which is safe. */
 export interface SettlementLimits {
   readonly maxWaiting: number;
-  /** Bytes of answers. */
+  /** Bytes of responses. */
   readonly maxBytes: number;
 }
 

@@ -39,7 +39,7 @@ const maxWaiting = 100;
 /** Of the bytes that one read brings, some may be of the body. */
 const oneReadBytes = 64 * 1024;
 
-/** How long what the caller still sends is read after our last answer, so that it gets to read that answer. */
+/** How long what the caller still sends is read after our last response, so that it gets to read it. */
 const lingerMs = 2_000;
 
 export interface ClientConnectionOptions {
@@ -69,14 +69,14 @@ export class ClientConnection {
   private requests = 0;
   /** Nothing more is taken; what waits is still served. */
   private takesNoMore = false;
-  /** The last answer was given. */
+  /** The last response was given. */
   private isClosing = false;
   /**
    * Since a shutdown began: how long it waits for another request where its caller was not told that none is served;
    * milliseconds.
    */
   private unannouncedMs: number | null = null;
-  /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
+  /** Bytes read when the last response was given: more of them since mean that a request has begun. */
   private bytesReadAtLastResponse: number;
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
   private idleSinceMs: number;
@@ -123,7 +123,7 @@ export class ClientConnection {
     });
   }
 
-  /** Whether the answer being written has to be the last one. */
+  /** Whether the response being written has to be the last one. */
   isLast(): boolean {
     return this.isClosing || (this.takesNoMore && this.waiting.length === 0);
   }
@@ -220,7 +220,7 @@ export class ClientConnection {
     }
   }
 
-  /** The answer being written is the last one: nothing that follows is served. */
+  /** The response being written is the last one: nothing that follows is served. */
   stopServing(): void {
     this.isClosing = true;
     this.waiting.length = 0;
@@ -239,7 +239,7 @@ export class ClientConnection {
     this.abort();
   }
 
-  /** Ends it without a clean end of the answer; `reset` where a closed connection would be taken for one. */
+  /** Ends it without a clean end of the response; `reset` where a closed connection would be taken for one. */
   abort(reset = false): void {
     this.stopServing();
     // There is no way to reset below TLS, where an end without `close_notify` says the same.
@@ -248,7 +248,7 @@ export class ClientConnection {
   }
 
   /**
-   * A shutdown has begun: ends it once no request comes any more. After an answer that said that it is the last one
+   * A shutdown has begun: ends it once no request comes any more. After a response that said that it is the last one
    * that is at once; a caller that was not told may be sending the next request by now, and has as long for it.
    */
   drain(unannouncedMs: number): void {
@@ -287,7 +287,7 @@ export class ClientConnection {
     this.current?.onDrain();
   }
 
-  /** Writes the last answer past Node, where it has no response object for it. */
+  /** Writes the last response past Node, where it has no response object for it. */
   writeLast(bytes: string): void {
     this.stopServing();
     if (this.socket.writable) this.socket.write(bytes, 'latin1');

@@ -41,8 +41,8 @@ interface ClientConnections {
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
   /**
-   * A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after an answer
-   * that did not say so.
+   * A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after a
+   * response that did not say so.
    */
   readonly drain: (unannouncedMs: number) => void;
   /** A shutdown was announced: callers that can be told open nothing more on connections that are open. */

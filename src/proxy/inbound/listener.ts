@@ -50,7 +50,7 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
     // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
     maxHeaderSize: settings.maxHeaderBytes,
     insecureHTTPParser: false,
-    // Node's own answer to a missing Host would be neither a problem document nor logged.
+    // Node's own response to a missing Host would be neither a problem document nor logged.
     requireHostHeader: false,
     headersTimeout: settings.headerTimeoutMs,
     // A body may take its time as long as it moves.

@@ -70,7 +70,7 @@ export function createParseErrorResponse(
   };
 }
 
-/** A whole answer that closes its connection, for callers of whom Node made no request. */
+/** A whole response that closes its connection, for callers of whom Node made no request. */
 function problemBytes({ status, fields, body }: Problem, now: Date): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nDate: ${now.toUTCString()}\r\nConnection: close\r\n`;
   for (let i = 0; i + 1 < fields.length; i += 2) head += `${fields[i] ?? ''}: ${fields[i + 1] ?? ''}\r\n`;

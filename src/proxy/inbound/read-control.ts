@@ -11,7 +11,7 @@ import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/s
 const stepBytes = 64 * 1024;
 const stepMs = 1_000;
 
-/** More than that behind a request that takes so long is nobody's who waits for an answer. */
+/** More than that behind a request that takes so long is nobody's who waits for a response. */
 const maxHeldBytes = 1024 * 1024;
 
 interface ReadControlOptions {
@@ -62,7 +62,7 @@ export class ReadControl {
     if (this.state !== 'reading') return;
     this.state = 'held';
     this.socket.pause();
-    // Not now: the parser is in the midst of what was read. And most of those that wait for an answer get it before.
+    // Not now: the parser is in the midst of what was read. And most of those that wait for a response get it before.
     setImmediate(this.startHolding);
   }
 

@@ -62,9 +62,9 @@ export interface WholeResponse {
 }
 
 export interface ResponseWriterHost {
-  /** Whether every answer closes its connection. */
+  /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;
-  /** The caller has as long to take some of the answer as the receiver has to send some; milliseconds. */
+  /** The caller has as long to take some of the response as the upstream has to send some; milliseconds. */
   readonly writeTimeoutMs: () => number;
   /** The caller leaves the rest in its connection. */
   readonly onWriteTimeout: () => void;
@@ -72,7 +72,7 @@ export interface ResponseWriterHost {
   readonly onWritable: () => void;
 }
 
-/** What one caller is answered: the receiver's answer as it comes, or a refusal of ours. */
+/** What one caller is answered: the upstream's response as it comes, or a refusal of ours. */
 export interface ResponseWriter extends UpgradableResponse {
   /** Whether the whole request was received. */
   readonly isReceived: () => boolean;
@@ -84,18 +84,18 @@ export interface ResponseWriter extends UpgradableResponse {
   readonly isDelivered: () => boolean;
   /** Answers with a refusal. `isBodyRead` tells whether somebody asked for the body of the request. */
   readonly refuse: (reason: Denial, requestId: string, isBodyRead: boolean) => void;
-  /** Begins the receiver's answer; `true` when that is already the whole of it, which then ends as in `end`. */
+  /** Begins the upstream's response; `true` when that is already the whole of it, which then ends as in `end`. */
   readonly begin: (status: number, fields: string[]) => boolean;
   /** `false` when the client does not keep up: `onWritable` says when it does. */
   readonly write: (chunk: Buffer) => boolean;
-  /** Ends the answer; `trailers` are names and values in turn. */
+  /** Ends the response; `trailers` are names and values in turn. */
   readonly end: (trailers: readonly string[] | null) => void;
-  /** Begins a whole answer, of which only the end is left to say then. */
+  /** Begins a whole response, of which only the end is left to say then. */
   readonly sendWhole: (status: number, fields: string[], body: Buffer) => void;
   /** Breaks it off, so that nobody takes what was sent for the whole. */
   readonly abort: () => void;
   /**
-   * Breaks off an answer that has begun, with the reason where the protocol has a place for it after the body.
+   * Breaks off a response that has begun, with the reason where the protocol has a place for it after the body.
    */
   readonly breakOff: (reason: Denial, requestId: string) => void;
   /** The caller took what was written, where Node does not say so itself. */

@@ -126,7 +126,7 @@ export class RequestBody extends Readable implements BodyTrailers {
       .off('end', this.onEnd)
       .off('error', this.onClose)
       .off('close', this.onClose);
-    // The rest is read and forgotten, so that the caller gets to read the answer.
+    // The rest is read and forgotten, so that the caller gets to read the response.
     this.source.stream.on('error', ignore).resume();
     callback(error);
   }

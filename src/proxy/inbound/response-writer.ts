@@ -8,7 +8,7 @@ import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from './gathered-writes.js';
 import type { UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
 
-/** How long a caller may leave an answer of ours, which is short, in its connection. */
+/** How long a caller may leave a response of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;
 
 /** Longer bodies cost more to copy than a write. */
@@ -57,7 +57,7 @@ interface Http1Parts {
   readonly upgrade: UpgradeRequest | null;
 }
 
-/** Writes a response of HTTP/1.1: the receiver's answer as it comes, or a problem document. */
+/** Writes a response of HTTP/1.1: the upstream's response as it comes, or a problem document. */
 export class Http1ResponseWriter implements ResponseWriter {
   private readonly req: ClientRequest;
   private readonly res: ServerResponse;
@@ -126,7 +126,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     });
   }
 
-  /** Begins the receiver's answer; `true` when that is already the whole of it, which then ends as in `end`. */
+  /** Begins the upstream's response; `true` when that is already the whole of it, which then ends as in `end`. */
   begin(status: number, fields: string[]): boolean {
     this.fields = fields;
     this.writeHead(status, fields);
@@ -151,7 +151,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     this.res.emit('close');
   }
 
-  /** Begins a whole answer, of which only the end is left to say then. */
+  /** Begins a whole response, of which only the end is left to say then. */
   sendWhole(status: number, fields: string[], body: Buffer): void {
     const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     if (!hasLength && !this.isHead && !bodyless.has(status)) fields.push('Content-Length', String(body.length));
@@ -257,7 +257,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     this.isFlushed = true;
     const { heldChunk } = this;
     this.heldChunk = null;
-    // `flushHeaders` would write the head as UTF-8, and with it other bytes than the receiver's.
+    // `flushHeaders` would write the head as UTF-8, and with it other bytes than the upstream's.
     if (heldChunk === null) this.res.write('', 'latin1');
     else this.res.write(heldChunk);
   }

@@ -44,7 +44,7 @@ export class LeanRequest extends IncomingMessage {
     return chunk === null && this.bodyFollows === false ? false : super.push(chunk, encoding);
   }
 
-  /** Called by Node after the answer, to have what nobody read of a body flow away. */
+  /** Called by Node after the response, to have what nobody read of a body flow away. */
   _dump(): void {
     // Its parser lets go of a request that has ended.
     if (this.bodyFollows === false) internals(this)._readableState.endEmitted = true;

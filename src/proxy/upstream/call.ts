@@ -43,8 +43,8 @@ export interface RequestEvents {
   /** `false` stops the upstream until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
   /**
-   * The answer is whole. `isReusable` tells whether another request may follow on the connection; `trailers` are names
-   * and values in turn, `null` where there are none.
+   * The response is whole. `isReusable` tells whether another request may follow on the connection; `trailers` are
+   * names and values in turn, `null` where there are none.
    */
   readonly onComplete: (isReusable: boolean, trailers: readonly string[] | null) => void;
   /** The limit that was set has passed. */
@@ -87,15 +87,15 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly lateRefusal?: () => Denial | null;
 }
 
-/** Takes the upstream's answer as it comes. */
+/** Takes the upstream's response as it comes. */
 export interface ResponseSink {
   /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
   readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
   /** Some of the body. `false` stops the upstream until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
-  /** The answer is complete. `trailers` are names and values in turn, as they came; `null` where there are none. */
+  /** The response is complete. `trailers` are names and values in turn, as they came; `null` where there are none. */
   readonly onEnd: (trailers: readonly string[] | null) => void;
-  /** There is no answer, or the rest of it will not come. */
+  /** There is no response, or the rest of it will not come. */
   readonly onError: (reason: Denial) => void;
 }
 
@@ -126,7 +126,7 @@ const brokenOff = new Error('broken off');
 
 /**
  * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
- * request to the response head, and between the bytes of the answer.
+ * request to the response head, and between the bytes of the response.
  */
 export class Call<C extends CallConnection> implements RequestEvents, QueuedCall<C> {
   readonly holder: string;

@@ -50,7 +50,7 @@ export function connectFailure(error: unknown): Denial {
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 
-/** Why there is no whole answer although something may have been written: the upstream may have acted. */
+/** Why there is no whole response although something may have been written: the upstream may have acted. */
 export function responseFailure(error: unknown): Denial {
   return denial(codeOf(error, '') === ownMistake ? 'internal' : 'upstream_failed');
 }

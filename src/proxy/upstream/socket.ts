@@ -7,7 +7,7 @@ export interface OpenSocket {
   readonly socket: Socket;
   /**
    * Once the socket said `end`: whether the upstream said so. Whoever is on the way can end TCP, but cannot say within
-   * TLS that it ends (RFC 8446 §6.1), and an answer that ends with its connection is whole only then (RFC 9112 §9.8).
+   * TLS that it ends (RFC 8446 §6.1), and a response that ends with its connection is whole only then (RFC 9112 §9.8).
    */
   readonly endedItself: () => boolean;
   /**

@@ -10,7 +10,7 @@ export interface UpgradedSocket {
   readonly early: Buffer;
 }
 
-/** An answer that may be a switch. */
+/** A response that may be a switch. */
 export interface UpgradableResponse {
   /** Answers 101 with these fields, names and values in turn, and gives the connection away; `null` where it cannot. */
   readonly switchProtocols: (fields: string[]) => UpgradedSocket | null;
@@ -26,7 +26,7 @@ const maxEarlyBytes = 64 * 1024;
  * request, and nobody reads it as one. It is kept until the upstream has switched, and forgotten where it does not.
  */
 export class UpgradeRequest {
-  /** The answer, as long as it is one of HTTP. */
+  /** The response, as long as it is one of HTTP. */
   readonly res: ServerResponse;
   private readonly socket: Socket;
   private readonly connection: ClientConnection;
@@ -77,7 +77,7 @@ export class UpgradeRequest {
     this.connection.onDrain();
   };
 
-  /** Does what Node does at the end of an answer. */
+  /** Does what Node does at the end of a response. */
   private readonly onFinish = (): void => {
     const { res, socket } = this;
     this.release();

@@ -75,7 +75,7 @@ t.test('asks at the place of RFC 8414 only where the first answers that there is
   server.at(oidcPath, null);
   const alone = createKeySourceHarness(t, placeAt(server, { otherUrl: null }));
   await alone.source.start();
-  t.match(alone.source.state(), { usable: false, lastError: 'no metadata: the answer has status 404' });
+  t.match(alone.source.state(), { usable: false, lastError: 'no metadata: the response has status 404' });
 });
 
 /** What a server may answer in the place of good metadata. */
@@ -193,7 +193,7 @@ t.test('a slow drip takes its own time and not that of the keys', async (t) => {
   time.advance(2_500);
   await until('the keys are fetched', () => refreshes.length === 4);
   t.same(refreshes.slice(2), ['core metadata failed', 'core ok']);
-  t.match(source.state(), { usable: true, metadata: { lastError: 'no complete answer within 2500 ms' } });
+  t.match(source.state(), { usable: true, metadata: { lastError: 'no complete response within 2500 ms' } });
   t.equal(await lookUp('d-1'), 'found');
 });
 
@@ -247,7 +247,7 @@ t.test('a document that cannot be renewed serves no longer than keys would', asy
     await until('a refresh', () => refreshes.length === before + 2);
   }
   t.same(refreshes.slice(-2), ['core metadata failed', 'core failed']);
-  t.match(source.state(), { usable: true, lastError: 'no metadata: the answer has status 404' });
+  t.match(source.state(), { usable: true, lastError: 'no metadata: the response has status 404' });
   t.equal(await lookUp('d-1'), 'found', 'the keys fetched last serve their own time');
 });
 

@@ -63,7 +63,7 @@ t.test('the size is counted while reading', async (t) => {
   t.equal(await answered(t, (_req, res) => res.end(atLimit)), atLimit, 'at the limit');
   t.equal(
     await answered(t, (_req, res) => res.end(`${atLimit}x`)),
-    'refused: the answer is larger than 1024 bytes',
+    'refused: the response is larger than 1024 bytes',
     'above it',
   );
   t.equal(
@@ -71,7 +71,7 @@ t.test('the size is counted while reading', async (t) => {
       res.write(atLimit);
       res.end('x');
     }),
-    'refused: the answer is larger than 1024 bytes',
+    'refused: the response is larger than 1024 bytes',
     'without a length',
   );
   let closed = false;
@@ -84,7 +84,7 @@ t.test('the size is counted while reading', async (t) => {
     });
     more();
   });
-  t.equal(endless, 'refused: the answer is larger than 1024 bytes', 'without an end');
+  t.equal(endless, 'refused: the response is larger than 1024 bytes', 'without an end');
   await until('the connection is closed', () => closed);
 });
 
@@ -93,7 +93,7 @@ t.test('an answer that is no key set of the source is refused', async (t) => {
     {
       name: 'not found',
       behaviour: (_req, res) => res.writeHead(404).end('{"keys":[]}'),
-      error: /^refused: the answer has status 404$/,
+      error: /^refused: the response has status 404$/,
     },
     { name: 'an error', behaviour: (_req, res) => res.writeHead(500).end(), error: /status 500/ },
     { name: 'no content', behaviour: (_req, res) => res.writeHead(204).end(), error: /status 204/ },
@@ -115,7 +115,7 @@ t.test('an answer that is no key set of the source is refused', async (t) => {
     {
       name: 'a huge header',
       behaviour: (_req, res) => res.writeHead(200, { x: 'y'.repeat(20_000) }).end('{}'),
-      error: /header of the answer/,
+      error: /header of the response/,
     },
   ];
   for (const { name, behaviour, error } of rows) t.match(await answered(t, behaviour), error, name);
@@ -128,7 +128,7 @@ t.test('what is not there, or does not speak HTTP', async (t) => {
   const other = createServer((socket) => socket.end('+OK secret-banner\r\n'));
   const { port } = await listen(t, other);
   const answer = text(await load(`http://127.0.0.1:${String(port)}/`));
-  t.match(answer, /^refused: the answer is not HTTP \(/);
+  t.match(answer, /^refused: the response is not HTTP \(/);
   t.notMatch(answer, /secret/, 'what was received is not repeated');
 });
 

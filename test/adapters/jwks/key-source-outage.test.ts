@@ -141,7 +141,7 @@ t.test(
     const server = await startJwksServer(t, { keys: [one] });
     server.behave(fails);
     const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url, { random: () => 1 });
-    t.match(source.state(), { usable: false, stale: true, ageMs: null, lastError: 'the answer has status 500' });
+    t.match(source.state(), { usable: false, stale: true, ageMs: null, lastError: 'the response has status 500' });
     t.equal(await lookUp('d-1'), 'unavailable', 'at once: the last attempt was just now');
     const delays: number[] = [];
     for (let attempt = 2; attempt < 10; attempt += 1) {
@@ -202,7 +202,7 @@ t.test('an attempt ends at the time limit', async (t) => {
   time.advance(1);
   await started;
   t.equal(await waiting, 'waited: unavailable');
-  t.match(source.state(), { lastError: 'no complete answer within 600000 ms' });
+  t.match(source.state(), { lastError: 'no complete response within 600000 ms' });
   await until('the connection is closed', () => closed);
   server.behave(null);
   time.advance(5_000);

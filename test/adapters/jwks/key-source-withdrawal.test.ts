@@ -102,7 +102,7 @@ t.test('an outage confirms nothing, and takes nothing back that was said', async
     time.advance(cooldownMs);
     await until('a failed attempt', () => refreshes.length === count);
     t.equal(await lookUp('d-1'), 'found');
-    t.match(source.state(), { usable: true, emptySet: 'unconfirmed', lastError: 'the answer has status 500' });
+    t.match(source.state(), { usable: true, emptySet: 'unconfirmed', lastError: 'the response has status 500' });
   }
   server.behave(empty);
   time.advance(cooldownMs);

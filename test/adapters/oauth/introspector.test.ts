@@ -189,7 +189,7 @@ t.test('an issuer that is away is told from one that is slow', async (t) => {
   const { ask, lines } = await startIntrospector(t, { server, settings: { timeoutMs: 200 } });
   server.behave(() => undefined);
   t.equal(await ask('one'), 'unavailable');
-  t.equal(lines.at(-1)?.['error'], 'no complete answer within 200 ms');
+  t.equal(lines.at(-1)?.['error'], 'no complete response within 200 ms');
   await server.close();
   t.equal(await ask('two'), 'unavailable');
   t.equal(lines.at(-1)?.['error'], 'the connection was refused (ECONNREFUSED)');

@@ -21,7 +21,7 @@ const lies: readonly { readonly name: string; readonly answer: Answer; readonly 
   {
     name: 'a page of HTML',
     answer: (res) => sayJson(res, '<html>sign in</html>', 'text/html; charset=utf-8'),
-    why: 'the answer is text/html, and no application/json',
+    why: 'the response is text/html, and no application/json',
   },
   { name: 'no type', answer: (res) => res.writeHead(200).end('{"active":true}'), why: /of no known type/ },
   { name: 'an odd type', answer: (res) => sayJson(res, { active: true }, 'a b<script>'), why: /of no known type/ },
@@ -40,8 +40,8 @@ const lies: readonly { readonly name: string; readonly answer: Answer; readonly 
     answer: (res) => res.writeHead(307, { location: '/x' }).end(),
     why: /redirect/,
   },
-  { name: 'status 204', answer: (res) => res.writeHead(204).end(), why: 'the answer has status 204' },
-  { name: 'status 429', answer: (res) => res.writeHead(429).end(), why: 'the answer has status 429' },
+  { name: 'status 204', answer: (res) => res.writeHead(204).end(), why: 'the response has status 204' },
+  { name: 'status 429', answer: (res) => res.writeHead(429).end(), why: 'the response has status 429' },
   {
     name: 'a compressed one',
     answer: (res) => res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x'),
@@ -67,12 +67,12 @@ const lies: readonly { readonly name: string; readonly answer: Answer; readonly 
       res.writeHead(200, { 'content-type': 'application/json' });
       res.write('{"active":');
     },
-    why: 'no complete answer within 500 ms',
+    why: 'no complete response within 500 ms',
   },
   {
     name: 'a large header',
     answer: (res) => res.writeHead(200, { 'x-large': 'x'.repeat(20_000) }).end(),
-    why: /header of the answer is too large/,
+    why: /header of the response is too large/,
   },
   { name: 'a broken connection', answer: (res) => res.destroy(), why: /the connection broke/ },
 ];
@@ -163,5 +163,5 @@ t.test('where a JWT is asked for, JSON is none', async (t) => {
   const { ask, server, lines, active } = await startIntrospector(t, { settings: { answer: 'jwt' } });
   server.behave((_question, res) => sayJson(res, active()));
   t.equal(await ask('token'), 'unavailable');
-  t.match(lines, [{ error: 'the answer is application/json, and no application/token-introspection+jwt' }]);
+  t.match(lines, [{ error: 'the response is application/json, and no application/token-introspection+jwt' }]);
 });

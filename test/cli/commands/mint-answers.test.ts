@@ -164,7 +164,7 @@ t.test('a Core that is away, or says nothing in the time that the file allows', 
   silent.answer(() => undefined);
   t.match(await runMint(curlFile(t, silent.url, 'max-time = 0.1\n')).then((io) => [io.code(), io.err()]), [
     3,
-    /no complete answer within 100 ms/,
+    /no complete response within 100 ms/,
   ]);
   const sockets: Socket[] = [];
   const noTls = createServer((socket) => sockets.push(socket));

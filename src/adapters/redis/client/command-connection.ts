@@ -17,7 +17,7 @@ export interface AskedServer {
   readonly close: () => void;
 }
 
-/** Milliseconds that an answer may take, connecting included. */
+/** Milliseconds that a reply may take, connecting included. */
 const replyWithinMs = 3_000;
 
 /** @param kind a Sentinel is told the password only if it asks for one: often it takes none, and refuses it then. */
@@ -48,7 +48,7 @@ export function createAskedServer(
       return await open.call(command, ...rest);
     } catch (error) {
       if (kind !== 'sentinel' || !['NOAUTH', 'NOPERM'].includes(replyCode(error) ?? '')) throw error;
-      // A Sentinel that does not take the password either has said by its first answer what is missing.
+      // A Sentinel that does not take the password either has said by its first reply what is missing.
       await authenticate(open, settings).catch(() => {
         throw error;
       });
@@ -79,7 +79,7 @@ export function createAskedServer(
 /** `isRefused`: the server said no; else nobody knows whether it did what it was asked for. */
 type Reply = { readonly reply: unknown } | { readonly failure: string; readonly isRefused: boolean };
 
-/** Asks, and says in words why there is no answer. Never rejects. */
+/** Asks, and says in words why there is no reply. Never rejects. */
 export async function replyOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Reply> {
   try {
     return { reply: await server.ask(...words) };

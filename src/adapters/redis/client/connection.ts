@@ -10,7 +10,7 @@ export const connectTimeoutMs = 2_000;
 const disconnectTimeoutMs = 100;
 
 /**
- * Creates a connection that never queues and never resends: a command that got no answer may have run, and what is sent
+ * Creates a connection that never queues and never resends: a command that got no reply may have run, and what is sent
  * later than its deadline answers nobody. It connects when told to, and again after each loss.
  *
  * @param pauseMs how long to wait before the next attempt.
@@ -89,7 +89,7 @@ function passwordOf({ passwordFile }: RedisSettings): { readonly password?: stri
 /**
  * Ends by the deadline, with what the work ended with or with `DeadlinePassed`. What comes later is dropped. Timers are
  * called before what arrived is read: after a turn of the event loop that took long, as in a process that has just
- * started, the answer may be there unread. So what has arrived by the deadline is read first, and counts.
+ * started, the reply may be there unread. So what has arrived by the deadline is read first, and counts.
  */
 export function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   return new Promise((resolve, reject) => {

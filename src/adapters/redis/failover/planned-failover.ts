@@ -123,7 +123,7 @@ async function caughtUp({ old, plan, options }: Parts, deadlineMs: number): Prom
     if (!('failure' in info)) {
       const found = replicationOf(String(info.reply));
       if (found.role !== 'master') return `${nameOf(plan.primary)} is a ${found.role} now`;
-      // What was written before the hold is in the first answer; it grows by what servers say to each other.
+      // What was written before the hold is in the first reply; it grows by what servers say to each other.
       held ??= found;
       const wanted = held.offset;
       late = plan.replicas

@@ -29,7 +29,7 @@ export interface Replication {
   readonly replicas: readonly ListedReplica[];
 }
 
-/** Reads the answer of `INFO`, or of its part on replication, which does not tell the run. */
+/** Reads the reply of `INFO`, or of its part on replication, which does not tell the run. */
 export function replicationOf(text: string): Replication {
   const facts = infoFields(text);
   return {
@@ -69,7 +69,7 @@ export interface WatchedServer {
   readonly priority: number;
 }
 
-/** Reads one server of the answers of `SENTINEL MASTER` and `SENTINEL REPLICAS`: names and values in turn. */
+/** Reads one server of the replies of `SENTINEL MASTER` and `SENTINEL REPLICAS`: names and values in turn. */
 export function watchedServer(reply: unknown): WatchedServer {
   const words: readonly unknown[] = Array.isArray(reply) ? reply : [];
   const facts = new Map<string, string>();

@@ -7,7 +7,7 @@ import { reasonOf, replyCode } from '../scripts/errors.js';
  */
 export interface WriteHold {
   /**
-   * @returns why it did not begin; where the server gave no answer, it may hold all the same. `null` where it has
+   * @returns why it did not begin; where the server gave no reply, it may hold all the same. `null` where it has
    * begun.
    */
   readonly begin: () => Promise<HoldFailure | null>;

@@ -1,7 +1,7 @@
 import { codeOf } from '../../../lib/errors.js';
 import type { StoreFailure } from '../../../ports/idempotency.js';
 
-/** No answer came within the deadline: the command may still run. */
+/** No reply came within the deadline: the command may still run. */
 export class DeadlinePassed extends Error {
   constructor() {
     super('no answer within the deadline');
@@ -49,7 +49,7 @@ export function isRecordRefusal(error: unknown): boolean {
   return code !== null && !isServerRefusal(error) && !passing.has(code);
 }
 
-/** Answers of a Cluster that is moving keys. */
+/** Replies of a Cluster that is moving keys. */
 const passing: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN']);
 
 /** A script that called what its user may not call, in the words of Redis 6.2 to 7.0 and of later ones. */

@@ -48,7 +48,7 @@ end
 
 /**
  * ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route.
- * Answers the server's time first: whoever asks compares it, before the answer counts, for a marker may have ended
+ * Answers the server's time first: whoever asks compares it, before the reply counts, for a marker may have ended
  * early with a step of that clock.
  */
 const reserve = `
@@ -214,8 +214,8 @@ return string.format('%.0f', wait)
 
 /**
  * Counts what is kept of one caller. KEYS[1] is a hash: n the hour up to which what ended was taken off, t bytes in
- * all, and a ring of hours with the bytes that end in each. ARGV: share · bytes without the answer · bytes with it ·
- * retention ms. Nothing to add only asks. Answers whether the answer fits, and bytes in all.
+ * all, and a ring of hours with the bytes that end in each. ARGV: share · bytes without the response · bytes with it ·
+ * retention ms. Nothing to add only asks. Answers whether the response fits, and bytes in all.
  */
 const keep = `
 local function text(number) return string.format('%.0f', number) end

@@ -185,7 +185,7 @@ function isSame(one: RedisAddress, other: RedisAddress): boolean {
 }
 
 function ignore(): void {
-  // What went wrong is told by the question that got no answer.
+  // What went wrong is told by the question that got no reply.
 }
 
 /** Slots of a Redis Cluster. */

@@ -42,7 +42,7 @@ export interface FailoverFloor {
   /** What the store itself remembers, and its clock. */
   readonly read: (look: FloorLook, state: SeenState, asked: Pick<ClockReading, 'fromMs' | 'toMs'>) => void;
   /**
-   * The clock of the server, as a call that it answered says. A step counts before the answer does, which may rest on
+   * The clock of the server, as a call that it answered says. A step counts before the reply does, which may rest on
    * what ended early.
    */
   readonly time: (look: Pick<FloorLook, 'place' | 'identity' | 'nowMs'>, reading: ClockReading) => void;
@@ -191,7 +191,7 @@ export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
       if (clock === null || reading.fromMs - clock.toMs >= afterMs) place.clock = reading;
       return;
     }
-    // Asked before the step was noticed, and answered before there was one: it is told of already, and this answer
+    // Asked before the step was noticed, and answered before there was one: it is told of already, and this reply
     // comes before the floor of it.
     if (clockBefore !== null && reading.fromMs < clockBefore.untilMs && stepOf(clockBefore.reading, reading) === 0) {
       return;
@@ -210,7 +210,7 @@ export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
 
 /**
  * By how much a server's clock has stepped between two readings, against our own that never goes back; 0 where it may
- * have gone on as it should. When exactly it was read is not known: the answer took some time.
+ * have gone on as it should. When exactly it was read is not known: the reply took some time.
  */
 export function stepOf(before: ClockReading, after: ClockReading): number {
   const elapsedMs = after.serverMs - before.serverMs;

@@ -46,7 +46,7 @@ interface PrimaryDeps {
   /** Called with each look, before anything is asked of the server on the strength of it. */
   readonly looked: (facts: ServerFacts) => void;
   /**
-   * Called with each answer to a script before it counts, and when it was asked for and had come, monotonic. `identity`
+   * Called with each reply to a script before it counts, and when it was asked for and had come, monotonic. `identity`
    * is that of the server which the connection was found to lead to.
    */
   readonly ran: (
@@ -146,7 +146,7 @@ export function createPrimary(
     }
   }
 
-  /** Any answer, a refusal too, says that the server is there. */
+  /** Any reply, a refusal too, says that the server is there. */
   function replied({ script }: ScriptCall, refused: string | null): void {
     const wasOpen = isOpen(circuit);
     circuit = leave(circuit, true, clock.monotonic());

@@ -29,7 +29,7 @@ export interface Unfitness {
   readonly fix: string;
 }
 
-/** Reads the answer of `INFO`. */
+/** Reads the reply of `INFO`. */
 export function parseInfo(text: string): ServerFacts {
   const facts = infoFields(text);
   const version = facts.get('redis_version') ?? null;
@@ -49,7 +49,7 @@ export function parseInfo(text: string): ServerFacts {
   };
 }
 
-/** Names and values of an answer of `INFO`, or of a part of it. */
+/** Names and values of a reply of `INFO`, or of a part of it. */
 export function infoFields(text: string): ReadonlyMap<string, string> {
   const facts = new Map<string, string>();
   for (const line of text.split('\n')) {

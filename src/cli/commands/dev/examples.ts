@@ -64,7 +64,7 @@ export function strangerTo(routes: readonly Route[]): string {
 }
 
 /**
- * Writes a sample as a command; `-i` shows the status line and the header of the answer. @param credentialFile the
+ * Writes a sample as a command; `-i` shows the status line and the header of the response. @param credentialFile the
  * header field with the token.
  */
 export function curl(proxyUrl: string, sample: Sample, credentialFile: string | null): string {
@@ -92,7 +92,7 @@ export function curlGrpc(
 }
 
 /**
- * Writes a write as a command that sends it twice: two answers, of which the second is marked `Idempotent-Replayed`.
+ * Writes a write as a command that sends it twice: two responses, of which the second is marked `Idempotent-Replayed`.
  *
  * @param key of `[A-Za-z0-9-]`, used nowhere before.
  */
@@ -101,7 +101,7 @@ export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: stri
   const fields = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap(
     (field) => ['-H', quote(field)],
   );
-  // Curl ends no body with a line of its own: the second answer would begin in the middle of one.
+  // Curl ends no body with a line of its own: the second response would begin in the middle of one.
   return [
     'curl',
     '-sS',

@@ -65,7 +65,7 @@ export function devSubject(profile: DevProfile, name: string): string {
   }
 }
 
-/** Routes of the demo receiving service. */
+/** Routes of the demo upstream. */
 export function demoRoutes(profile: DevProfile): string {
   const { subjects, permissions } = textsOf(profile);
   return `
@@ -107,7 +107,7 @@ routes:
 `;
 }
 
-/** Routes for a receiving service of which nothing is known. */
+/** Routes for an upstream of which nothing is known. */
 export function anyServiceRoutes(profile: DevProfile): string {
   const { subjects, permissions } = textsOf(profile);
   return `

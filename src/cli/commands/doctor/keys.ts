@@ -15,7 +15,7 @@ import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 /** The ids of the Core's static keys begin so. */
 const staticKeyIds = 's-';
 
-/** `Date` counts in whole seconds, and the answer takes a while to come. */
+/** `Date` counts in whole seconds, and the response takes a while to come. */
 const dateToleranceMs = 1_500;
 
 /** The proxy takes no set of which it accepts no key; here such a set is to be listed. */
@@ -150,7 +150,7 @@ async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Find
   return [ok(subject, 'agrees with the Core within clock_skew')];
 }
 
-/** The `Date` of any answer of that server, in milliseconds since the epoch. */
+/** The `Date` of any response of that server, in milliseconds since the epoch. */
 async function dateOf(url: string, caFile: string | null, timeoutMs: number): Promise<number | null> {
   const authorities = caFile === null ? null : await localFiles.read(caFile, { maxBytes: maxPemBytes });
   const ca = authorities?.ok === true ? readCaBundle(authorities.value) : null;

@@ -6,7 +6,7 @@ import { ok, problem, warning, type Finding } from './finding.js';
 
 const subject = 'receiver http2';
 
-/** How long an answer may take; milliseconds. */
+/** How long a response may take; milliseconds. */
 const responseLimitMs = 3_000;
 
 /** Asks the service over HTTP/2 for a path that no service has, without a credential or an identity. */

@@ -5,13 +5,13 @@ import type { Result } from '../../../lib/result.js';
 import { version } from '../../../version.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
-/** Opens a connection to the receiving service, or says why there is none. */
+/** Opens a connection to the upstream, or says why there is none. */
 export type OpenConnection = () => Promise<Result<Socket, string>>;
 
 const heads = 'receiver heads';
 const bodies = 'receiver bodies';
 
-/** How long an answer may take; milliseconds. */
+/** How long a response may take; milliseconds. */
 const responseLimitMs = 3_000;
 /** How long bytes that nobody asked for are waited for; milliseconds. */
 const surplusMs = 500;
@@ -20,7 +20,7 @@ const surplusMs = 500;
 const maxResponseChars = 1024 * 1024;
 
 /**
- * The status line of a final answer. Bounded: without an end of line, each of many would be looked for to the end of
+ * The status line of a final response. Bounded: without an end of line, each of many would be looked for to the end of
  * the text.
  */
 const finalStatusLine = /HTTP\/1\.[01] [2-9]\d\d[^\r\n]{0,256}\r\n/g;

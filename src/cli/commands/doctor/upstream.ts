@@ -20,7 +20,7 @@ const pastUs = 'receiver past us';
 const lookupLimitMs = 5_000;
 
 /**
- * Connects to the receiving service as the proxy would, asks it what shows how it ends answers, and tries the ways that
+ * Connects to the upstream as the proxy would, asks it what shows how it ends responses, and tries the ways that
  * lead past the proxy.
  */
 export async function checkUpstream(upstream: UpstreamSettings): Promise<readonly Finding[]> {
@@ -69,7 +69,7 @@ async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promis
   ];
 }
 
-/** Asks it in the protocol that the config names. Over HTTP/2 nothing of an answer is left for the next one. */
+/** Asks it in the protocol that the config names. Over HTTP/2 nothing of a response is left for the next one. */
 async function checkProtocol(
   host: string,
   upstream: UpstreamSettings,
@@ -120,7 +120,7 @@ function settled(socket: Socket, event: 'connect' | 'secureConnect', limitMs: nu
   });
 }
 
-/** Whoever reaches the receiving service without Sallyport may set the identity headers as they like. */
+/** Whoever reaches the upstream without Sallyport may set the identity headers as they like. */
 async function checkBypass(host: string, port: number, limitMs: number): Promise<Finding> {
   const addresses = await addressesOf(host);
   if (addresses === null) {

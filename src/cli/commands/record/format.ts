@@ -3,7 +3,7 @@ import { escapeControls } from '../../../lib/text.js';
 import { inDoubtAfterLease, type RecordState } from '../../../decision/idempotency/record.js';
 import type { ShownRecord, UnsettledList, UnsettledRecord } from '../../../ports/idempotency.js';
 
-/** A record for programs. Never what the receiving service answered, but for its status. */
+/** A record for programs. Never what the upstream answered, but for its status. */
 interface RecordData {
   readonly record: string;
   readonly state: RecordState;
@@ -11,7 +11,7 @@ interface RecordData {
   readonly created_at: string;
   readonly lease_ends_at: string;
   readonly expires_at: string;
-  /** What the receiving service answered; `null` where that is not known. */
+  /** What the upstream answered; `null` where that is not known. */
   readonly status: number | null;
   readonly fence: number;
   /** The attempt that owns the record. */

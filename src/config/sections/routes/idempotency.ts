@@ -15,8 +15,8 @@ import type { ReservationRules } from '../../../decision/route/policy.js';
 const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];
 
 /**
- * What they are in gRPC is less sure: RESOURCE_EXHAUSTED, 429, is also what servers answer that acted, and whose answer
- * is too large to be sent.
+ * What they are in gRPC is less sure: RESOURCE_EXHAUSTED, 429, is also what servers answer that acted, and whose
+ * response is too large to be sent.
  */
 const notAppliedGrpcStatuses: readonly number[] = [401, 403];
 

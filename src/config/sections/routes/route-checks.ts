@@ -88,7 +88,7 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
   }
 }
 
-/** The opening handshake is a GET, and has no answer that could be kept. */
+/** The opening handshake is a GET, and has no response that could be kept. */
 function checkWebSocket({ path, parts, report }: RouteCheck): void {
   if (isGrpcRoute(parts, path)) return;
   if (parts.rawValue([...path, 'websocket']) !== true) {

@@ -39,7 +39,9 @@ const fieldOverhead = 32;
  */
 const resets = { most: 200, perSecond: 20, perServed: 1 };
 
-/** PING and SETTINGS frames, which want an answer. Callers that measure their bandwidth send some with each message. */
+/**
+ * PING and SETTINGS frames, which want a response. Callers that measure their bandwidth send some with each message.
+ */
 const controls = { most: 500, perSecond: 50, perServed: 4 };
 
 /**
@@ -66,7 +68,7 @@ const lingerMs = 2_000;
 
 /**
  * How long a caller with requests under way may be silent before it is asked whether it is there, and as long for its
- * answer; milliseconds. It also ends what nghttp2 has given up: on Node 20 it says GOAWAY for some mistakes of a
+ * response; milliseconds. It also ends what nghttp2 has given up: on Node 20 it says GOAWAY for some mistakes of a
  * connection, such as DATA on a stream that was ended, and takes and sends nothing from then on, but the connection
  * stays open.
  */

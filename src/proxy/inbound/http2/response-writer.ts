@@ -14,21 +14,21 @@ import type { Http2Request } from './request.js';
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
 
-/** How long a caller may leave an answer of ours, which is short, unread. */
+/** How long a caller may leave a response of ours, which is short, unread. */
 const refusalFlushMs = 10_000;
 
 /**
- * For so long the rest of a request may come after its answer was given, milliseconds; then the stream is reset with
- * NO_ERROR (RFC 9113 §8.1). curl before 8.0 takes that for a failure, and forgets an answer that was whole.
+ * For so long the rest of a request may come after its response was given, milliseconds; then the stream is reset with
+ * NO_ERROR (RFC 9113 §8.1). curl before 8.0 takes that for a failure, and forgets a response that was whole.
  */
 const lastBytesMs = 1_000;
 
-/** Writes a response of HTTP/2: the receiver's answer as it comes, or a refusal. */
+/** Writes a response of HTTP/2: the upstream's response as it comes, or a refusal. */
 export class Http2ResponseWriter implements ResponseWriter {
   private readonly request: Http2Request;
   private readonly stream: ServerHttp2Stream;
   private readonly host: ResponseWriterHost;
-  /** All of an answer was written. Node ends streams that are reset, so that `writableEnded` does not say it. */
+  /** All of a response was written. Node ends streams that are reset, so that `writableEnded` does not say it. */
   isWritten = false;
   private sentStatus = 0;
   private sentGrpcStatus: number | null = null;

@@ -61,12 +61,12 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private isPaused = false;
   private isOver = false;
   /**
-   * A limit that is set during a read counts from its end, where it does not end the answer: each takes a look at the
+   * A limit that is set during a read counts from its end, where it does not end the response: each takes a look at the
    * clock.
    */
   private isInRead = false;
   private nextLimitMs: number | null = null;
-  /** When its last answer was whole; monotonic milliseconds. */
+  /** When its last response was whole; monotonic milliseconds. */
   private wholeAtMs = -Infinity;
 
   /** `trustsEnds` takes every upstream to send no body where there is none by rule. */
@@ -209,7 +209,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     socket.on('end', () => {
       this.readPendingSegment();
       if (this.events !== null && link.endedItself() && this.parser.end()) this.complete('ended');
-      else this.fail(new BrokenResponse('the receiver closed the connection'));
+      else this.fail(new BrokenResponse('the upstream closed the connection'));
     });
     socket.on('close', () => {
       this.readPendingSegment();
@@ -250,7 +250,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     }
     if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
     this.nextLimitMs = null;
-    if (!isSound) this.abort(new BrokenResponse('the receiver sent what is no answer'));
+    if (!isSound) this.abort(new BrokenResponse('the upstream sent what is no response'));
     return !this.isPaused;
   };
 
@@ -267,13 +267,13 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   };
 
   /**
-   * The answer is whole.
+   * The response is whole.
    *
    * @param state what that leaves of the connection: `spoilt` where more came than was asked for.
    */
   private complete(state: 'sound' | 'spoilt' | 'ended'): void {
     const { events, head, link } = this;
-    // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
+    // A response that came before the end of the request leaves a connection on which nobody knows what comes next.
     const isClear = state === 'sound' && this.isSent && link?.socket.writableLength === 0;
     const keepMs = head === null || this.isLast || !head.persists ? 0 : keptMs(head.keepAliveS);
     const isReusable = isClear && keepMs > 0 && (this.trustsEnds || head?.endIsDoubtful === false);
@@ -282,7 +282,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.events = null;
     if (isReusable) {
       this.wholeAtMs = this.deadline.set(keepMs);
-      // TLS hands on what it has unwrapped even when told to stop. The next answer would not be read.
+      // TLS hands on what it has unwrapped even when told to stop. The next response would not be read.
       if (this.isPaused) link.socket.resume();
     } else if (isClear) this.leave(link, (this.isLast && !this.maySwitch) || head?.persists === false);
     else this.end();

@@ -2,7 +2,7 @@ import { listElements } from '../../../decision/http/header-values.js';
 import { trimBlanks } from '../../../lib/text.js';
 import { contentLengthOf } from '../../../decision/http/framing.js';
 
-/** The head of an upstream's answer, and what it says of the connection. */
+/** The head of an upstream's response, and what it says of the connection. */
 export interface ResponseHead {
   /** 100 to 999. */
   readonly status: number;
@@ -12,7 +12,9 @@ export interface ResponseHead {
   readonly body: number | 'chunked' | 'until-end';
   /** Whether another request may follow on the connection, by what both sides said. */
   readonly persists: boolean;
-  /** Whether the upstream may see the end elsewhere: the answer has no body by rule, and not everybody keeps to it. */
+  /**
+   * Whether the upstream may see the end elsewhere: the response has no body by rule, and not everybody keeps to it.
+   */
   readonly endIsDoubtful: boolean;
   /** How long the upstream keeps the idle connection, where it says so; seconds. */
   readonly keepAliveS: number | null;
@@ -34,7 +36,7 @@ const switchingProtocols = 101;
 const noContent = 204;
 const notModified = 304;
 
-/** Final statuses whose answers have no body (RFC 9112 §6.3). */
+/** Final statuses whose responses have no body (RFC 9112 §6.3). */
 export const bodyless: ReadonlySet<number> = new Set([noContent, notModified]);
 
 const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
@@ -61,7 +63,7 @@ export function isInterim({ status }: ResponseHead): boolean {
  * two readers could find the end of its body in different places: both lengths and codings, a repeated or odd length,
  * any coding but `chunked` (RFC 9112 §6).
  *
- * @param isToHead whether the request was a HEAD, whose answer has no body whatever it says.
+ * @param isToHead whether the request was a HEAD, whose response has no body whatever it says.
  */
 export function readResponseHead(text: string, isToHead: boolean): ResponseHead | null {
   if (!wellFormed.test(text)) return null;

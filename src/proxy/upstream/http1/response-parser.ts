@@ -10,22 +10,22 @@ export interface ResponseHeadEvents {
 }
 
 /**
- * - `head`: of an answer, interim ones among them
+ * - `head`: of a response, interim ones among them
  * - `counted`: the body has a length
  * - `size`, `chunk`, `chunk-end`, `trailers`: parts of a chunked body (RFC 9112 §7.1)
  * - `until-end`: the body ends with the connection
- * - `done`: the answer is complete
+ * - `done`: the response is complete
  * - `switched`: what follows is of another protocol
  */
 type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'until-end' | 'done' | 'switched';
 
-/** Response heads of applications with many cookies fit; what is larger is a broken answer. */
+/** Response heads of applications with many cookies fit; what is larger is a broken response. */
 const maxHeadBytes = 64 * 1024;
 
 /** A chunk's size with its extensions, or a line of the trailers. */
 const maxLineBytes = 4 * 1024;
 
-/** Interim answers before the final one: an upstream that sends more never comes to it. */
+/** Interim responses before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
 
 const chunkSize = /^([0-9A-Fa-f]{1,32})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
@@ -35,7 +35,7 @@ const lineEnd = '\r\n';
 const headEnd = '\r\n\r\n';
 const lineFeed = 0x0a;
 
-/** Reads the answers of one connection, one after the other, from bytes however they are cut. */
+/** Reads the responses of one connection, one after the other, from bytes however they are cut. */
 export class ResponseParser {
   /**
    * Whether the last read brought nothing but a response. Where it did not, or went on after its end, nothing can be
@@ -66,7 +66,7 @@ export class ResponseParser {
   }
 
   /**
-   * The next bytes are an answer to a request that was written.
+   * The next bytes are a response to a request that was written.
    *
    * @param maySwitch whether that request asked for another protocol.
    * @param keepsTrailers whether it asked for trailers.
@@ -136,7 +136,7 @@ export class ResponseParser {
     return body === null ? null : trimmed(body, filled);
   }
 
-  /** The connection ended: whether the answer is whole. */
+  /** The connection ended: whether the response is whole. */
   end(): boolean {
     if (this.state === 'until-end') this.state = 'done';
     return this.state === 'done';

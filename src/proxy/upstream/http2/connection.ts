@@ -20,7 +20,7 @@ import type { RequestStream } from './request-stream.js';
 export interface ConnectionTimes {
   /** Without a byte for so long, while streams are open or before it is used again, it is asked whether it is there. */
   readonly quietMs: number;
-  /** How long the answer to that may take. */
+  /** How long the response to that may take. */
   readonly pingMs: number;
   /** Without streams for so long it is closed. */
   readonly idleMs: number;
@@ -51,7 +51,7 @@ interface Http2ConnectionOptions {
   readonly times: ConnectionTimes;
 }
 
-/** Response heads of applications with many cookies fit, as in HTTP/1.1; what is larger is a broken answer. */
+/** Response heads of applications with many cookies fit, as in HTTP/1.1; what is larger is a broken response. */
 export const maxHeadBytes = 64 * 1024;
 
 /** With 32 bytes that count beside each, more do not fit into that. */
@@ -99,7 +99,7 @@ export class Http2Connection {
   private peerMax: number;
   private socket: Socket;
   private session: ClientHttp2Session | null = null;
-  /** Ends the wait for first settings, or for the answer to a PING. */
+  /** Ends the wait for first settings, or for the response to a PING. */
   private limit: NodeJS.Timeout | null = null;
   private watch: NodeJS.Timeout | null = null;
   private bytesRead = 0;
@@ -204,7 +204,7 @@ export class Http2Connection {
     if (!this.tinyPieces.take()) this.giveUpFlood();
   }
 
-  /** Ends it, since the upstream asks for more than an answer is worth (RFC 9113 §10.5). */
+  /** Ends it, since the upstream asks for more than a response is worth (RFC 9113 §10.5). */
   giveUpFlood(): void {
     this.end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
@@ -230,7 +230,7 @@ export class Http2Connection {
       .on('ping', () => this.countControlFrame())
       .on('goaway', (code: number, lastId: number) => this.onGoaway(code, lastId))
       .on('error', (error: Error) => this.fail(this.state === 'opening' ? new NotHttp2(error.message) : error))
-      .on('close', () => this.fail(new NotHttp2('the receiver closed the connection')))
+      .on('close', () => this.fail(new NotHttp2('the upstream closed the connection')))
       // What it pushes all the same nobody asked for.
       .on('stream', (pushed: ClientHttp2Stream) => pushed.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
   }
@@ -293,7 +293,7 @@ export class Http2Connection {
 
   /** Asks whether the upstream is there. */
   private ping(): void {
-    this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the receiver does not answer')));
+    this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the upstream does not respond')));
     this.session?.ping((error) => {
       if (error !== null || this.state === 'closed') return;
       this.stopLimit();

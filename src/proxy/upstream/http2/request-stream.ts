@@ -12,7 +12,7 @@ import { maxHeadBytes, type Http2Connection } from './connection.js';
 import { requestHead } from './request-head.js';
 import { Upload } from './upload.js';
 
-/** Interim answers before the final one: an upstream that sends more never comes to it. */
+/** Interim responses before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
 
 /** Pieces smaller than this are told from a body that comes slowly by how many there are; bytes. */
@@ -144,7 +144,7 @@ export class RequestStream implements CallConnection, StreamReader {
     const { events } = this;
     if (events === null) return;
     if (this.hasHead || status < 200 || isTooLarge(rawHeaders)) {
-      this.breakOff('the receiver sent what is no answer');
+      this.breakOff('the upstream sent what is no response');
       return;
     }
     const hasNoBody = this.request?.method === 'HEAD' || bodyless.has(status);
@@ -213,7 +213,7 @@ export class RequestStream implements CallConnection, StreamReader {
     this.end();
     stream.destroy();
     if (isUnprocessed) events.onUnprocessed(new NotProcessed(), mayRepeat);
-    else events.onError(new BrokenResponse('the receiver broke the answer off'));
+    else events.onError(new BrokenResponse('the upstream broke the response off'));
   }
 
   private startUpload(stream: ClientHttp2Stream, body: Readable, length: number | null): void {
@@ -273,7 +273,7 @@ export class RequestStream implements CallConnection, StreamReader {
   }
 }
 
-/** Node holds the receiver to that limit too, but not before the receiver has confirmed to know it. */
+/** Node holds the upstream to that limit too, but not before the upstream has confirmed to know it. */
 function isTooLarge(rawHeaders: readonly string[]): boolean {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length + bytesBesideText;

@@ -4,7 +4,7 @@ import type { OpenSocket } from '../socket.js';
 const patienceMs = 1_000;
 
 /**
- * Connections after their last answer, whose end is left to the upstream: who ends one first keeps its port for a
+ * Connections after their last response, whose end is left to the upstream: who ends one first keeps its port for a
  * minute, and ports on this side are few where each request has a connection of its own.
  */
 export class ClosingConnections {

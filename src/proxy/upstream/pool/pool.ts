@@ -12,7 +12,7 @@ import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { needsOwnConnection, restPeriodsOf } from './reuse.js';
 import { ConnectionQueue } from './connection-queue.js';
 
-/** The receiving service, as one version of the config names it. */
+/** The upstream, as one version of the config names it. */
 export interface Upstream {
   /** Its own name, for the Host field. */
   readonly host: string;
@@ -98,7 +98,8 @@ function createHttp1Upstream(settings: UpstreamSettings, ca: string | null): Ups
     connection.close();
   };
   /**
-   * Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request.
+   * Not at once: what still comes of the read that ended a response would be taken for the response to the next
+   * request.
    */
   const startNext = (): void => {
     if (startsSoon || line.length + unreserved.length === 0) return;

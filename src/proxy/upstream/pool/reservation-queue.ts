@@ -38,7 +38,7 @@ interface Waiting extends UnreservedWrite {
 /**
  * Writes that wait before anything is reserved for them. To reserve, wait and release costs the store and this process
  * more than to serve; so a write is reserved when its turn with a connection is near, and until then gives way for
- * nothing. While few requests are under way each has its turn at once: a retry gets the answer that is kept, however
+ * nothing. While few requests are under way each has its turn at once: a retry gets the response that is kept, however
  * slow the upstream is.
  */
 export class ReservationQueue {

@@ -13,8 +13,8 @@ interface ReusedRequest {
 }
 
 /**
- * How long a connection has to be silent after an answer before it carries the next request. What an upstream sends too
- * much of comes right behind the answer, later only by what its threads wait for each other.
+ * How long a connection has to be silent after a response before it carries the next request. What an upstream sends
+ * too much of comes right behind the response, later only by what its threads wait for each other.
  */
 const someRest: RestPeriods = { usualMs: 5, leastMs: 1 };
 const noRest: RestPeriods = { usualMs: 0, leastMs: 0 };

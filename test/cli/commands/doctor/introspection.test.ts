@@ -130,8 +130,8 @@ t.test('an issuer that answers something else was reached: what it said is named
     ['a text for a truth value', (_q, res) => sayJson(res, { active: 'true' }), /does not say in `active` whether/],
     ['a list', (_q, res) => sayJson(res, []), /is no JSON object/],
     ['a JWT', (_q, res) => sayJson(res, 'a.b.c', 'application/token-introspection+jwt'), /introspection\+jwt, and no /],
-    ['not there', (_q, res) => res.writeHead(404).end(), /the answer has status 404/],
-    ['broken', (_q, res) => res.writeHead(500).end(), /the answer has status 500/],
+    ['not there', (_q, res) => res.writeHead(404).end(), /the response has status 404/],
+    ['broken', (_q, res) => res.writeHead(500).end(), /the response has status 500/],
     ['too much', (_q, res) => sayJson(res, { active: false, more: 'x'.repeat(70_000) }), /larger than 65536 bytes/],
   ] as const satisfies readonly (readonly [string, Parameters<IntrospectionServer['behave']>[0], RegExp])[]) {
     const { findings, code } = await odd(t, behave);
@@ -155,7 +155,7 @@ t.test('an issuer that is away is out of reach', async (t) => {
   const silent = `http://127.0.0.1:${String((await listen(t, createServer())).port)}/`;
   for (const [url, found] of [
     [gone.url, /^problem: the connection was refused.* \| check introspection\.url, ca_file and that this machine/],
-    [silent, /^problem: no complete answer within 500 ms \| check introspection\.url/],
+    [silent, /^problem: no complete response within 500 ms \| check introspection\.url/],
   ] as const) {
     const { findings, code } = await examine(t, {
       issuer: 'https://idp.example.com',
