@@ -9,12 +9,15 @@ import { createCoreTokens } from '../core-api/core-tokens.js';
 import type { Files } from '../ports/system.js';
 import type { TokenFetcher, TokenSource } from '../ports/tokens.js';
 
-interface Deps extends TokenSourceDeps {
+interface Deps extends Omit<TokenSourceDeps, 'random'> {
   readonly files: Files;
+  /** From 0 to 1, for jitter; chance unless given. */
+  readonly random?: () => number;
 }
 
 /** Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token. */
-export function createTokenSource(settings: TokenSourceSettings, deps: Deps): TokenSource {
+export function createTokenSource(settings: TokenSourceSettings, given: Deps): TokenSource {
+  const deps = { ...given, random: given.random ?? Math.random };
   const { name } = settings;
   switch (settings.kind) {
     case 'core': {

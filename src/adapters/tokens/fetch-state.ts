@@ -45,6 +45,9 @@ export function waitingRoom(maxWaiting = defaultMaxWaiting): WaitingRoom {
   };
 }
 
+/** Callers' own tokens that are refused in a row, beyond which it may not be their fault. */
+const manyRefused = 10;
+
 /** The fetches of one source: what came of the last one, who waits, and whether its issuer is left alone. */
 export interface FetchState {
   /** Why nothing is to be fetched now; `null` where something may. */
@@ -83,6 +86,7 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
   let failure: TokenFailure | null = null;
   let lastError: TokenProblem | null = null;
   let fetches = 0;
+  let refusedInRow = 0;
   let isClosed = false;
 
   async function fetchOnce(subjectToken: string | null): Promise<Result<FetchedToken, TokenFailure>> {
@@ -97,8 +101,19 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
 
   function fail(next: TokenFailure): TokenOutcome {
     lastError = next.problem;
-    // A caller's own token says nothing of the issuer.
-    if (next.problem === 'subject') return unavailable('subject', next.reason, 0);
+    // A caller's own token says nothing of the issuer. Where none is taken, somebody has to look: by RFC 8693 §2.2.2 a
+    // client that may not exchange is told the same.
+    if (next.problem === 'subject') {
+      refusedInRow += 1;
+      if (refusedInRow === manyRefused) {
+        log.warn('no caller’s own token is taken by the issuer', {
+          source: name,
+          in_a_row: manyRefused,
+          error: next.reason,
+        });
+      }
+      return unavailable('subject', next.reason, 0);
+    }
     const nowMs = clock.monotonic();
     rest = restAfter(rest, next.retryAfterMs, nowMs, random());
     if (failure?.reason !== next.reason) {
@@ -110,6 +125,7 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
 
   function succeed(): void {
     lastError = null;
+    refusedInRow = 0;
     rest = noRest;
     if (failure === null) return;
     failure = null;

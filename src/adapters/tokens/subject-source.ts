@@ -125,7 +125,6 @@ export function createSubjectSource(
   return {
     get: (subjectToken) => {
       if (subjectToken === null) return noSubject;
-      if (!isBearerToken(subjectToken)) return unusable;
       const digest = bearerDigest(subjectToken);
       const known = entries.get(digest);
       if (known !== undefined) {
@@ -134,6 +133,7 @@ export function createSubjectSource(
         entries.set(digest, known);
         return known.slot.get(subjectToken);
       }
+      if (!isBearerToken(subjectToken)) return unusable;
       const refusal = refusalOf(digest) ?? state.refusal();
       if (refusal !== null) return refusal;
       const endsAtS = expiryOf(subjectToken);

@@ -83,6 +83,23 @@ t.test('a caller whose token the issuer does not take keeps no other from theirs
   t.strictSame(lines, [], 'and is no outage');
 });
 
+t.test('where nobody’s token is taken, the log says so once: the client may not be let exchange', async (t) => {
+  const { source, end, lines } = exchange();
+  for (let count = 0; count < 30; count += 1) {
+    void source.get(`m${String(count)}`);
+    await end(failure('subject'));
+    t.equal(lines.length, count < 9 ? 0 : 1);
+  }
+  t.match(lines[0], /no caller’s own token is taken by the issuer .*"billing".*it is subject/);
+  void source.get('good');
+  await end(token('had'));
+  for (let count = 30; count < 40; count += 1) {
+    void source.get(`m${String(count)}`);
+    await end(failure('subject'));
+  }
+  t.equal(lines.length, 2, 'and again after one that was taken');
+});
+
 t.test('an issuer that is away is left alone by all callers', async (t) => {
   const { source, asked, end, advance } = exchange();
   const first = source.get('ann');
