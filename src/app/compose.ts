@@ -20,6 +20,8 @@ import { createCertificateExpiry, type CertificateExpiry } from './certificates/
 import type { ConfigSource } from './config/config-source.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
+import type { NonceKeys } from '../decision/binding/nonce.js';
+import { openProofs } from './keys/proofs.js';
 import { createAssertions, type Assertions } from './keys/assertion-keys.js';
 import {
   openLimits,
@@ -78,12 +80,14 @@ interface StartFiles {
   readonly storeCa: string | null;
   /** `null` where no route accepts sessions. */
   readonly sessionSdk: SessionSdk | null;
+  /** Keys of nonces; `null` where proofs need none. */
+  readonly nonceKeys: NonceKeys | null;
 }
 
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
-  { tls, store, storeCa, sessionSdk }: StartFiles,
+  { tls, store, storeCa, sessionSdk, nonceKeys }: StartFiles,
   options: ComposeOptions,
 ): ComposedApp {
   const opened = first.config;
@@ -114,6 +118,7 @@ export function composeApp(
     processMetrics.reservations,
     log,
   );
+  const proofs = openProofs(opened.listen.dpop, reservations?.parts ?? null, nonceKeys);
   const revocations = openRevocations(reservations?.revocations ?? null, {
     log,
     areRequired: reservations?.requiresRevocations ?? false,
@@ -123,6 +128,7 @@ export function composeApp(
     metrics: processMetrics,
     sessions: sessions?.activeConfig ?? null,
     assertions,
+    proofs: proofs?.keeper ?? null,
     revocations,
     onClientCertificates: certificates.useIntrospection,
   });
@@ -141,6 +147,7 @@ export function composeApp(
     listen: opened.listen,
     tls,
     limits: limits.callers,
+    proofNonce: proofs?.nonce ?? null,
     reservations: reservations?.parts ?? null,
     isReady: () => readiness().status !== 'unavailable',
   });

@@ -12,9 +12,11 @@ import {
 import { loadComplete, type CompleteConfig } from './config/load-config.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
+import { readNonceKeyFile } from './keys/proofs.js';
 import { loadSessions } from './sessions.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
 import { loadStore, readStoreFiles, type LoadedStore } from './store/store.js';
+import type { NonceKeys } from '../decision/binding/nonce.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { FileWatch, Log } from '../ports/system.js';
@@ -60,12 +62,18 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     sayWhy(logger, loaded.error);
     return loaded;
   }
-  const { first, certificates, store, storeCa, sessionSdk } = loaded.value;
+  const { first, certificates, store, storeCa, sessionSdk, nonceKeys } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const app = composeApp(
     first,
-    { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), store, storeCa, sessionSdk },
+    {
+      tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates),
+      store,
+      storeCa,
+      sessionSdk,
+      nonceKeys,
+    },
     options,
   );
   const { log } = app.logger;
@@ -106,13 +114,15 @@ interface Loaded {
   readonly store: LoadedStore | null;
   readonly storeCa: string | null;
   readonly sessionSdk: SessionSdk | null;
+  /** Keys of nonces; `null` where proofs need none. */
+  readonly nonceKeys: NonceKeys | null;
 }
 
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
   const first = await loadComplete(source, { env }, localFiles);
   if (!first.ok) return first;
   const {
-    listen: { tls },
+    listen: { tls, dpop },
     store,
     sessions,
   } = first.value.config;
@@ -122,12 +132,15 @@ async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFa
   if (!storeFiles.ok) return storeFiles;
   const sessionSdk = await loadSessions(sessions);
   if (!sessionSdk.ok) return sessionSdk;
+  const nonceKeys = await readNonceKeyFile(dpop, localFiles);
+  if (!nonceKeys.ok) return nonceKeys;
   return accept({
     first: first.value,
     certificates: certificates?.value ?? null,
     store: store === null ? null : await loadStore(store),
     storeCa: storeFiles.value.ca,
     sessionSdk: sessionSdk.value,
+    nonceKeys: nonceKeys.value,
   });
 }
 

@@ -140,6 +140,11 @@ export const responses = {
   certificate_missing: unauthorized,
   certificate_mismatch: unauthorized,
   proof_missing: unauthorized,
+  proof_malformed: unauthorized,
+  proof_mismatch: unauthorized,
+  proof_untimely: unauthorized,
+  proof_replayed: unauthorized,
+  proof_nonce: unauthorized,
   token_id_missing: unauthorized,
   token_replayed: unauthorized,
 

@@ -1,4 +1,5 @@
 /** What verifying a credential needs from outside: keys of issuers, and the SDK of sessions. Types only. */
+import type { Proof } from '../decision/binding/dpop-proof.js';
 import type { Algorithm } from '../decision/token/profiles.js';
 import type { RenewedSession } from '../decision/token/principal.js';
 import type { Result } from '../lib/result.js';
@@ -172,4 +173,15 @@ export interface TokenLookups {
 export interface TokenCacheState extends Readonly<TokenLookups> {
   /** Memory that the tokens remembered now take, about. */
   readonly bytes: number;
+}
+
+/** What became of a proof that counts once. `unavailable`: nobody could tell: 503. */
+export type ProofUse = 'new' | 'used' | 'unavailable';
+
+/** Knows which proofs of possession were used, and which nonces are ours. */
+export interface ProofKeeper {
+  /** Takes note of a proof, which was verified, by the key that made it. Never rejects. */
+  readonly use: (proof: Proof & { readonly key: string }, nowMs: number) => Promise<ProofUse>;
+  /** Whether a nonce is one of ours and not too old; `null` where none is asked for. */
+  readonly isNonce: ((nonce: string) => boolean) | null;
 }

@@ -1,6 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ListenSettings } from '../config/types.js';
+import { challengesOf } from '../decision/binding/challenges.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
@@ -62,6 +63,8 @@ interface ProxyServerDeps {
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
   readonly limits: CallerLimits;
+  /** What proofs have to repeat (RFC 9449 §9); `null` where they need not. */
+  readonly proofNonce?: (() => string) | null;
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
   /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
@@ -120,6 +123,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     webSockets,
     grpcCalls,
     bodyPace,
+    challenges: challengesOf(listen.dpop !== null, deps.proofNonce ?? null),
     isShuttingDown: () => isShuttingDown,
   };
 

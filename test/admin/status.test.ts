@@ -48,6 +48,7 @@ const config: CompiledConfig = {
     tls: null,
     tlsTerminatedBy: null,
     trustForwarded: [],
+    dpop: null,
     answersGrpcHealth: false,
     maxHeaderBytes: 1,
     maxTargetBytes: 1,

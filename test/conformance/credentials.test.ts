@@ -31,7 +31,7 @@ t.test('every other form is 401, and all of them are the same answer', async (t)
     { name: 'a colon', headers: { Authorization: `Bearer: ${token}` }, reason: 'credential_malformed' },
     { name: 'a longer scheme', headers: { Authorization: `BearerX ${token}` }, reason: 'credential_malformed' },
     { name: 'another scheme', headers: { Authorization: `Basic ${token}` }, reason: 'credential_malformed' },
-    { name: 'DPoP', headers: { Authorization: `DPoP ${token}` }, reason: 'credential_malformed' },
+    { name: 'DPoP', headers: { Authorization: `DPoP ${token}` }, reason: 'proof_mismatch' },
     {
       name: 'two tokens',
       headers: { Authorization: `Bearer ${token}, Bearer ${token}` },

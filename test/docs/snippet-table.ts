@@ -60,7 +60,10 @@ export const snippetTable: readonly SnippetRow[] = [
     '<VirtualHost': { test: fronts },
     '# Traefik': { sample: 'Traefik is no package of Debian or npm; the page says that its lines were not run' },
   }),
-  ...page('docs/bound-tokens.md', { 'listen:\n  host:': { config: 'keys' } }),
+  ...page('docs/bound-tokens.md', {
+    'listen:\n  host: 0.0.0.0\n  port: 8443\n  tls:\n': { config: 'keys' },
+    'listen:\n  host: 0.0.0.0\n  port: 8443\n  tls: {': { config: 'keys' },
+  }),
   ...page('docs/core-emulator.md', {
     'sallyport core': { commands: { curl: 'test/core-emulator/core-api.test.ts asks the same' } },
     'CORE_URL=': { commands: {} },

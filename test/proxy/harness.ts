@@ -13,7 +13,7 @@ import type { Revocations } from '../../src/decision/route/policy.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { CloseCauseLabel } from '../../src/decision/websocket/close-codes.js';
 import type { Clock, Log, LogFields } from '../../src/ports/system.js';
-import type { KeyLookup, KeySource } from '../../src/ports/auth.js';
+import type { KeyLookup, KeySource, ProofKeeper } from '../../src/ports/auth.js';
 import type { Metrics, Outcome, RequestRecord } from '../../src/ports/observability.js';
 import type { ReservationParts } from '../../src/ports/idempotency.js';
 import type { SharedRateCounter } from '../../src/ports/limits.js';
@@ -48,6 +48,10 @@ export interface HarnessOptions {
   readonly sessions?: (config: CompiledConfig) => ActiveSessions | null;
   /** The store that reserving routes use; none unless given. */
   readonly reservations?: ReservationParts;
+  /** What knows of proofs of possession; none are taken unless given. */
+  readonly proofs?: ProofKeeper;
+  /** What proofs have to repeat; nothing unless given. */
+  readonly proofNonce?: () => string;
   /** What probes of gRPC are told; ready unless given. */
   readonly isReady?: () => boolean;
   /** Counts what limits share; nothing does unless given. */
@@ -117,6 +121,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
+      proofs: options.proofs ?? null,
       upstream,
       revocations: () => [config.revoked, ...(options.listed?.() ?? [])],
       knowsRevocations: () => true,
@@ -157,6 +162,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       clock: options.clock ?? systemClock,
       log,
     }),
+    proofNonce: options.proofNonce ?? null,
     reservations: options.reservations ?? null,
     isReady: options.isReady ?? (() => true),
   });

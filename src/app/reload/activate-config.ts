@@ -7,7 +7,13 @@ import { createIntrospector, type RunningIntrospection } from '../../adapters/oa
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
-import type { IntrospectionState, KeySourceState, TokenCacheState, TokenLookups } from '../../ports/auth.js';
+import type {
+  IntrospectionState,
+  KeySourceState,
+  ProofKeeper,
+  TokenCacheState,
+  TokenLookups,
+} from '../../ports/auth.js';
 import type { Log } from '../../ports/system.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ProbedUpstream } from '../../admin/upstream-probe.js';
@@ -25,6 +31,8 @@ interface ConfigActivatorDeps {
   readonly sessions: ActiveSessions | null;
   /** Signs assertions; it outlives every reload. */
   readonly assertions: Pick<Assertions, 'fields'>;
+  /** What knows of proofs of possession; it outlives every reload. */
+  readonly proofs: ProofKeeper | null;
   /** What is revoked through the store; it outlives every reload. */
   readonly revocations: Pick<OpenRevocations, 'listed' | 'areKnown'>;
   readonly log: Log;
@@ -252,7 +260,7 @@ function run(
   issuers: readonly RunningIssuer[],
   upstream: RunningUpstream,
   lookups: TokenLookups,
-  { sessions, assertions, revocations }: ConfigActivatorDeps,
+  { sessions, assertions, proofs, revocations }: ConfigActivatorDeps,
 ): Running {
   const { assertion } = config;
   return {
@@ -267,6 +275,7 @@ function run(
           : { introspection: { rules: asked.rules, source: introspection } }),
       })),
       sessions,
+      proofs,
       listed: revocations.listed,
       knowsRevocations: revocations.areKnown,
       assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),

@@ -91,6 +91,7 @@ export const secretFileKeys: ReadonlySet<string> = new Set([
   'password_file',
   'key_file',
   'token_file',
+  'nonce_key_file',
   'client_secret_file',
 ]);
 

@@ -1,5 +1,5 @@
 import { responseOf, type Denial, type Reason } from '../denial.js';
-import { proxyErrorOf, retryAfterOf, type Problem } from '../http/problem-details.js';
+import { onlyBearer, proxyErrorOf, retryAfterOf, type Challenges, type Problem } from '../http/problem-details.js';
 import { proxyStatus } from '../http/proxy-status.js';
 import { encodeErrorDetails } from './error-details.js';
 import { grpcNumberOf, type GrpcCode } from './status.js';
@@ -44,7 +44,7 @@ export function grpcCodeOf(reason: Reason): GrpcCode {
  * HTTP. It tells as much as the problem document does: each UNAUTHENTICATED is the same but for the request
  * id, and each PERMISSION_DENIED. Names are in lower case, as HTTP/2 has them (RFC 9113 §8.2.1).
  */
-export function grpcRefusalOf(denial: Denial, requestId: string): Problem {
+export function grpcRefusalOf(denial: Denial, requestId: string, challenges: Challenges = onlyBearer): Problem {
   const { status, title, type } = responseOf(denial.reason);
   const code = grpcNumberOf(grpcCodeOf(denial.reason));
   const fields = [
@@ -59,7 +59,7 @@ export function grpcRefusalOf(denial: Denial, requestId: string): Problem {
     fields.push('grpc-status-details-bin', encodeErrorDetails({ code, message: title, type, record: denial.record }));
   }
   fields.push('x-request-id', requestId, 'proxy-status', proxyStatus(proxyErrorOf(denial)));
-  if (status === 401) fields.push('www-authenticate', 'Bearer realm="sallyport"');
+  if (status === 401) fields.push(...challenges().map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)));
   const retryAfterS = retryAfterOf(denial);
   if (retryAfterS !== undefined) {
     // gRFC A6: how long clients wait before they repeat the call by themselves.

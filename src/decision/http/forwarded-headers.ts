@@ -48,6 +48,8 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
   if (forwarding.forwardsAuthorization && fields.authorization !== null) {
     out.push('Authorization', fields.authorization);
   }
+  // Worth nothing without the token, and of no use to who has both: it was used.
+  if (forwarding.forwardsAuthorization && fields.dpop !== null) out.push('DPoP', fields.dpop);
   out.push(
     'X-Forwarded-For',
     forwardedFor(forwarding),

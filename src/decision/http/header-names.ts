@@ -23,6 +23,7 @@ const judgedNames = [
   'connection',
   'content-length',
   'content-type',
+  'dpop',
   'expect',
   'host',
   'idempotency-key',

@@ -27,11 +27,18 @@ const firstFailure = 500;
 const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [reason, bodyOf(responseOf(reason))]));
 
 /**
+ * What a 401 asks for: names and values of fields in turn, the same for every refusal of a listener (RFC 9110 §11.6.1).
+ */
+export type Challenges = () => readonly string[];
+
+export const onlyBearer: Challenges = () => ['WWW-Authenticate', 'Bearer realm="sallyport"'];
+
+/**
  * Answers a denial as a problem document (RFC 9457). What was wrong with a credential is not in it: every 401 and every
  * 403 is the same but for the request id. Whose session is refused gets the body of SuperTokens' SDK, for its frontends
  * act on that.
  */
-export function problemOf(denial: Denial, requestId: string): Problem {
+export function problemOf(denial: Denial, requestId: string, challenges: Challenges = onlyBearer): Problem {
   const response = responseOf(denial.reason);
   const fields = [
     'Content-Type',
@@ -43,7 +50,7 @@ export function problemOf(denial: Denial, requestId: string): Problem {
     'Proxy-Status',
     proxyStatus(proxyErrorOf(denial)),
   ];
-  if (response.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
+  if (response.status === 401) fields.push(...challenges());
   if (response.status === 405) fields.push('Allow', allowedMethods);
   // RFC 6455 §4.4; 426 names what to upgrade to (RFC 9110 §15.5.22).
   if (response.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');

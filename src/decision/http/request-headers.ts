@@ -1,4 +1,4 @@
-import { readBearer, tokenIn, type RememberedTokens } from '../token/credential.js';
+import { readBearer, saysDpop, tokenIn, type RememberedTokens } from '../token/credential.js';
 import { readConnection, withoutFields } from './connection-header.js';
 import { readCorrelation, type Correlation } from './trace-context.js';
 import { denial, type Denial } from '../denial.js';
@@ -25,6 +25,10 @@ export interface RequestFields extends Framing, Correlation {
   readonly authorization: string | null;
   /** The token in it, or why there is none. */
   readonly bearer: Result<string, Denial>;
+  /** Whether the scheme is `DPoP`. */
+  readonly saysDpop: boolean;
+  /** Proofs of the key that the token is bound to (RFC 9449 §4.1), as received: several are joined, and are none. */
+  readonly dpop: string | null;
   /** Digest by which that token is remembered, where it was asked for and can be. */
   readonly bearerDigest: string | null;
   /** A sound `uri-host [":" port]`. */
@@ -92,6 +96,7 @@ export function readFields(
   const passed: string[] = [];
   let bearer = readBearer(null);
   let bearerDigest: string | null = null;
+  let isDpop = false;
   let stripped = nothingStripped;
   let strippedUnlessTrusted = 0;
   let takesTrailers = false;
@@ -102,6 +107,7 @@ export function readFields(
     // A token, most of what a head has, is not read twice: its characters are all such of a value.
     if (kind === 'authorization') {
       bearerDigest = rememberedTokens?.digestOfField(value) ?? null;
+      isDpop = bearerDigest === null && saysDpop(value);
       bearer =
         bearerDigest !== null && rememberedTokens?.has(bearerDigest) === true
           ? accept(tokenIn(value))
@@ -136,6 +142,7 @@ export function readFields(
     passed,
     bearer,
     bearerDigest,
+    saysDpop: isDpop,
     stripped,
     strippedUnlessTrusted,
     takesTrailers,
@@ -155,7 +162,7 @@ function conclude(
   rules: FieldRules,
   read: Pick<
     RequestFields,
-    'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
+    'passed' | 'bearer' | 'bearerDigest' | 'saysDpop' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
   >,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
@@ -183,6 +190,8 @@ function conclude(
     authorization: judged.get('authorization') ?? null,
     bearer: read.bearer,
     bearerDigest: read.bearerDigest,
+    saysDpop: read.saysDpop,
+    dpop: judged.get('dpop') ?? null,
     host,
     contentLength,
     chunked,

@@ -29,7 +29,12 @@ export interface AcceptedKinds {
  * do not, no cookie is looked at.
  */
 export function readCredential(
-  { authorization, bearer, passed }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed'>,
+  {
+    authorization,
+    bearer,
+    passed,
+    saysDpop: isProved,
+  }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed' | 'saysDpop'>,
   accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
   if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
@@ -41,11 +46,16 @@ export function readCredential(
   if (cookie !== undefined) return accept({ kind: 'session', token: cookie, from: 'cookie', fields });
   if (!bearer.ok) return bearer;
   const token = bearer.value;
+  // What a session is proved by is its cookie, and no key.
+  if (isProved) return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
   if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'field', fields });
   return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
 }
 
 const scheme = /^bearer /i;
+
+/** Tokens that come with a proof (RFC 9449 §7.1). */
+const dpopScheme = 'dpop ';
 
 /** How almost everybody spells it: what is remembered of a token is named by a digest of this and the token. */
 export const usualScheme = 'Bearer ';
@@ -78,19 +88,25 @@ export interface RememberedTokens {
 }
 
 /**
- * Reads the token of an `Authorization` field: scheme `Bearer` in any case (RFC 9110 §11.1), exactly one space, then
- * 1 byte to 8 KiB of token characters. No field is `credential_missing`; anything else, other schemes too, is
- * `credential_malformed`.
+ * Reads the token of an `Authorization` field: scheme `Bearer` or `DPoP` in any case (RFC 9110 §11.1), exactly one
+ * space, then 1 byte to 8 KiB of token characters. No field is `credential_missing`; anything else, other schemes too,
+ * is `credential_malformed`.
  */
 export function readBearer(authorization: string | null): Result<string, Denial> {
   if (authorization === null) return refuse(denial('credential_missing'));
-  if (!scheme.test(authorization)) return refuse(denial('credential_malformed'));
-  const value = tokenIn(authorization);
+  const isBearer = scheme.test(authorization);
+  if (!isBearer && !saysDpop(authorization)) return refuse(denial('credential_malformed'));
+  const value = isBearer ? tokenIn(authorization) : authorization.slice(dpopScheme.length);
   if (value.length > maxTokenBytes || !token.test(value)) return refuse(denial('credential_malformed'));
   return accept(value);
 }
 
-/** What stands behind the scheme. */
+/** Whether the scheme is `DPoP`, by which a caller says that it proves what its token is bound to. */
+export function saysDpop(authorization: string): boolean {
+  return authorization.slice(0, dpopScheme.length).toLowerCase() === dpopScheme;
+}
+
+/** What stands behind the scheme `Bearer`. */
 export function tokenIn(authorization: string): string {
   return authorization.slice(usualScheme.length);
 }

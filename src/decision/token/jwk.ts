@@ -4,13 +4,17 @@ import type { Algorithm, KeyRules } from './profiles.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 
-/** What a key set says of a key that may verify service tokens. */
-interface KeyDescription {
-  readonly keyId: string;
+/** What is known of a key that may verify what was signed. */
+interface PublicKeyDescription {
   /** The only one that it verifies. */
   readonly algorithm: Algorithm;
   /** The members that make the public key, and no other: what is imported. */
   readonly publicKey: Readonly<Record<string, string>>;
+}
+
+/** What a key set says of a key that may verify service tokens. */
+interface KeyDescription extends PublicKeyDescription {
+  readonly keyId: string;
 }
 
 /** RFC 7518 §3.3 asks for 2048. */
@@ -40,14 +44,25 @@ export function checkJwk(jwk: JsonObject, rules: KeyRules): Result<KeyDescriptio
   if (!kind.ok) return kind;
   const { kid } = jwk;
   if (!isKeyId(kid)) return refuse('kid is not 1 to 256 visible ASCII characters');
-  const algorithm = algorithmOf(jwk, kind.value, rules);
+  const described = describe(jwk, kind.value, rules);
+  if (!described.ok) return described;
+  const { algorithm, publicKey } = described.value;
+  return accept({ keyId: kid, algorithm, publicKey });
+}
+
+/** The same of a key that comes with what it signed, and has no name (RFC 9449 §4.2). */
+export function checkPublicJwk(jwk: JsonObject, rules: KeyRules): Result<PublicKeyDescription, string> {
+  const kind = kindOf(jwk, rules);
+  return kind.ok ? describe(jwk, kind.value, rules) : kind;
+}
+
+function describe(jwk: JsonObject, kind: KeyKind, rules: KeyRules): Result<PublicKeyDescription, string> {
+  const algorithm = algorithmOf(jwk, kind, rules);
   if (!algorithm.ok) return algorithm;
   const purpose = purposeProblem(jwk, rules);
   if (purpose !== null) return refuse(purpose);
-  const publicKey = kind.value.readPublicKey(jwk);
-  return publicKey.ok
-    ? accept({ keyId: kid, algorithm: algorithm.value, publicKey: publicKey.value })
-    : refuse(publicKey.error);
+  const publicKey = kind.readPublicKey(jwk);
+  return publicKey.ok ? accept({ algorithm: algorithm.value, publicKey: publicKey.value }) : refuse(publicKey.error);
 }
 
 /** One kind of key, and what it can verify. */

@@ -1,17 +1,28 @@
 /** Says what a token is bound to, and what of it was proved. Never a token or a proof. */
 import type { Confirmation } from '../../decision/binding/confirmation.js';
+import { proofAlgorithms } from '../../decision/binding/dpop-proof.js';
 import type { Reason } from '../../decision/denial.js';
 import type { Explained } from './explanation.js';
 
 type ProofReason = Extract<
   Reason,
-  'binding_unknown' | 'binding_missing' | 'certificate_missing' | 'certificate_mismatch' | 'proof_missing'
+  | 'binding_unknown'
+  | 'binding_missing'
+  | 'certificate_missing'
+  | 'certificate_mismatch'
+  | 'proof_missing'
+  | 'proof_malformed'
+  | 'proof_mismatch'
+  | 'proof_untimely'
+  | 'proof_replayed'
+  | 'proof_nonce'
 >;
 
 const notShown = 'a request that is written down shows no certificate: explain and test refuse what is bound to one';
 
 /** Why a token that is bound to something is refused. */
 export function explainProof(reason: ProofReason, { activeConfig }: Explained): readonly string[] {
+  const { dpop } = activeConfig.config.listen;
   switch (reason) {
     case 'binding_unknown':
       return ['its cnf has to have x5t#S256 or jkt, or both, each a SHA-256 in base64url, and nothing else'];
@@ -26,7 +37,26 @@ export function explainProof(reason: ProofReason, { activeConfig }: Explained): 
     case 'certificate_mismatch':
       return ['it is bound to another certificate (cnf.x5t#S256) than the one that its sender showed'];
     case 'proof_missing':
-      return ['it is bound to a key (cnf.jkt), of which its sender shows no proof'];
+      return dpop === null
+        ? ['it is bound to a key (cnf.jkt), and listen.dpop, which says how proofs are taken, is not set']
+        : ['it is bound to a key (cnf.jkt); accepted: Authorization: DPoP TOKEN, and one DPoP field with a proof'];
+    case 'proof_malformed':
+      return [
+        `the proof is no JWT with typ dpop+jwt, alg one of ${proofAlgorithms}, a public jwk, and the claims jti, htm, htu, iat and ath, signed by that jwk`,
+      ];
+    case 'proof_mismatch':
+      return [
+        'the proof is of another key than cnf.jkt, or for another token (ath), method (htm) or target (htu); or the scheme is DPoP, and the token is bound to no key',
+        `htu has to be this path under ${[...(dpop?.origins ?? [])].join(' or ') || 'listen.dpop.origins'}, without query`,
+      ];
+    case 'proof_untimely':
+      return [
+        `iat of the proof is older than listen.dpop.max_age, ${String((dpop?.maxAgeMs ?? 0) / 1_000)} s, or ahead of our clock`,
+      ];
+    case 'proof_replayed':
+      return ['a proof with this jti was used before: each request has one of its own'];
+    case 'proof_nonce':
+      return ['the proof does not repeat a nonce that DPoP-Nonce of a 401 told its client lately'];
   }
 }
 

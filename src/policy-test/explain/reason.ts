@@ -125,6 +125,11 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'certificate_missing':
     case 'certificate_mismatch':
     case 'proof_missing':
+    case 'proof_malformed':
+    case 'proof_mismatch':
+    case 'proof_untimely':
+    case 'proof_replayed':
+    case 'proof_nonce':
       return [...activeWords(explained), ...explainProof(reason, explained)];
     case 'key_revoked':
     case 'subject_revoked':

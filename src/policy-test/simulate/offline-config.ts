@@ -24,6 +24,8 @@ export function decideOnly(
       };
     }),
     sessions,
+    // Every proof is the first of its kind, and repeats whatever nonce was handed out.
+    proofs: { use: () => Promise.resolve('new'), isNonce: null },
     // Made when a request goes out, and none does.
     assertion: null,
     upstream: noUpstream(config.upstream),

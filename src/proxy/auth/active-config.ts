@@ -2,7 +2,7 @@ import type { CompiledConfig, OpaqueTokenRules } from '../../config/types.js';
 import type { AssertedRequest } from '../../decision/token/assertion.js';
 import { type FieldRules, createFieldRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
-import type { Introspection, KeySource } from '../../ports/auth.js';
+import type { Introspection, KeySource, ProofKeeper } from '../../ports/auth.js';
 import type { ActiveSessions } from './verify-session.js';
 import type { Upstream } from '../upstream/pool/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
@@ -35,6 +35,8 @@ export interface ActiveConfig {
   /** Signs who asks for what; `null` where the upstream gets no assertion. */
   readonly assertion: ((request: AssertedRequest) => readonly string[]) | null;
   readonly upstream: Upstream;
+  /** Left out where no proof of a key is taken (`listen.dpop`). */
+  readonly proofs?: ProofKeeper | null;
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
   readonly verified: VerifiedTokens | null;
   /**

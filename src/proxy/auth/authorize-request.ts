@@ -1,6 +1,5 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
-import { refusedCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
-import type { Confirmation } from '../../decision/binding/confirmation.js';
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
 import {
   type RememberedTokens,
@@ -33,6 +32,7 @@ import { addStripped, nothingStripped, type StrippedFields } from '../../decisio
 import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
+import { provePossession } from './prove-possession.js';
 import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { ActiveConfig } from './active-config.js';
@@ -137,6 +137,9 @@ interface ParsedRequest {
   readonly route: Route | null;
   readonly requestId: string;
   readonly stripped: StrippedFields;
+  readonly nowMs: number;
+  /** As in `authorizeRequest`. */
+  readonly provedKey: string | null | undefined;
   /** What was presented; `null` where nothing was, or nobody asked. */
   token: string | null;
 }
@@ -149,6 +152,8 @@ interface ParsedRequest {
  * that nobody learns the routes by asking.
  *
  * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
+ * @param provedKey where a request that was let in is judged again: the key of which it showed a proof then, or `null`.
+ *   A proof counts once, and so it is not asked for another.
  */
 export function authorizeRequest(
   head: RequestHead,
@@ -157,6 +162,7 @@ export function authorizeRequest(
   nowMs: number,
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
+  provedKey?: string | null,
 ): Judgement | Promise<Judgement> {
   const { listen, table } = activeConfig.config;
   const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
@@ -182,6 +188,8 @@ export function authorizeRequest(
     route: observe('route', route),
     requestId: requestId ?? newRequestId(),
     stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
+    nowMs,
+    provedKey,
     token: null,
   };
   const routeIndependentDenial = refusedOnAnyRoute(request);
@@ -263,14 +271,19 @@ function verifyService(token: string, request: ParsedRequest, nowMs: number): Ve
 }
 
 function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement | Promise<Judgement> {
-  const { observe, route, target } = request;
+  const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
-  if (principal.confirmation !== undefined) {
-    const unproved = observe('proof', refusedProof(request, principal.confirmation));
+  if (principal.confirmation === undefined && !request.fields.saysDpop) return authorizeProved(request, principal);
+  return thenSync(provesPossession(request, principal), (refused) => {
+    observe('proof', refused);
     // Whose token it is says nothing of who sent it.
-    if (unproved !== null) return denyUnlessShadowed(request, unproved);
-  }
+    return refused === null ? authorizeProved(request, principal) : denyUnlessShadowed(request, refused);
+  });
+}
+
+function authorizeProved(request: ParsedRequest, principal: Principal): Judgement {
+  const { observe, route, target } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
   if (route === null) {
@@ -280,10 +293,26 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
 }
 
-/** Whether the caller proves what its token is bound to: `null`, or why it is refused. */
-function refusedProof({ peer }: ParsedRequest, confirmation: Confirmation): Denial | null {
-  if (confirmation.key !== null) return denial('proof_missing');
-  return refusedCertificate(confirmation, peer.certificate ?? null);
+function provesPossession(
+  request: ParsedRequest,
+  { confirmation, issuerName }: Principal,
+): Denial | null | Promise<Denial | null> {
+  const { activeConfig, token, fields, head, target, peer, provedKey, asker, nowMs } = request;
+  const issuer = activeConfig.issuers.find(({ rules }) => rules.name === issuerName);
+  return provePossession(
+    {
+      confirmation,
+      token: token ?? '',
+      fields,
+      method: head.method,
+      path: target.path,
+      certificate: peer.certificate ?? null,
+      ignoresBinding: issuer?.rules.binding === 'none',
+      nowMs: asker?.now() ?? nowMs,
+      ...(provedKey === undefined ? {} : { provedKey }),
+    },
+    { dpop: activeConfig.config.listen.dpop, proofs: activeConfig.proofs ?? null },
+  );
 }
 
 function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal): Denial | null {

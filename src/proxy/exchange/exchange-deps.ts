@@ -18,6 +18,8 @@ export interface ExchangeDeps extends Recorder {
   readonly webSockets: WebSockets;
   readonly grpcCalls: GrpcCalls;
   readonly bodyPace: BodyPace;
+  /** What a 401 asks for: names and values of fields in turn. */
+  readonly challenges: () => readonly string[];
   /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;
 }

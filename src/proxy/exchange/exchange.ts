@@ -460,6 +460,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     return this.deps.isShuttingDown();
   }
 
+  challenges(): readonly string[] {
+    return this.deps.challenges();
+  }
+
   writeTimeoutMs(): number {
     return this.activeConfig.config.upstream.idleTimeoutMs;
   }

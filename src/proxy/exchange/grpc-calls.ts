@@ -71,12 +71,13 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
    * Ends it where what is in force now would not let it begin: its credential has expired or was revoked, or the policy
    * is another.
    */
-  const reauthorize = ({ client, head, peer }: OpenCall): void => {
+  const reauthorize = ({ client, head, peer, admission: { principal } }: OpenCall): void => {
     const take = (judgement: Judgement): void => {
       if (!judgement.ok) client.refuse(judgement.error.denial);
     };
     try {
-      const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client);
+      const proved = principal?.confirmation?.key ?? null;
+      const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client, proved);
       if (!(judged instanceof Promise)) take(judged);
       else judged.then(take).catch(client.fail);
     } catch (error) {

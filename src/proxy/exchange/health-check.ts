@@ -133,6 +133,11 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
     this.attempt(() => this.writer.onDrain());
   }
 
+  /** Nobody is asked for a credential. */
+  challenges(): readonly string[] {
+    return [];
+  }
+
   isShuttingDown(): boolean {
     return this.deps.isShuttingDown();
   }

@@ -64,6 +64,8 @@ export interface WholeResponse {
 export interface ResponseWriterHost {
   /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;
+  /** What a 401 asks for: names and values in turn. */
+  readonly challenges: () => readonly string[];
   /** The caller has as long to take some of the response as the upstream has to send some; milliseconds. */
   readonly writeTimeoutMs: () => number;
   /** The caller leaves the rest in its connection. */

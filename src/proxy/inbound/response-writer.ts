@@ -114,7 +114,7 @@ export class Http1ResponseWriter implements ResponseWriter {
    */
   refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     if (this.req.socket.destroyed || this.isSwitched) return;
-    const { status, fields, body } = problemOf(reason, requestId);
+    const { status, fields, body } = problemOf(reason, requestId, () => this.host.challenges());
     this.writeHead(
       status,
       [...fields, 'Content-Length', String(Buffer.byteLength(body))],

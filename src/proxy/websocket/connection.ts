@@ -160,7 +160,9 @@ export class WebSocket implements UpstreamOperation {
       return;
     }
     const { head, peer } = this.handshake;
-    const judgement = authorizeRequest(head, peer, this.host.activeConfig(), this.host.clock.now());
+    const { activeConfig, clock } = this.host;
+    const provedKey = this.handshake.admission.principal?.confirmation?.key ?? null;
+    const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey);
     if (judgement instanceof Promise) {
       void judgement.then((settled) => this.onJudgement(settled), this.handshake.client.fail);
     } else this.onJudgement(judgement);

@@ -50,6 +50,7 @@ async function start(t: Scope, overrides: ConfigTree): Promise<ConfigActivator> 
     metrics: createMetrics(),
     sessions: null,
     assertions: { fields: () => [] },
+    proofs: null,
     revocations: { listed: () => [], areKnown: () => true },
     onClientCertificates: () => undefined,
   });

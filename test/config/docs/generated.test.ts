@@ -54,7 +54,9 @@ t.test('config.example.yaml has no errors, and says the defaults', (t) => {
   t.same(problemsOf(example), []);
   const config = compiled(example);
   const tls = '{ cert_file: /tls/tls.crt, key_file: /tls/tls.key, client_ca_file: /tls/ca.crt }';
-  const bare = compiled(configText({ listen: `{ host: 0.0.0.0, port: 8443, tls: ${tls} }`, probes: '{}' }));
+  const dpop = '{ origins: [https://orders.example.com] }';
+  const listen = `{ host: 0.0.0.0, port: 8443, tls: ${tls}, dpop: ${dpop} }`;
+  const bare = compiled(configText({ listen, store: '{ memory: {} }', probes: '{}' }));
   for (const section of [
     'listen',
     'admin',

@@ -14,6 +14,8 @@ const plain: RequestFields = {
   authorization: null,
   bearer: readBearer(null),
   bearerDigest: null,
+  saysDpop: false,
+  dpop: null,
   host: 'orders.example.com',
   contentLength: null,
   chunked: false,

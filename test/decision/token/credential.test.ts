@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readBearer, readCredential } from '../../../src/decision/token/credential.js';
+import { readBearer, saysDpop, readCredential } from '../../../src/decision/token/credential.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintSession } from '../../support/sessions.js';
 import { mintToken } from '../../support/tokens.js';
@@ -67,6 +67,11 @@ const cases: readonly Case[] = [
     authorization: `Bearer ${crafted}`,
     expected: ['service', 'credential_kind_refused', 'service'],
   },
+  {
+    name: 'a session that says it is proved',
+    authorization: `DPoP ${session}`,
+    expected: ['service', 'credential_kind_refused', 'service'],
+  },
   { name: 'garbage', authorization: 'Bearer x', expected: ['service', 'credential_kind_refused', 'service'] },
   { name: 'a session behind two spaces', authorization: `Bearer  ${session}`, expected: misspelt },
 ];
@@ -79,7 +84,9 @@ t.test('the kind of credential is settled by form, and both at once are none', (
   ];
   for (const { name, authorization = null, passed = [], expected } of cases) {
     const found = routes.map((accepts) => {
-      const read = readCredential({ authorization, bearer: readBearer(authorization), passed }, accepts);
+      const isDpop = authorization !== null && saysDpop(authorization);
+      const given = { authorization, bearer: readBearer(authorization), passed, saysDpop: isDpop };
+      const read = readCredential(given, accepts);
       if (!read.ok) return read.error.reason;
       return read.value.kind === 'session' ? `session ${read.value.from}` : 'service';
     });

@@ -222,7 +222,7 @@ export const refusedServiceTokens: readonly Row[] = [
   {
     reason: 'proof_missing',
     token: service({ cnf: { jkt: 'A'.repeat(43) } }),
-    says: [/^it is bound to a key \(cnf\.jkt\), of which its sender shows no proof$/],
+    says: [/^it is bound to a key \(cnf\.jkt\), and listen\.dpop, which says how proofs are taken, is not set$/],
   },
   {
     reason: 'token_malformed',

@@ -3,8 +3,9 @@ import type { ParsedConfig } from '../../load/parse-sections.js';
 import type { Report } from '../../load/report.js';
 import type { Path } from '../../load/source-tree.js';
 import { isWildcard, readUrl } from '../../schema/addresses.js';
+import { checkDpop, compileDpop, dpopSchema } from './dpop.js';
 import type { HostPortFile } from './admin.js';
-import { always, never, towards, whenAdded, whenLess, whenMore, whenOff } from '../../schema/key-changes.js';
+import { always, never, towards, whenAdded, whenLess, whenMore, whenOff, whenOn } from '../../schema/key-changes.js';
 import {
   addressBlock,
   duration,
@@ -56,6 +57,13 @@ const listenSchema = map({
     .prefault([])
     .describe(
       'Addresses or CIDR blocks of proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are passed on. Those of others are replaced.',
+    ),
+  dpop: dpopSchema
+    .nullable()
+    .prefault(null)
+    .describe(
+      'How proofs of tokens that are bound to a key are taken (RFC 9449): see [bound-tokens.md](bound-tokens.md). Without it such tokens are refused. ' +
+        'It needs `store`.',
     ),
   http2: flag()
     .prefault(false)
@@ -131,6 +139,8 @@ export const listen = section({
       tlsTerminatedBy: file.tls_terminated_by,
       /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
       trustForwarded: file.trust_forwarded,
+      /** `null` where no proof of a key is taken. */
+      dpop: compileDpop(file.dpop, absolute),
       http2: file.http2,
       /** At a time, on one connection of HTTP/2. */
       maxStreams: file.max_streams,
@@ -175,6 +185,16 @@ export const listen = section({
       shown: ({ listen }) => listen.trustForwarded,
       widens: whenAdded,
     },
+    dpop: { restart: true, of: ({ listen }) => listen.dpop !== null, widens: whenOn },
+    'dpop.origins': {
+      restart: true,
+      of: ({ listen }) => [...(listen.dpop?.origins ?? [])].join(' '),
+      shown: ({ listen }) => [...(listen.dpop?.origins ?? [])],
+      widens: whenAdded,
+    },
+    'dpop.max_age': { restart: true, of: ({ listen }) => listen.dpop?.maxAgeMs ?? null, widens: whenMore },
+    'dpop.nonce_key_file': { restart: true, of: ({ listen }) => listen.dpop?.nonceKeyFile ?? null },
+    'dpop.clock_skew': { restart: true, of: ({ listen }) => listen.dpop?.clockSkewMs ?? null, widens: whenMore },
     underscore_fields: {
       restart: true,
       of: ({ listen }) => listen.underscoreFields,
@@ -204,6 +224,7 @@ export const listen = section({
 function checkListeners(parts: ParsedConfig, report: Report): void {
   checkCallersListener(parts, report);
   checkPorts(parts, report);
+  checkDpop(parts, report);
 }
 
 function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, report: Report): void {

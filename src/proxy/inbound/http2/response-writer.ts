@@ -69,11 +69,11 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.flushMs = refusalFlushMs;
     this.isWritten = true;
     if (this.request.isGrpc()) {
-      const { status, fields } = grpcRefusalOf(reason, requestId);
+      const { status, fields } = grpcRefusalOf(reason, requestId, () => this.host.challenges());
       this.sentGrpcStatus = grpcStatusIn(fields);
       this.respond(status, fields, true);
     } else {
-      const { status, fields, body } = problemOf(reason, requestId);
+      const { status, fields, body } = problemOf(reason, requestId, () => this.host.challenges());
       this.respond(status, [...fields, 'content-length', String(Buffer.byteLength(body))], false);
       stream.end(this.isHead() ? undefined : body);
     }

@@ -1,0 +1,40 @@
+import { digestOf } from '../../lib/digest.js';
+import type { Proof } from '../../decision/binding/dpop-proof.js';
+import type { ProofKeeper, ProofUse } from '../../ports/auth.js';
+import type { ReservationParts } from '../../ports/idempotency.js';
+import { newAttempt } from '../exchange/ids.js';
+
+/** How far the clocks of proxies on one store may be apart: a proof that is over for one may count for another. */
+const proxyClocksMs = 10_000;
+
+/**
+ * Sees to it that a proof counts once, by the markers of single-use tokens: one step in the store, which every proxy on
+ * it asks. They are kept by the key that made them, so that nobody uses up the ids of another (RFC 9449 §11.1), and for
+ * as long as a proof counts.
+ */
+export function createUsedProofs({
+  store,
+  replicas,
+}: Pick<ReservationParts, 'store' | 'replicas'>): ProofKeeper['use'] {
+  return async (proof, nowMs): Promise<ProofUse> => {
+    if (isForgotten(proof, store.issuedBeforeFloorS())) return 'unavailable';
+    const scope = {
+      principal: digestOf('sallyport proof key 1', [proof.key]),
+      operation: null,
+      token: digestOf('sallyport proof 1', [proof.id]),
+    };
+    const markerTtlMs = Math.ceil(proof.endsAtMs - nowMs + proxyClocksMs);
+    const answer = await store.reserve(scope, { attempt: newAttempt(), key: null, markerTtlMs });
+    if (!answer.ok) return 'unavailable';
+    const { reserved, confirmedReplicas } = answer.value;
+    if (reserved.kind === 'token_replayed') return 'used';
+    // Between asking and answering the store may have failed over: the marker is then where nobody knows of a use.
+    const isKept = (confirmedReplicas ?? 0) >= replicas && !isForgotten(proof, store.issuedBeforeFloorS());
+    return reserved.kind === 'acquired' && isKept ? 'new' : 'unavailable';
+  };
+}
+
+/** Whether a fail-over may have lost that it was used: its client makes a new one when it asks again. */
+function isForgotten({ issuedAtS }: Pick<Proof, 'issuedAtS'>, floorS: number | null): boolean {
+  return floorS !== null && issuedAtS < floorS;
+}
