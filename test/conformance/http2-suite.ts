@@ -65,6 +65,7 @@ const leftOut: Readonly<Record<string, Partial<Record<Unsayable | LeftOut, reado
     'under way': ['GET /healthz 503 overloaded', 'GET /orders 503 overloaded'],
   },
   reservations: {
+    'needs a key': ['POST /optional 200'],
     'under way': [
       'POST /required 200',
       'POST /required 409 idempotency-in-progress',

@@ -25,6 +25,7 @@ const why: Readonly<Record<LeftOut, string>> = {
     'it depends on what else is under way, or with which key: the second proxy is asked after the first one has answered',
   'its receiver': 'the receiver of the first proxy has a fault that its twin has not',
   several: 'several requests in one packet',
+  'needs a key': 'over HTTP/2 `optional` asks for one: test/proxy/idempotency/http2-keys.test.ts',
 };
 
 /** The answers that are not compared. */

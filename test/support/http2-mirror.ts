@@ -82,6 +82,10 @@ export async function startHttp2Mirror(
     if (first === null || second === null) {
       return { as: 'refused', problem: first === second ? null : 'answered, or not, where HTTP/1.1 has it otherwise' };
     }
+    // `idempotency: optional` has another meaning over HTTP/2.
+    if (idempotencyKey === null && !isOwnAnswer(first) && second.text.includes('idempotency-key-missing')) {
+      return { as: 'left', why: 'needs a key' };
+    }
     const received = seenBy('mirror', second.field('x-request-id') ?? '');
     if (second.status === 0) return { as: 'reset', problem: problemOfReset(first, second) };
     if (isOwnAnswer(first) && isOwnAnswer(second) && first.status !== second.status && received === null) {

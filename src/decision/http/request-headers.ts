@@ -35,6 +35,8 @@ export interface RequestFields extends Framing, Correlation {
   readonly host: string;
   /** Whether a body comes: a length above 0, or chunks; in HTTP/2 wherever the head does not end the stream. */
   readonly hasBody: boolean;
+  /** Whether it came over HTTP/2. What is malformed there is dropped before anybody sees it. */
+  readonly isHttp2: boolean;
   /** Whether the caller takes trailers of the response (`TE: trailers`, RFC 9110 §10.1.4). */
   readonly takesTrailers: boolean;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
@@ -197,6 +199,7 @@ function conclude(
     chunked,
     hasBody: endsStream === undefined ? chunked || (contentLength ?? 0) > 0 : !endsStream,
     // Clients of HTTP/1.0 cannot read an interim response (RFC 9110 §10.1.1).
+    isHttp2: endsStream !== undefined,
     expectsContinue: expectation !== undefined && httpVersion !== '1.0',
     upgrade: otherUpgrades(judged.get('upgrade')),
     upgrades,

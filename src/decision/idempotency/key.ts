@@ -1,3 +1,4 @@
+import type { KeyMode } from '../route/policy.js';
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -12,11 +13,19 @@ const backslash = 0x5c;
  * of `[A-Za-z0-9._:/+=~@-]`; `"abc"` and `abc` are one key.
  *
  * @param value the field as received, `null` where the request has none.
+ * @param isHttp2 whether a malformed field would have been dropped before.
  * @returns the unquoted key of 1 to 255 characters, `null` where there is none and none is needed, or
  *   `idempotency_key_missing` or `idempotency_key_malformed`.
  */
-export function readIdempotencyKey(value: string | null, mode: 'required' | 'optional'): Result<string | null, Denial> {
-  if (value === null) return mode === 'required' ? refuse(denial('idempotency_key_missing')) : accept(null);
+export function readIdempotencyKey(
+  value: string | null,
+  mode: KeyMode,
+  isHttp2: boolean,
+): Result<string | null, Denial> {
+  if (value === null) {
+    const isNeeded = mode === 'required' || (mode === 'optional' && isHttp2);
+    return isNeeded ? refuse(denial('idempotency_key_missing')) : accept(null);
+  }
   const key = value.startsWith('"') ? unquote(value) : bare(value);
   if (key === null || key.length === 0 || key.length > maxKeyCharacters) {
     return refuse(denial('idempotency_key_malformed'));

@@ -37,7 +37,7 @@ export function planReservation(
   floorS: number | null,
 ): Result<Preparation | null, Denial> {
   const {
-    route: { reservation: rules },
+    route: { reservation: rules, isGrpc },
     principal,
     fields,
   } = admission;
@@ -47,7 +47,8 @@ export function planReservation(
   if (principal === null || issuer === undefined) return refuse(denial('internal'));
   if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
   if (rules.singleUse && isBefore(principal, issuer, floorS)) return refuse(denial('issue_time_revoked'));
-  const key = rules.key === null ? accept(null) : readIdempotencyKey(fields.idempotencyKey, rules.key);
+  const key =
+    rules.key === null ? accept(null) : readIdempotencyKey(fields.idempotencyKey, rules.key, fields.isHttp2 || isGrpc);
   if (!key.ok) return key;
   if (key.value === null && !rules.singleUse) return accept(null);
   const scope = scopeOf({

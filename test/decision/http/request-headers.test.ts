@@ -21,6 +21,7 @@ const plain: RequestFields = {
   chunked: false,
 
   hasBody: false,
+  isHttp2: false,
   expectsContinue: false,
   upgrade: null,
   upgrades: false,

@@ -37,7 +37,7 @@ t.test('RFC 8941 §3.3.3: a quoted key is read as the structured-field tests of 
     const [text = '', parameters = []] = expected ?? [];
     const isKey = mustFail !== true && parameters.length === 0 && text.length > 0 && text.length <= maxKeyCharacters;
     t.match(
-      readIdempotencyKey(value, 'required'),
+      readIdempotencyKey(value, 'required', false),
       isKey ? { ok: true, value: text } : { ok: false, error: { reason: 'idempotency_key_malformed' } },
       name,
     );

@@ -4,7 +4,7 @@ import { readIdempotencyKey } from '../../../src/decision/idempotency/key.js';
 import { idempotencyKeys } from '../../support/attacks/idempotency-keys.js';
 
 const read = (value: string): string | null => {
-  const result = readIdempotencyKey(value, 'required');
+  const result = readIdempotencyKey(value, 'required', false);
   return result.ok ? result.value : null;
 };
 
@@ -16,9 +16,23 @@ for (const { name, value, expected } of idempotencyKeys) {
 }
 
 t.test('a key that is missing is asked for where one is required, and only there', (t) => {
-  t.same(readIdempotencyKey(null, 'optional'), { ok: true, value: null });
-  t.match(readIdempotencyKey(null, 'required'), { ok: false, error: { reason: 'idempotency_key_missing' } });
-  t.match(readIdempotencyKey('', 'optional'), { ok: false, error: { reason: 'idempotency_key_malformed' } });
+  for (const { mode, isHttp2, isAsked } of [
+    { mode: 'required', isHttp2: false, isAsked: true },
+    { mode: 'required', isHttp2: true, isAsked: true },
+    { mode: 'optional', isHttp2: false, isAsked: false },
+    // One that is malformed has been dropped there.
+    { mode: 'optional', isHttp2: true, isAsked: true },
+    { mode: 'optional_over_http2', isHttp2: false, isAsked: false },
+    { mode: 'optional_over_http2', isHttp2: true, isAsked: false },
+  ] as const) {
+    t.match(
+      readIdempotencyKey(null, mode, isHttp2),
+      isAsked ? { ok: false, error: { reason: 'idempotency_key_missing' } } : { ok: true, value: null },
+      `${mode} ${String(isHttp2)}`,
+    );
+    t.same(readIdempotencyKey('a', mode, isHttp2), { ok: true, value: 'a' });
+    t.match(readIdempotencyKey('', mode, isHttp2), { ok: false, error: { reason: 'idempotency_key_malformed' } });
+  }
   t.end();
 });
 

@@ -52,11 +52,13 @@ const reason = text(
   500,
 );
 
-const mode = word('required', 'optional', 'none');
+const mode = word('required', 'optional', 'optional_over_http2', 'none');
 
 const settingsSchema = map({
   mode: mode.describe(
-    '`required`: without a key the answer is 400. `optional`: reserved where a key is sent. `none`: no key counts.',
+    '`required`: without a key the answer is 400. `optional`: reserved where a key is sent; over HTTP/2, where a malformed key ' +
+      '[cannot be told from none](http.md#over-http2), as `required`. `optional_over_http2`: as `optional`, and over HTTP/2 a write whose key is ' +
+      'malformed is not reserved. `none`: no key counts.',
   ),
   because: reason
     .optional()
@@ -102,9 +104,9 @@ const settingsSchema = map({
 
 /** A word, or a map that says more. */
 export const idempotencySchema = z
-  .union([mode, settingsSchema], 'required, optional, none, or a map with mode')
+  .union([mode, settingsSchema], 'required, optional, optional_over_http2, none, or a map with mode')
   .transform((value) => (typeof value === 'string' ? settingsSchema.parse({ mode: value }) : value))
-  .meta({ allowed: '`required`, `optional`, `none`, or a map with `mode`' });
+  .meta({ allowed: '`required`, `optional`, `optional_over_http2`, `none`, or a map with `mode`' });
 
 type IdempotencyFile = z.output<typeof idempotencySchema>;
 
@@ -143,6 +145,11 @@ interface ReservingRoute {
   readonly isSingleUse: boolean;
 }
 
+/** Whether a route of this mode reserves by keys. */
+export function takesKeys(mode: unknown): boolean {
+  return mode === 'required' || mode === 'optional' || mode === 'optional_over_http2';
+}
+
 /** Checks what routes say of reservations, as it is written: whether or not something else is wrong with the route. */
 export function checkReservations(parts: ParsedConfig, report: Report): void {
   for (const { path } of parts.routes) {
@@ -153,7 +160,7 @@ export function checkReservations(parts: ParsedConfig, report: Report): void {
       parts,
       report,
       idempotency,
-      hasKey: mode === 'required' || mode === 'optional',
+      hasKey: takesKeys(mode),
       isSingleUse: parts.rawValue([...path, 'single_use']) === true,
     };
     if (mode === 'none') {

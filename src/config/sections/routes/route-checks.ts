@@ -1,6 +1,7 @@
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import { checkPlace, isGrpcRoute, writtenMethods } from './grpc.js';
+import { takesKeys } from './idempotency.js';
 import { takesServiceTokens } from '../sessions.js';
 import { isMap, type Path } from '../../load/source-tree.js';
 
@@ -112,7 +113,7 @@ function checkWebSocket({ path, parts, report }: RouteCheck): void {
   }
   const mode = parts.rawValue([...path, 'idempotency', 'mode']) ?? parts.rawValue([...path, 'idempotency']);
   const reserving = {
-    idempotency: mode === 'required' || mode === 'optional',
+    idempotency: takesKeys(mode),
     single_use: parts.rawValue([...path, 'single_use']) === true,
   };
   for (const [key, isOn] of Object.entries(reserving)) {

@@ -245,7 +245,7 @@ export const routeKeys: KeyChanges<Route> = {
   response_timeout: { of: ({ responseTimeoutMs }) => responseTimeoutMs, widens: never },
   'idempotency.mode': {
     of: ({ reservation }) => reservation?.key ?? 'none',
-    widens: towards('required', 'optional', 'none'),
+    widens: towards('required', 'optional', 'optional_over_http2', 'none'),
     shownAs: 'idempotency',
   },
   single_use: { of: ({ reservation }) => reservation?.singleUse ?? false, widens: whenOff },

@@ -36,6 +36,7 @@ const forms = [
   { input: 'idempotency: required', expected: standard },
   { input: 'idempotency: { mode: required }', expected: standard },
   { input: 'idempotency: optional', expected: { ...standard, key: 'optional' } },
+  { input: 'idempotency: optional_over_http2', expected: { ...standard, key: 'optional_over_http2' } },
   { input: 'idempotency: required, single_use: true', expected: { ...standard, singleUse: true } },
   { input: 'idempotency: none, single_use: true', expected: { ...standard, key: null, singleUse: true } },
   {
@@ -173,7 +174,7 @@ const malformed = [
   {
     input: 'idempotency: maybe',
     expected: [
-      /^c\.yaml:6:\d+: error: routes\[0\]\.idempotency is "maybe"; allowed: required, optional, none, or a map with mode$/,
+      /^c\.yaml:6:\d+: error: routes\[0\]\.idempotency is "maybe"; allowed: required, optional, optional_over_http2, none, or a map with mode$/,
     ],
   },
   { input: 'idempotency: true', expected: [/error: routes\[0\]\.idempotency is true; /] },
@@ -181,7 +182,9 @@ const malformed = [
   { input: 'idempotency: [required]', expected: [/error: routes\[0\]\.idempotency is a list; /] },
   {
     input: 'idempotency: {}',
-    expected: [/error: routes\[0\]\.idempotency\.mode is missing; allowed: required, optional, none$/],
+    expected: [
+      /error: routes\[0\]\.idempotency\.mode is missing; allowed: required, optional, optional_over_http2, none$/,
+    ],
   },
   { input: 'idempotency: { mode: always }', expected: [/error: routes\[0\]\.idempotency\.mode is "always"; /] },
   {
