@@ -139,9 +139,12 @@ export function createSubjectSource(
       const endsAtS = expiryOf(subjectToken);
       const endsAtMs = endsAtS === null ? Infinity : endsAtS * 1_000;
       if (clock.now() >= endsAtMs) return isOver;
-      const { slot } = open(digest, endsAtMs);
-      trim();
-      return slot.get(subjectToken);
+      const entry = open(digest, endsAtMs);
+      const outcome = entry.slot.get(subjectToken);
+      // Where too many wait, nothing is under way for this caller: it takes nobody's place.
+      if (outcome instanceof Promise) trim();
+      else drop(digest, entry);
+      return outcome;
     },
     invalidate: (token) => byToken.get(token)?.slot.invalidate(token),
     status: () => ({ kind: 'oauth', kept: byToken.size > 0, endsAtMs: null, ...state.status() }),

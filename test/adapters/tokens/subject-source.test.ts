@@ -8,8 +8,8 @@ interface Limits {
   readonly maxBytes: number;
 }
 
-function exchange(limits?: Limits): Fetches & { readonly source: TokenSource } {
-  const made = fetches();
+function exchange(limits?: Limits, maxWaiting?: number): Fetches & { readonly source: TokenSource } {
+  const made = fetches(maxWaiting);
   return { ...made, source: createSubjectSource('billing', made.fetcher, made.deps, limits) };
 }
 
@@ -163,6 +163,25 @@ t.test('made-up tokens in number drive out no good one, and are themselves bound
   t.equal(asked.length, 1_501);
   void source.get('m0');
   t.equal(asked.length, 1_502, 'the oldest was forgotten');
+});
+
+t.test('callers for whom nothing is asked, since too many wait, drive out nobody', async (t) => {
+  const { source, asked, end } = exchange({ maxEntries: 10, maxBytes: 1e9 }, 2);
+  void source.get('good');
+  await end(token('had'));
+  const waiting = Array.from({ length: 100 }, (_, count) => source.get(`m${String(count)}`));
+  t.strictSame(
+    await Promise.all(waiting.slice(2).map(wordOf)),
+    Array.from({ length: 98 }, () => 'busy 1'),
+  );
+  t.equal(asked.length, 3);
+  t.equal(await wordOf(source.get('good')), 'had');
+  await end(token('first'));
+  const second = source.get('m50');
+  t.equal(asked.at(-1), 'm50', 'and is asked for once there is room');
+  await end(token('other'));
+  await end(token('second'));
+  t.equal(await wordOf(second), 'second');
 });
 
 t.test('a token that a target did not take is had anew for its caller alone', async (t) => {
