@@ -66,10 +66,12 @@ function start(jwksPath, keys) {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      dPoP: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
       jwtIntrospection: { enabled: true },
       mTLS: {
         enabled: true,
+        certificateBoundAccessTokens: true,
         tlsClientAuth: true,
         getCertificate: (ctx) => ctx.req.socket.getPeerX509Certificate?.(),
         certificateAuthorized: (ctx) => ctx.req.socket.authorized,

@@ -22,6 +22,8 @@ export interface OidcProvider {
   readonly caFile: string;
   /** A new access token of the client `checkout` for `orders`. */
   readonly token: (alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' | 'opaque', scope?: string) => Promise<string>;
+  /** What `openid-client` needs to ask it as the client `checkout`, and any `https` server on loopback. */
+  readonly configuration: () => Promise<Configuration>;
   /** Revokes a token that it issued (RFC 7009), as its client does. */
   readonly revoke: (token: string) => Promise<void>;
   /** Drops every key for a new one, and publishes them at this path and no other: `/jwks` at first. */
@@ -86,6 +88,7 @@ export async function startOidcProvider(
       const { access_token: token } = await clientCredentialsGrant(config, { scope, resource: `urn:orders:${alg}` });
       return token;
     },
+    configuration: discovered,
     revoke: async (token) => tokenRevocation(await discovered(), token),
     rotate: async (jwksPath) => {
       const rotated = once(running.child, 'message');

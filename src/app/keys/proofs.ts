@@ -41,7 +41,7 @@ export function openProofs(
   if (dpop === null || parts === null) return null;
   return {
     keeper: {
-      use: createUsedProofs(parts),
+      use: createUsedProofs(parts, dpop.clockSkewMs),
       isNonce: keys === null ? null : (nonce) => isNonce(nonce, systemClock.now(), keys),
     },
     nonce: keys === null ? null : () => nonceAt(systemClock.now(), keys),

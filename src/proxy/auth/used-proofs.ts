@@ -11,11 +11,18 @@ const proxyClocksMs = 10_000;
  * Sees to it that a proof counts once, by the markers of single-use tokens: one step in the store, which every proxy on
  * it asks. They are kept by the key that made them, so that nobody uses up the ids of another (RFC 9449 §11.1), and for
  * as long as a proof counts.
+ *
+ * @param clockSkewMs how far the clock of a client may be from ours.
  */
-export function createUsedProofs({
-  store,
-  replicas,
-}: Pick<ReservationParts, 'store' | 'replicas'>): ProofKeeper['use'] {
+export function createUsedProofs(
+  { store, replicas }: Pick<ReservationParts, 'store' | 'replicas'>,
+  clockSkewMs: number,
+): ProofKeeper['use'] {
+  /** Whether a fail-over may have lost that it was used: its client makes a new one when it asks again. */
+  const isForgotten = ({ issuedAtS }: Pick<Proof, 'issuedAtS'>, floorS: number | null): boolean =>
+    // A client's clock may be ahead: what it made just before may say just after.
+    floorS !== null && issuedAtS * 1_000 < floorS * 1_000 + clockSkewMs;
+
   return async (proof, nowMs): Promise<ProofUse> => {
     if (isForgotten(proof, store.issuedBeforeFloorS())) return 'unavailable';
     const scope = {
@@ -32,9 +39,4 @@ export function createUsedProofs({
     const isKept = (confirmedReplicas ?? 0) >= replicas && !isForgotten(proof, store.issuedBeforeFloorS());
     return reserved.kind === 'acquired' && isKept ? 'new' : 'unavailable';
   };
-}
-
-/** Whether a fail-over may have lost that it was used: its client makes a new one when it asks again. */
-function isForgotten({ issuedAtS }: Pick<Proof, 'issuedAtS'>, floorS: number | null): boolean {
-  return floorS !== null && issuedAtS < floorS;
 }

@@ -31,7 +31,7 @@ async function start(t: Scope, config: ConfigTree = {}, store?: ReservationStore
   t.teardown(async () => used.close());
   const proxy = await startProxy(t, {
     config: { ...config, store: { memory: {} }, listen: { dpop: { origins: [origin] }, http2: true } },
-    proofs: { use: createUsedProofs({ store: used, replicas: 0 }), isNonce: null },
+    proofs: { use: createUsedProofs({ store: used, replicas: 0 }, 5_000), isNonce: null },
   });
   return {
     proxy,
@@ -177,6 +177,12 @@ t.test('a proof that cannot be remembered is a 503, and one that two send at onc
   state.isDown = false;
   state.floorS = Math.floor(Date.now() / 1_000) + 1;
   t.equal((await ask({ Authorization, DPoP: proofOf(bearer) })).status, 503, 'made before a fail-over');
+  state.floorS -= 5;
+  t.equal(
+    (await ask({ Authorization, DPoP: proofOf(bearer) })).status,
+    503,
+    'or, by a clock that is ahead, just before',
+  );
   state.floorS -= 2;
   t.equal((await ask({ Authorization, DPoP: proofOf(bearer) })).status, 200);
 });
