@@ -198,8 +198,8 @@ function conclude(
     contentLength,
     chunked,
     hasBody: endsStream === undefined ? chunked || (contentLength ?? 0) > 0 : !endsStream,
-    // Clients of HTTP/1.0 cannot read an interim response (RFC 9110 §10.1.1).
     isHttp2: endsStream !== undefined,
+    // Clients of HTTP/1.0 cannot read an interim response (RFC 9110 §10.1.1).
     expectsContinue: expectation !== undefined && httpVersion !== '1.0',
     upgrade: otherUpgrades(judged.get('upgrade')),
     upgrades,

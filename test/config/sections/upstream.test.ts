@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf } from '../inspection.js';
+import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 
 const allowed = 'allowed: http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';
 
@@ -89,6 +89,25 @@ const together = [
     expected: [/error: upstream\.max_connections is 0; /],
   },
 ];
+
+t.test('a WebSocket route beside upstream.http2 is refused: they go over HTTP/1.1', (t) => {
+  const text = (http2: boolean, more = ''): string =>
+    withRoutes(
+      [
+        'name: read, methods: [GET], path: /read, subjects: [a], permissions: [b]',
+        `name: live, methods: [GET], path: /live, subjects: [a], permissions: [b]${more}`,
+      ],
+      { upstream: `{ url: "http://127.0.0.1:1", http2: ${String(http2)} }` },
+    );
+  t.match(problemsOf(text(true, ', websocket: true')), [
+    /^c\.yaml:6:\d+: error: routes\[1\]\.websocket is true beside upstream\.http2, and WebSockets go over HTTP\/1\.1; allowed: upstream\.http2: false, or no WebSocket route$/,
+  ]);
+  t.equal(problemsOf(text(true, ', websocket: true')).length, 1);
+  t.same(problemsOf(text(false, ', websocket: true')), []);
+  t.same(problemsOf(text(true, ', websocket: false')), []);
+  t.same(problemsOf(text(true)), []);
+  t.end();
+});
 
 t.test('the settings of the upstream are read, and what is wrong with them is told', (t) => {
   for (const { name, input, expected } of together) {
