@@ -11,7 +11,7 @@ import { explainFields, fieldsSeen } from './headers.js';
 import { refusingStep, stepNames, type ExplainedStepName } from './steps.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
-import type { Ruling } from '../simulate/decide.js';
+import { isAnsweredHere, type Ruling } from '../simulate/decide.js';
 
 /** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
 export interface ExplainedStep {
@@ -36,6 +36,10 @@ function explainStep(step: ExplainedStepName, explained: Explained): ExplainedSt
   const {
     ruling: { decision, denial, steps },
   } = explained;
+  if (isAnsweredHere(explained.ruling) && step === 'request') {
+    const says = 'listen.grpc_health is answer: Sallyport answers it itself, whoever asks, by its own readiness';
+    return { step, outcome: 'passed', says: [...detailsOf(step, explained), says] };
+  }
   if (denial !== null && refusingStep(denial.reason, steps) === step) {
     const says = new Set([whyRefused(denial), ...explainReason(denial, explained), ...detailsOf(step, explained)]);
     return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [...says] };

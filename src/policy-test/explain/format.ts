@@ -1,4 +1,5 @@
 import { escapeControls } from '../../lib/text.js';
+import { isAnsweredHere } from '../simulate/decide.js';
 import { responseOf } from '../../decision/denial.js';
 import { type Explained, explain, type ExplainedStep } from './explanation.js';
 
@@ -24,8 +25,10 @@ export function explanationLines(explained: Explained): readonly string[] {
 }
 
 /** The decision in one line. */
-function conclusion({ ruling: { decision, status, reason, route } }: Pick<Explained, 'ruling'>): string {
+function conclusion({ ruling }: Pick<Explained, 'ruling'>): string {
+  const { decision, status, reason, route } = ruling;
   const where = route === null ? 'no route' : `route ${route.name}`;
+  if (isAnsweredHere(ruling)) return 'allowed: answered by Sallyport';
   if (reason === null) return `allowed: ${where}`;
   if (decision === 'shadow') {
     return `allowed in shadow mode: ${where}; enforced it would be ${responseOf(reason).status} ${reason}`;

@@ -1,9 +1,11 @@
 /** What becomes of one request, decided by the pipeline that serves. */
 import { METHODS } from 'node:http';
+import { isGrpc } from '../../decision/grpc/content-type.js';
+import { isHealthPath } from '../../decision/grpc/health.js';
 import { responseOf, denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
-import type { RequestHead } from '../../decision/http/request-head.js';
+import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
@@ -52,9 +54,34 @@ export async function rule(
   };
   const unparsed = parserRefusal(head);
   if (unparsed !== null) return refused(unparsed, null, steps);
+  if (isProbe(head, activeConfig)) return answeredHere;
   const judgement = await authorizeRequest(head, peerOf(activeConfig), activeConfig, nowMs, observe);
   if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
   return conclude(judgement.value, bodyBytes, activeConfig, steps);
+}
+
+/** Of a gRPC probe that Sallyport answers itself, by its readiness, before anything is decided. */
+const answeredHere: Ruling = {
+  decision: 'allowed',
+  status: 200,
+  reason: null,
+  denial: null,
+  route: null,
+  principal: null,
+  forwarded: null,
+  preparation: null,
+  steps: [],
+};
+
+/** Whether a request is allowed, and nobody but Sallyport is asked for the answer. */
+export function isAnsweredHere({ decision, forwarded }: Pick<Ruling, 'decision' | 'forwarded'>): boolean {
+  return decision === 'allowed' && forwarded === null;
+}
+
+/** gRPC calls come over HTTP/2, whatever a written request says of that. */
+function isProbe(head: RequestHead, { config: { listen } }: ActiveConfig): boolean {
+  if (!listen.answersGrpcHealth || head.method !== 'POST') return false;
+  return isHealthPath(head.target) && isGrpc(fieldValue(head, 'content-type'));
 }
 
 function peerOf({ config: { listen } }: ActiveConfig): Peer {
