@@ -152,6 +152,7 @@ export const responses = {
   subject_not_approved: forbidden,
   permission_missing: forbidden,
   origin_refused: forbidden,
+  client_certificate_refused: forbidden,
   session_claim_missing: forbidden,
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),

@@ -40,6 +40,8 @@ export interface RequestRecord {
   readonly client_address: string | null;
   /** As it came, whatever it holds. */
   readonly user_agent: string | null;
+  /** The name of the certificate that the caller showed, verified; where it showed one. */
+  readonly client_certificate?: string;
   /** On routes in shadow mode: the permissions of a verified token; `null` where they are not known. */
   readonly permissions?: readonly string[] | null;
   /** On them, and where a request ended for want of some: those that the credential lacks, or claims of a session. */

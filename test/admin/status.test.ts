@@ -27,6 +27,7 @@ const route: Route = {
   maxBodyBytes: 1,
   responseTimeoutMs: 1,
   reservation: null,
+  clientCertificates: null,
   unreservedBecause: null,
   limits: null,
 };
@@ -49,6 +50,7 @@ const config: CompiledConfig = {
     tlsTerminatedBy: null,
     trustForwarded: [],
     dpop: null,
+    readsClientCert: false,
     answersGrpcHealth: false,
     maxHeaderBytes: 1,
     maxTargetBytes: 1,

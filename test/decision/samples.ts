@@ -85,6 +85,7 @@ export function route(overrides: Partial<Route> = {}): Route {
     maxBodyBytes: 1_048_576,
     responseTimeoutMs: 30_000,
     reservation: null,
+    clientCertificates: null,
     unreservedBecause: null,
     limits: null,
     ...overrides,

@@ -62,6 +62,11 @@ export const snippetTable: readonly SnippetRow[] = [
   }),
   ...page('docs/bound-tokens.md', {
     'listen:\n  host: 0.0.0.0\n  port: 8443\n  tls:\n': { config: 'keys' },
+    'listen:\n  host: 127.0.0.1\n  port: 8080': { config: 'keys' },
+    'http-request del-header': { test: 'test/proxy/auth/client-certificates.test.ts' },
+    '    client_certificates:': {
+      sample: 'a route where certificates are verified; test/proxy/auth/client-certificates.test.ts has such ones',
+    },
     'listen:\n  host: 0.0.0.0\n  port: 8443\n  tls: {': { config: 'keys' },
   }),
   ...page('docs/core-emulator.md', {

@@ -110,7 +110,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const compile = (overrides: ConfigTree): ActiveConfig => {
     const read = compiled(merge(usual, overrides));
     const config = options.adapt === undefined ? read : options.adapt(read);
-    const { underscoreFields, http10 } = config.listen;
+    const { underscoreFields, http10, readsClientCert } = config.listen;
     const { stripFields, passFields } = config.upstream;
     const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
     const upstream = createUpstream(config.upstream, options.upstreamCa ?? null);
@@ -118,7 +118,14 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     return {
       config,
       assertion: null,
-      fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
+      fieldRules: createFieldRules({
+        identityNames,
+        underscoreFields,
+        http10,
+        readsClientCert,
+        stripFields,
+        passFields,
+      }),
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
       proofs: options.proofs ?? null,

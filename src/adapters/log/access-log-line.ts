@@ -91,7 +91,7 @@ export function createRequestMembers(
   }
 
   return (record) => {
-    const { permissions, missing_permissions: missing, trace_id: traceId } = record;
+    const { permissions, missing_permissions: missing, trace_id: traceId, client_certificate: certificate } = record;
     return (
       `,"request_id":${quoted(record.request_id)}${placeOf(record)}${quoted(clean(record.path))}${verdictOf(record)}` +
       `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}` +
@@ -99,6 +99,7 @@ export function createRequestMembers(
       (traceId === null ? 'null' : `"${traceId}"`) +
       protocolMembers(record) +
       clientOf(record) +
+      (certificate === undefined ? '' : `,"client_certificate":${quoted(certificate)}`) +
       (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`) +
       (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`)
     );

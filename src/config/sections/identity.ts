@@ -16,6 +16,12 @@ const headersSchema = map({
   permissions: header('X-Auth-Permissions', 'the permissions in the token’s order, one space between'),
   token_id: header('X-Auth-Token-Id', 'the `jti`, where the token has one'),
   kind: header('X-Auth-Kind', 'the kind of credential, `service` or `session`'),
+  client_certificate: fieldName(', or null to leave it out')
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Header field with the name of the caller’s certificate, where one was verified: its SPIFFE ID, else its subject. Such as `X-Auth-Client-Certificate`.',
+    ),
 });
 
 const assertionSchema = map({
@@ -66,6 +72,7 @@ function compileIdentity({ headers }: IdentityFile): IdentityHeaders {
     permissions: headers.permissions,
     tokenId: headers.token_id,
     kind: headers.kind,
+    clientCertificate: headers.client_certificate,
   };
 }
 

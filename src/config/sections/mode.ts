@@ -79,6 +79,7 @@ function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, r
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs,
       reservation: null,
+      clientCertificates: null,
       unreservedBecause: null,
       limits: null,
     },

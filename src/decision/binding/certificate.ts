@@ -8,6 +8,8 @@ export interface CallerCertificate {
   readonly digest: string;
   /** Whether an authority of `listen.tls.client_ca_file` vouches for it, or who ended TLS in front of us says so. */
   readonly isVerified: boolean;
+  /** Its SPIFFE ID, or its subject; `null` where it has no name that could be written down. */
+  readonly name: string | null;
 }
 
 /** Whether the caller has the certificate that its token is bound to: `null`, or why not. */
@@ -19,4 +21,20 @@ export function refusedCertificate(
   if (shown === null) return denial('certificate_missing');
   // A digest of what everybody may see is no secret: that comparing it takes longer the nearer it is tells nothing.
   return shown.digest === certificate ? null : denial('certificate_mismatch');
+}
+
+/** By what name a caller is known whose certificate somebody vouches for; `null` where there is none. */
+export function verifiedName(shown: CallerCertificate | null): string | null {
+  return shown?.isVerified === true ? shown.name : null;
+}
+
+/**
+ * Whether a route takes callers with this certificate: `null`, or why not.
+ *
+ * @param accepted SPIFFE IDs and subjects; `null` where the route asks for none.
+ */
+export function refusedCaller(accepted: ReadonlySet<string> | null, shown: CallerCertificate | null): Denial | null {
+  if (accepted === null) return null;
+  const name = verifiedName(shown);
+  return name !== null && accepted.has(name) ? null : denial('client_certificate_refused');
 }

@@ -109,13 +109,21 @@ function isScheme(text: string): boolean {
 /**
  * Returns the headers that tell the upstream who is calling, names and values in turn. Each value is visible ASCII, as
  * the claims were read; permissions keep the token's order.
+ *
+ * @param certificate the name of the caller's certificate, where one was verified.
  */
-export function identityHeaders(names: IdentityHeaders, principal: Principal): readonly string[] {
+export function identityHeaders(
+  names: IdentityHeaders,
+  principal: Principal,
+  certificate: string | null = null,
+): readonly string[] {
   const fields: string[] = [];
   if (names.subject !== null) fields.push(names.subject, principal.subject);
   if (names.issuer !== null) fields.push(names.issuer, principal.issuer);
   if (names.permissions !== null) fields.push(names.permissions, principal.permissions.join(' '));
   if (names.tokenId !== null && principal.tokenId !== null) fields.push(names.tokenId, principal.tokenId);
   if (names.kind !== null) fields.push(names.kind, principal.kind);
+  const { clientCertificate: name = null } = names;
+  if (name !== null && certificate !== null) fields.push(name, certificate);
   return fields;
 }

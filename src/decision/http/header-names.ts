@@ -38,9 +38,15 @@ const judgedNames = [
   'x-request-id',
 ] as const;
 
-export type JudgedField = (typeof judgedNames)[number];
+/** `client-cert` is judged where the config has it read, and else one of `certificatePrefixes`. */
+export type JudgedField = (typeof judgedNames)[number] | typeof clientCertField;
 
-export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(judgedNames.map((name) => [name, name]));
+/** RFC 9440 §2.1. */
+export const clientCertField = 'client-cert';
+
+export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(
+  judgedNames.map((name): [string, JudgedField] => [name, name]),
+);
 
 /** Fields for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
 export const hopByHopFields: ReadonlySet<string> = new Set([
@@ -76,6 +82,7 @@ export const defaultIdentityNames: readonly string[] = [
   'X-Auth-Permissions',
   'X-Auth-Token-Id',
   'X-Auth-Kind',
+  'X-Auth-Client-Certificate',
   'X-Auth-Assertion',
 ];
 

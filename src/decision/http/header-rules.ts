@@ -3,6 +3,7 @@ import {
   lookAlikeKey,
   certificateFields,
   certificatePrefixes,
+  clientCertField,
   consultedFields,
   consultedPrefixes,
   defaultIdentityNames,
@@ -54,6 +55,8 @@ export interface FieldRuleSettings {
   readonly identityNames: readonly string[];
   readonly underscoreFields: 'drop' | 'allow' | 'refuse';
   readonly http10: 'refuse' | 'allow';
+  /** Whether `Client-Cert` is read. */
+  readonly readsClientCert?: boolean;
   /** Further names that callers may not send, in any spelling. */
   readonly stripFields?: readonly string[];
   /** Names that go on, in their own spelling, though they are removed otherwise. */
@@ -96,6 +99,7 @@ interface ChosenNames {
   readonly listedKeys: ReadonlySet<string>;
   /** In lower case. */
   readonly passNames: ReadonlySet<string>;
+  readonly readsClientCert: boolean;
   readonly underscoreFields: FieldRuleSettings['underscoreFields'];
 }
 
@@ -111,6 +115,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     identityKeys,
     listedKeys,
     passNames: new Set(passFields.map((name) => name.toLowerCase())),
+    readsClientCert: settings.readsClientCert ?? false,
     underscoreFields,
   };
   const droppedFromResponses = keysOf(identityKeys, hopByHopFields, [
@@ -135,6 +140,7 @@ const nothingChosen: ChosenNames = {
   identityKeys: new Set(),
   listedKeys: new Set(),
   passNames: new Set(),
+  readsClientCert: false,
   underscoreFields: 'refuse',
 };
 
@@ -168,7 +174,7 @@ export function mayPass(name: string): boolean {
 
 function requestKind(
   name: string,
-  { identityKeys, listedKeys, passNames, underscoreFields }: ChosenNames,
+  { identityKeys, listedKeys, passNames, readsClientCert, underscoreFields }: ChosenNames,
 ): RequestFieldKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
@@ -176,6 +182,7 @@ function requestKind(
   const lowerCase = name.toLowerCase();
   const judged = judgedFields.get(lowerCase);
   if (judged !== undefined) return judged;
+  if (readsClientCert && lowerCase === clientCertField) return clientCertField;
   if (hopByHopFields.has(lowerCase)) return 'hop-by-hop';
   if (passNames.has(lowerCase)) return 'passed';
   if (isReserved(key) || (listedKeys.has(key) && !isConsulted(name))) return 'reserved';

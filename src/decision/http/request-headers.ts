@@ -6,7 +6,7 @@ import type { FieldRules } from './header-rules.js';
 import { combine, isFieldValue, listElements, isHost } from './header-values.js';
 import { readFraming, readStreamFraming, type Framing } from './framing.js';
 import { http2Version } from '../http2/request-head.js';
-import type { JudgedField } from './header-names.js';
+import { clientCertField, type JudgedField } from './header-names.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { addStripped, nothingStripped, type StrippedFields } from './stripped-headers.js';
@@ -52,6 +52,8 @@ export interface RequestFields extends Framing, Correlation {
   readonly forwardedProto: string | null;
   readonly forwardedHost: string | null;
   readonly via: string | null;
+  /** The certificate that a proxy in front says its caller showed (RFC 9440): for trusted addresses too. */
+  readonly clientCert: string | null;
   /** Whether the caller wants the connection closed after the response. */
   readonly closes: boolean;
 }
@@ -70,6 +72,7 @@ const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
 ]);
 
 const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
+  clientCertField,
   'via',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -211,6 +214,7 @@ function conclude(
     forwardedProto: judged.get('x-forwarded-proto') ?? null,
     forwardedHost: judged.get('x-forwarded-host') ?? null,
     via: judged.get('via') ?? null,
+    clientCert: judged.get(clientCertField) ?? null,
     closes: closes || (httpVersion === '1.0' && !keepsAlive),
   });
 }

@@ -44,6 +44,7 @@ export function totalStripped(stripped: StrippedFields): number {
 /** What a spelling of a field that is judged is dropped as, where it is not the right one. */
 const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
   authorization: 'identity',
+  'client-cert': 'forwarded',
   dpop: 'identity',
   connection: 'hop',
   'content-length': 'hop',

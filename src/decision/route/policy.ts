@@ -45,6 +45,10 @@ export interface Route {
   readonly session: SessionPolicy | null;
   /** One of these has to hold for a service token; empty on public routes. */
   readonly approvals: readonly Approval[];
+  /**
+   * SPIFFE IDs and subjects of certificates, one of which the caller has to have shown, verified; `null` asks for none.
+   */
+  readonly clientCertificates: ReadonlySet<string> | null;
   /** Names of the issuers whose tokens count here; `null` is all. */
   readonly issuers: ReadonlySet<string> | null;
   /** Whether callers may open WebSocket connections here. */
@@ -174,4 +178,6 @@ export interface IdentityHeaders {
   readonly permissions: string | null;
   readonly tokenId: string | null;
   readonly kind: string | null;
+  /** Left out as `null` is. */
+  readonly clientCertificate?: string | null;
 }

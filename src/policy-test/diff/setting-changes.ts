@@ -37,6 +37,7 @@ const knownFields: Readonly<Record<keyof Route, true>> = {
   maxBodyBytes: true,
   responseTimeoutMs: true,
   reservation: true,
+  clientCertificates: true,
   unreservedBecause: true,
   limits: true,
 };

@@ -120,6 +120,11 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'introspection_unavailable':
     case 'introspection_limited':
       return explainIntrospection(reason, explained);
+    case 'client_certificate_refused':
+      return [
+        `the route takes callers with one of these certificates, verified: ${[...(route?.clientCertificates ?? [])].join(' · ')}`,
+        'a request that is written down shows no certificate',
+      ];
     case 'binding_unknown':
     case 'binding_missing':
     case 'certificate_missing':

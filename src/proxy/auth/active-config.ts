@@ -59,7 +59,7 @@ interface RunningParts extends Omit<ActiveConfig, 'config' | 'fieldRules' | 'rev
 
 /** A config with the parts that run beside it: what requests are decided by. */
 export function createActiveConfig(config: CompiledConfig, { listed, ...parts }: RunningParts): ActiveConfig {
-  const { underscoreFields, http10 } = config.listen;
+  const { underscoreFields, http10, readsClientCert } = config.listen;
   const { stripFields, passFields } = config.upstream;
   const names: readonly (string | null)[] = [
     ...Object.values<string | null>({ ...config.identity }),
@@ -73,7 +73,14 @@ export function createActiveConfig(config: CompiledConfig, { listed, ...parts }:
   };
   return {
     config,
-    fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
+    fieldRules: createFieldRules({
+      identityNames,
+      underscoreFields,
+      http10,
+      readsClientCert,
+      stripFields,
+      passFields,
+    }),
     revocations,
     ...parts,
   };

@@ -1,5 +1,6 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
-import type { CallerCertificate } from '../../decision/binding/certificate.js';
+import { refusedCaller, verifiedName, type CallerCertificate } from '../../decision/binding/certificate.js';
+import { readClientCert } from '../../decision/binding/client-cert-header.js';
 import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
 import {
   type RememberedTokens,
@@ -64,6 +65,8 @@ export interface Findings {
    * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.
    */
   readonly traceId: string | null;
+  /** The name of the certificate that the caller showed, verified; left out where it showed none. */
+  readonly clientCertificate?: string | null;
 }
 
 /** What is known of a request before it was read. */
@@ -289,15 +292,27 @@ function authorizeProved(request: ParsedRequest, principal: Principal): Judgemen
   if (route === null) {
     return denyOrShadow(request, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
   }
-  const refused = observe('policy', authorize(route, principal));
+  const refused = observe(
+    'policy',
+    refusedCaller(route.clientCertificates, certificateOf(request)) ?? authorize(route, principal),
+  );
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
+}
+
+/**
+ * What the caller showed: to us, or as a proxy in front says that ended TLS. The certificate of that proxy itself is
+ * nobody else's.
+ */
+function certificateOf({ peer, fields, activeConfig }: ParsedRequest): CallerCertificate | null {
+  if (!peer.trusted || !activeConfig.config.listen.readsClientCert) return peer.certificate ?? null;
+  return fields.clientCert === null ? null : readClientCert(fields.clientCert);
 }
 
 function provesPossession(
   request: ParsedRequest,
   { confirmation, issuerName }: Principal,
 ): Denial | null | Promise<Denial | null> {
-  const { activeConfig, token, fields, head, target, peer, provedKey, asker, nowMs } = request;
+  const { activeConfig, token, fields, head, target, provedKey, asker, nowMs } = request;
   const issuer = activeConfig.issuers.find(({ rules }) => rules.name === issuerName);
   return provePossession(
     {
@@ -306,7 +321,7 @@ function provesPossession(
       fields,
       method: head.method,
       path: target.path,
-      certificate: peer.certificate ?? null,
+      certificate: certificateOf(request),
       ignoresBinding: issuer?.rules.binding === 'none',
       nowMs: asker?.now() ?? nowMs,
       ...(provedKey === undefined ? {} : { provedKey }),
@@ -359,6 +374,7 @@ function admission(
     requestId,
     stripped,
     traceId: traceIdOf(traceparent),
+    clientCertificate: verifiedName(certificateOf(request)),
     forwarded: forwardedFields(request, route, principal, traceparent),
     shadow,
     shadowAdmission,
@@ -419,11 +435,12 @@ function grpcTimeoutOf({ passed }: RequestFields, { isGrpc: isGrpcRoute }: Route
 }
 
 function forwardedFields(
-  { fields, head, peer, activeConfig, requestId }: ParsedRequest,
+  request: ParsedRequest,
   route: Route,
   principal: Principal | null,
   traceparent: string | null,
 ): string[] {
+  const { fields, head, peer, activeConfig, requestId } = request;
   const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamHeaders({
     fields: keepsSession ? fields : { ...fields, passed: withoutSessionFields(fields.passed) },
@@ -437,16 +454,18 @@ function forwardedFields(
     forwardsAuthorization: route.forwardsAuthorization,
     // Servers of gRPC may refuse calls without it.
     takesTrailers: fields.takesTrailers || route.isGrpc,
-    identity: principal === null ? [] : identityHeaders(activeConfig.config.identity, principal),
+    identity:
+      principal === null
+        ? []
+        : identityHeaders(activeConfig.config.identity, principal, verifiedName(certificateOf(request))),
   });
 }
 
-function deny(
-  { requestId, route, stripped, fields: { traceparent } }: ParsedRequest,
-  principal: Principal | null,
-  reason: Denial,
-): Judgement {
-  return refuse({ denial: reason, requestId, route, principal, stripped, traceId: traceIdOf(traceparent) });
+function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+  const { requestId, route, stripped, fields } = request;
+  const traceId = traceIdOf(fields.traceparent);
+  const clientCertificate = verifiedName(certificateOf(request));
+  return refuse({ denial: reason, requestId, route, principal, stripped, traceId, clientCertificate });
 }
 
 function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {

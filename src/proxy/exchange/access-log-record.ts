@@ -78,7 +78,8 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 
 /** With what only some lines have, in their order. */
 type OptionalPart = 'permissions' | 'missing_permissions';
-type GrowingRecord = Omit<RequestRecord, OptionalPart> & Partial<Record<OptionalPart, readonly string[] | null>>;
+type GrowingRecord = Omit<RequestRecord, OptionalPart | 'client_certificate'> &
+  Partial<Record<OptionalPart, readonly string[] | null>> & { client_certificate?: string };
 
 /** Logs and counts one request at its end. */
 export function recordRequest(
@@ -122,6 +123,8 @@ export function recordRequest(
     client_address: clientOf(recorder, head, peer) || null,
     user_agent: fieldValue(head, 'user-agent'),
   };
+  const certificate = findings.clientCertificate ?? null;
+  if (certificate !== null) entry.client_certificate = certificate;
   if (shadow !== null || route?.mode === 'shadow') {
     entry.permissions = principal?.permissions ?? null;
     entry.missing_permissions = shadow?.missing ?? missing;

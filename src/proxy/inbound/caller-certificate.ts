@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { certificateName } from '../../decision/binding/certificate-name.js';
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
 
 /**
@@ -16,5 +17,6 @@ export function callerCertificateOf(socket: Socket, hasAuthorities: boolean): Ca
   return {
     digest: hash('sha256', certificate.raw, 'base64url'),
     isVerified: hasAuthorities && socket.authorized,
+    name: certificateName(certificate),
   };
 }

@@ -97,6 +97,7 @@ t.test('identity, compiled', (t) => {
     permissions: 'X-Auth-Permissions',
     tokenId: 'X-Auth-Token-Id',
     kind: 'X-Auth-Kind',
+    clientCertificate: null,
   });
   t.same(
     compiled(
@@ -104,7 +105,7 @@ t.test('identity, compiled', (t) => {
         identity: '{ headers: { subject: X-User, issuer: null, permissions: null, token_id: null, kind: null } }',
       }),
     ).identity,
-    { subject: 'X-User', issuer: null, permissions: null, tokenId: null, kind: null },
+    { subject: 'X-User', issuer: null, permissions: null, tokenId: null, kind: null, clientCertificate: null },
   );
   t.end();
 });

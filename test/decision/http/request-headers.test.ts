@@ -33,6 +33,7 @@ const plain: RequestFields = {
   forwardedProto: null,
   forwardedHost: null,
   via: null,
+  clientCert: null,
   takesTrailers: false,
   closes: false,
 };

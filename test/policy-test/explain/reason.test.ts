@@ -21,6 +21,7 @@ const whileServing: readonly Reason[] = [
   'grpc_not_unary',
   'token_replayed',
   'certificate_mismatch',
+  'client_certificate_refused',
   'proof_malformed',
   'proof_mismatch',
   'proof_untimely',

@@ -58,6 +58,12 @@ const listenSchema = map({
     .describe(
       'Addresses or CIDR blocks of proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are passed on. Those of others are replaced.',
     ),
+  client_cert_header: flag()
+    .prefault(false)
+    .describe(
+      'Whether the certificate of a caller is that of `Client-Cert` (RFC 9440) where a proxy of `trust_forwarded` sends the request, which ended TLS and verified ' +
+        'it. Of others the field is dropped.',
+    ),
   dpop: dpopSchema
     .nullable()
     .prefault(null)
@@ -141,6 +147,8 @@ export const listen = section({
       trustForwarded: file.trust_forwarded,
       /** `null` where no proof of a key is taken. */
       dpop: compileDpop(file.dpop, absolute),
+      /** Whether `Client-Cert` says which certificate a caller has, of those in `trustForwarded`. */
+      readsClientCert: file.client_cert_header,
       http2: file.http2,
       /** At a time, on one connection of HTTP/2. */
       maxStreams: file.max_streams,
@@ -185,6 +193,7 @@ export const listen = section({
       shown: ({ listen }) => listen.trustForwarded,
       widens: whenAdded,
     },
+    client_cert_header: { restart: true, of: ({ listen }) => listen.readsClientCert, widens: whenOn },
     dpop: { restart: true, of: ({ listen }) => listen.dpop !== null, widens: whenOn },
     'dpop.origins': {
       restart: true,
@@ -253,6 +262,13 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
       ['listen', 'grpc_health'],
       'listen.grpc_health: answer has no use without listen.http2',
       'listen.http2: true beside it',
+    );
+  }
+  if (listen !== null && listen.value.client_cert_header && listen.value.trust_forwarded.length === 0) {
+    report.keyError(
+      ['listen', 'client_cert_header'],
+      'listen.client_cert_header has no use without listen.trust_forwarded: nobody’s field would be believed',
+      'listen.trust_forwarded with the addresses of the proxy in front',
     );
   }
   const at = ['listen', 'host'];

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
 import type { Path } from '../../load/source-tree.js';
+import { checkClientCertificates } from './client-certificates.js';
 import { checkGrpcRoutes, compileGrpc, grpcSchema } from './grpc.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
 import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
@@ -140,6 +141,12 @@ export const routeSchema = map({
   access: word('public')
     .optional()
     .describe('`public` lets everybody through, without any check of credentials; the only way to say so.'),
+  client_certificates: list(line(1_024), 1, 'names of certificates')
+    .optional()
+    .describe(
+      'Certificates of which a caller has to show one, verified, beside its credential: SPIFFE IDs, or subjects such as `CN=checkout,O=Shop`. See ' +
+        '[bound-tokens.md](bound-tokens.md#certificates-of-callers).',
+    ),
   issuers: list(z.string('names of issuers'), 1, 'names of issuers')
     .optional()
     .describe('Issuers whose tokens count here. Default: all.'),
@@ -203,6 +210,7 @@ export const routes = section({
   check: (config, report) => {
     checkRoutes(config, report);
     checkGrpcRoutes(config, report);
+    checkClientCertificates(config, report);
     checkLimitsOfRoutes(config, report);
     checkModeOfRoutes(config, report);
     checkReservations(config, report);
@@ -228,6 +236,10 @@ export const routeKeys: KeyChanges<Route> = {
   permissions: saidByAnother,
   any_of: saidByAnother,
   issuers: saidByAnother,
+  client_certificates: {
+    of: ({ clientCertificates }) => clientCertificates,
+    widens: (from, to) => to === null || (from !== null && whenAdded(from, to)),
+  },
   'session.claims': saidByAnother,
   access: { of: ({ access }) => access, widens: towards('protected', 'public') },
   mode: { of: ({ mode }) => mode, widens: towards('enforce', 'shadow') },
@@ -366,6 +378,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     maxBodyBytes: file.max_body,
     responseTimeoutMs: file.response_timeout ?? defaults.responseTimeoutMs,
     reservation: compileReservation(file),
+    clientCertificates: file.client_certificates === undefined ? null : new Set(file.client_certificates),
     unreservedBecause: file.idempotency?.because ?? null,
     limits: isPublic ? null : file.limits === undefined ? defaults.limits : compileLimits(file.limits, file.name),
   };

@@ -26,6 +26,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     maxBodyBytes: 1024,
     responseTimeoutMs: 1000,
     reservation: null,
+    clientCertificates: null,
     unreservedBecause: null,
     limits: null,
     ...over,

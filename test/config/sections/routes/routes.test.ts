@@ -402,6 +402,7 @@ t.test('routes, compiled', (t) => {
     maxBodyBytes: 1_048_576,
     responseTimeoutMs: 7_000,
     reservation: null,
+    clientCertificates: null,
     unreservedBecause: null,
     limits: null,
   });
@@ -431,6 +432,7 @@ t.test('routes, compiled', (t) => {
     maxBodyBytes: 2_097_152,
     responseTimeoutMs: 1_000,
     reservation: null,
+    clientCertificates: null,
     unreservedBecause: null,
     limits: null,
   });

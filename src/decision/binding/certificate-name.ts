@@ -1,0 +1,27 @@
+/** By what name a certificate's owner is known. Pure. */
+import type { X509Certificate } from 'node:crypto';
+
+/** It goes to a header field and to log lines. */
+const maxNameLength = 1_024;
+
+/** Visible ASCII and blanks, and nothing that Node.js puts quotes around. */
+const plainName = /^[\x20-\x7e]+$/;
+
+const spiffeId = /^URI:(spiffe:\/\/[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*)$/;
+
+/**
+ * Returns the SPIFFE ID of a certificate (X509-SVID §2: its only URI), else its subject as RFC 4514 writes it, most
+ * specific first; `null` where that has other characters than ASCII, or too many.
+ */
+export function certificateName({
+  subject,
+  subjectAltName,
+}: Pick<X509Certificate, 'subject' | 'subjectAltName'>): string | null {
+  const uris = (subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
+  if (uris.length > 0) {
+    const [, id] = (uris.length === 1 ? spiffeId.exec(uris[0] ?? '') : null) ?? [];
+    if (id !== undefined) return id.length <= maxNameLength ? id : null;
+  }
+  const name = subject.split('\n').reverse().join(',');
+  return name.length <= maxNameLength && plainName.test(name) ? name : null;
+}

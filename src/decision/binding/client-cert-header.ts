@@ -1,0 +1,29 @@
+/** The certificate that a proxy in front says its caller showed (RFC 9440). Pure. */
+import { hash, X509Certificate } from 'node:crypto';
+import { memoize } from '../../lib/memo.js';
+import type { CallerCertificate } from './certificate.js';
+import { certificateName } from './certificate-name.js';
+
+/** A byte sequence (RFC 8941 §3.3.5), without parameters. */
+const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
+
+/** A front has the connections of many callers; a certificate is one to three kilobytes. */
+const memory = { maxNames: 512, maxLength: 8_192, areParts: true };
+
+/** Reads `Client-Cert`; `null` where it holds no certificate, or several. What is wrong with it proves nothing. */
+export const readClientCert: (value: string) => CallerCertificate | null = memoize(read, memory);
+
+function read(value: string): CallerCertificate | null {
+  const [, encoded = ''] = byteSequence.exec(value) ?? [];
+  const der = Buffer.from(encoded, 'base64');
+  if (der.length === 0 || der.toString('base64') !== encoded) return null;
+  try {
+    const certificate = new X509Certificate(der);
+    // What follows the certificate would change its digest and nothing else.
+    if (!certificate.raw.equals(der)) return null;
+    // The front says that it verified it (RFC 9440 §2.4).
+    return { digest: hash('sha256', der, 'base64url'), isVerified: true, name: certificateName(certificate) };
+  } catch {
+    return null;
+  }
+}
