@@ -86,6 +86,23 @@ t.test('a probe that stops in the middle of its message is ended, and the connec
   t.match(await ask(session, grpc, Buffer.from(frameMessage(new Uint8Array()))), { trailers: { 'grpc-status': '0' } });
 });
 
+t.test('a proxy that has no place for another call answers its probes', async (t) => {
+  const service = await startNodeService(t);
+  const proxy = await startGrpcProxy(t, service.port, { listen: { ...listen, max_in_flight: 2 } });
+  const { Authorization } = proxy.authorization({ permissions: ['orders:write'] });
+  const caller = createCaller(t, proxy.port, Authorization);
+  const waits = [caller.unary(`${prefix}Wait`), caller.unary(`${prefix}Wait`)];
+  await until('every place is taken', () => service.waiting() === 2);
+  const { status: end } = await caller.unary(`${prefix}Unary`);
+  t.equal(end.code, status.UNAVAILABLE, 'no other call has a place');
+  for (const probe of [createCaller(t, proxy.port), caller]) {
+    t.match(await probe.unary(check), { status: { code: status.OK }, messages: [serving] });
+  }
+  t.equal(service.runs(), 0);
+  service.release();
+  for (const { status: ended } of await Promise.all(waits)) t.equal(ended.code, status.OK);
+});
+
 t.test('unless it is asked for, the service is one like any other', async (t) => {
   const { port } = await startNodeService(t);
   const proxy = await startGrpcProxy(t, port);

@@ -61,8 +61,11 @@ export interface NodeService {
   readonly kill: () => void;
 }
 
-/** Serves it on a free port of loopback until the test ends. */
-export async function startNodeService(t: Scope): Promise<NodeService> {
+/** Serves it on a free port of loopback until the test ends; over TLS with these credentials. */
+export async function startNodeService(
+  t: Scope,
+  tls: ServerCredentials = ServerCredentials.createInsecure(),
+): Promise<NodeService> {
   let cancelled = 0;
   let runs = 0;
   const waiting = new Set<sendUnaryData<Buffer>>();
@@ -152,7 +155,7 @@ export async function startNodeService(t: Scope): Promise<NodeService> {
     server.addService(Object.fromEntries(methods), handlers);
   }
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {
+    server.bindAsync('127.0.0.1:0', tls, (error, bound) => {
       if (error === null) resolve(bound);
       else reject(error);
     });
