@@ -1,4 +1,5 @@
 /** What a service token is minted with (docs/specification.md 2.1, 4.1). */
+import type { Confirmation } from '../decision/binding/confirmation.js';
 import { isGrant, maxPermissions } from '../decision/token/service-token.js';
 import { maxSubjectLength } from '../decision/token/principal.js';
 import { accept, refuse, type Result } from '../lib/result.js';
@@ -24,6 +25,8 @@ export interface MintRequest {
   readonly validityS: number;
   /** The `jti` of a single-use token; made here, never taken from outside. */
   readonly tokenId: string | null;
+  /** What its holder has to prove (RFC 7800 §3); left out where it counts for whoever has it. */
+  readonly confirmation?: Confirmation;
 }
 
 /** A dynamic key verifies for two hours more than it signs, so a longer token could outlive its key. */
@@ -72,13 +75,31 @@ export function readMintClaims(members: Readonly<Record<string, unknown>>): Resu
  * The body of `POST /recipe/jwt`. Nothing is left to a default: those are the static key and, in the SDK, a hundred
  * years.
  */
-export function mintBody({ claims, issuer, validityS, tokenId }: MintRequest): Readonly<Record<string, unknown>> {
+export function mintBody({
+  claims,
+  issuer,
+  validityS,
+  tokenId,
+  confirmation,
+}: MintRequest): Readonly<Record<string, unknown>> {
   return {
-    payload: { ...claims, ...(tokenId === null ? {} : { jti: tokenId }) },
+    payload: {
+      ...claims,
+      ...(tokenId === null ? {} : { jti: tokenId }),
+      ...(confirmation === undefined ? {} : { cnf: cnfOf(confirmation) }),
+    },
     useStaticSigningKey: false,
     algorithm: 'RS256',
     jwksDomain: issuer,
     validity: validityS,
+  };
+}
+
+/** The claim that says what a token is bound to. */
+export function cnfOf({ certificate, key }: Confirmation): Readonly<Record<string, string>> {
+  return {
+    ...(certificate === null ? {} : { 'x5t#S256': certificate }),
+    ...(key === null ? {} : { jkt: key }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { readConfirmation, type Confirmation } from '../decision/binding/confirmation.js';
 import { isNumericDate, parseServiceToken } from '../decision/token/service-token.js';
 import { maxTokenBytes, readPayload } from '../decision/token/compact-jws.js';
 import type { MintClaims, MintRequest } from './mint-request.js';
@@ -39,6 +40,7 @@ const expectedClaims: ReadonlySet<string> = new Set([
   'iss',
   'iat',
   'exp',
+  'cnf',
 ]);
 
 /**
@@ -82,7 +84,7 @@ const formProblems: Readonly<Record<string, string>> = {
   key_id_refused: 'it names no key (kid)',
 };
 
-function claimProblem(payload: JsonObject, { claims, issuer, tokenId }: MintRequest): string | null {
+function claimProblem(payload: JsonObject, { claims, issuer, tokenId, confirmation }: MintRequest): string | null {
   if (payload['iss'] !== issuer) return 'its iss is not the issuer that was asked for';
   for (const name of ['aud', 'sub', 'source', 'token_type'] as const) {
     if (payload[name] !== claims[name]) return `its ${name} is not what was asked for`;
@@ -91,9 +93,18 @@ function claimProblem(payload: JsonObject, { claims, issuer, tokenId }: MintRequ
   if (payload['jti'] !== (tokenId ?? undefined)) {
     return tokenId === null ? 'it has a jti, which was not asked for' : 'its jti is not what was asked for';
   }
+  if (!isBoundTo(payload['cnf'], confirmation)) {
+    return confirmation === undefined ? 'it has a cnf, which was not asked for' : 'its cnf is not what was asked for';
+  }
   return Object.keys(payload).every((name) => expectedClaims.has(name))
     ? null
     : 'it has claims that were not asked for';
+}
+
+function isBoundTo(cnf: JsonValue | undefined, asked: Confirmation | undefined): boolean {
+  if (cnf === undefined || asked === undefined) return cnf === asked;
+  const read = readConfirmation(cnf);
+  return read !== null && read.certificate === asked.certificate && read.key === asked.key;
 }
 
 function isSameList(value: JsonValue | undefined, expected: readonly string[]): boolean {

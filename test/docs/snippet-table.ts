@@ -183,6 +183,9 @@ export const snippetTable: readonly SnippetRow[] = [
     '# curl asks': { commands: { curl: 'test/cli/commands/mint.test.ts sends the same body' } },
     '{"time"': { sample: 'a line of the issuance log; test/cli/commands/mint.test.ts reads real ones' },
     'import { readFile }': { test: 'test/client/package.test.ts' },
+    'import { createProofKey': {
+      sample: 'a part of a program; test/client/proof-key.test.ts has a proxy take its proofs',
+    },
   }),
   ...page('docs/operations.md', {
     '$ sallyport check': { commands: {} },

@@ -1,3 +1,6 @@
+import type { ProofKey } from './proof-key.js';
+import { readBoundTo } from '../../core-api/bound-to.js';
+import type { Confirmation } from '../../decision/binding/confirmation.js';
 import { normalizeApiDomain, readCoreUrl } from '../../core-api/core-url.js';
 import { readCaBundle } from '../../lib/pem.js';
 import type { IssuanceRecord } from '../../core-api/issuance-log.js';
@@ -40,6 +43,11 @@ export interface TokenSourceOptions {
    */
   readonly singleUse?: boolean;
   /**
+   * Binds the tokens to what this program keeps, so that a copy is of no use: a key, whose `headers` go with each
+   * request in the place of `Authorization: Bearer`, or the certificate in PEM that it shows to the services.
+   */
+  readonly boundTo?: ProofKey | { readonly certificate: string };
+  /**
    * Called with each issued token's record, without the token, before it is given out; where it fails, the token is
    * not.
    */
@@ -55,6 +63,7 @@ export interface TokenSettings {
   readonly issuer: string;
   readonly claims: MintClaims;
   readonly validityS: number;
+  readonly confirmation: Confirmation | null;
 }
 
 /** Shorter ones would be over before they are renewed. */
@@ -69,6 +78,7 @@ export function readTokenOptions({
   issuer,
   claims,
   validitySeconds = defaultValidityS,
+  boundTo,
 }: TokenSourceOptions): Result<TokenSettings, string> {
   const baseUrl = readCoreUrl(core.url);
   if (!baseUrl.ok) return refuse(`core.url ${baseUrl.error}`);
@@ -88,6 +98,8 @@ export function readTokenOptions({
   if (!isWhole(validitySeconds, minValidityS, maxValidityS)) {
     return refuse(`validitySeconds is no whole number from ${minValidityS} to ${maxValidityS}`);
   }
+  const confirmation = confirmationOf(boundTo);
+  if (!confirmation.ok) return refuse(`boundTo.certificate ${confirmation.error}`);
   const headers = core.cdiVersion === undefined ? [] : [{ name: 'cdi-version', value: core.cdiVersion }];
   return accept({
     baseUrl: baseUrl.value,
@@ -97,7 +109,15 @@ export function readTokenOptions({
     issuer: domain.value,
     claims: read.value,
     validityS: validitySeconds,
+    confirmation: confirmation.value,
   });
+}
+
+function confirmationOf(boundTo: TokenSourceOptions['boundTo']): Result<Confirmation | null, string> {
+  if (boundTo === undefined) return accept(null);
+  if ('thumbprint' in boundTo) return accept({ certificate: null, key: boundTo.thumbprint });
+  const read = readBoundTo(boundTo.certificate);
+  return !read.ok || read.value.certificate === null ? refuse('is no certificate in PEM') : read;
 }
 
 /** What an API key has to be to stand in a header. */

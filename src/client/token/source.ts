@@ -8,12 +8,13 @@ import { tokenIdBytes, type MintRequest } from '../../core-api/mint-request.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock } from '../../ports/system.js';
 import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './cache.js';
+import { createProofKey, type ProofKey, type ProvedRequest } from './proof-key.js';
 import { TokenError, type TokenErrorCode } from './error.js';
 import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './options.js';
 
 // The one module that programs import: what they catch and what they write down belongs to it.
-export { TokenError };
-export type { TokenSourceOptions };
+export { createProofKey, TokenError };
+export type { ProofKey, ProvedRequest, TokenSourceOptions };
 
 /** Gives out tokens. They are in memory only. */
 export interface TokenSource {
@@ -90,12 +91,18 @@ function attemptWith(
   settings: TokenSettings,
   { client, clock, state }: AttemptDeps,
 ): Attempt {
-  const { issuer, claims, validityS } = settings;
+  const { issuer, claims, validityS, confirmation } = settings;
   return async () => {
     const key = await readKey(options);
     if (!key.ok) return key;
     const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
-    const request: MintRequest = { claims, issuer, validityS, tokenId };
+    const request: MintRequest = {
+      claims,
+      issuer,
+      validityS,
+      tokenId,
+      ...(confirmation === null ? {} : { confirmation }),
+    };
     const minted = await mintToken(request, { client, clock, headers: key.value });
     if (!minted.ok) {
       const { kind, ...details } = minted.error;

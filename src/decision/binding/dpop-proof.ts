@@ -9,6 +9,7 @@ import { isSlowToVerify, verifySignature } from '../token/compact-jws.js';
 import { checkPublicJwk } from '../token/jwk.js';
 import type { Algorithm } from '../token/profiles.js';
 import { isNumericDate, isTokenId } from '../token/service-token.js';
+import { thumbprintOf } from './thumbprint.js';
 import { namesTarget } from './target-uri.js';
 
 /** What proofs are held to. */
@@ -159,12 +160,6 @@ function readHeader(encoded: string): ProofKey | null {
     thumbprint: thumbprintOf(publicKey),
     publicKey: () => (key ??= importKey(publicKey, algorithm)),
   };
-}
-
-/** RFC 7638 §3: the members that make the public key, in the order of their names. */
-export function thumbprintOf(publicKey: Readonly<Record<string, string>>): string {
-  const names = Object.keys(publicKey).sort();
-  return hash('sha256', JSON.stringify(publicKey, names), 'base64url');
 }
 
 function importKey(jwk: Readonly<Record<string, string>>, algorithm: Algorithm): KeyObject | null {

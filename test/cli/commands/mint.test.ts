@@ -1,12 +1,17 @@
 import { execFile } from 'node:child_process';
+import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { run } from '../../../src/cli/program.js';
+import { createProofKey } from '../../../src/client/token/source.js';
 import { startCoreEmulator } from '../../../src/core-emulator/server.js';
+import { certificates } from '../../support/certificates.js';
 import { curl } from '../../support/curl.js';
 import { startFakeCore } from '../../support/fake-core.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintToken } from '../../support/tokens.js';
 import { projectDir } from '../../support/project-dir.js';
 import { sh } from '../../support/sh.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -47,6 +52,51 @@ t.test('the token that was asked for, alone on standard output', async (t) => {
     issued_at: single.payload['iat'],
     expires_at: single.payload['exp'],
   });
+});
+
+t.test('a token is bound to the certificate or the key of a file', async (t) => {
+  const file = curlFile(t, core.url);
+  const { client } = certificates(t);
+  const dir = tempDir(t);
+  const key = createProofKey(client.key);
+  const publicKey = join(dir, 'public.pem');
+  writeFileSync(publicKey, createPublicKey(client.key).export({ format: 'pem', type: 'spki' }).toString());
+  const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+  for (const [path, cnf] of [
+    [client.certFile, { 'x5t#S256': digest }],
+    [client.keyFile, { jkt: key.thumbprint }],
+    [publicKey, { jkt: key.thumbprint }],
+  ] as const) {
+    t.same(decoded((await runMint(file, ['--bound-to', path])).out()).payload['cnf'], cnf);
+  }
+  const other = join(dir, 'other.pem');
+  writeFileSync(other, 'not a key');
+  for (const path of [other, join(dir, 'absent')]) {
+    const io = await runMint(file, ['--bound-to', path]);
+    t.same([io.code(), io.out()], [2, '']);
+    t.match(io.err(), path);
+  }
+});
+
+t.test('a core that binds a token otherwise than asked for is not believed', async (t) => {
+  const fake = await startFakeCore(t);
+  const file = curlFile(t, fake.url);
+  const { client } = certificates(t);
+  for (const [args, changed, problem] of [
+    [[], { cnf: { jkt: 'A'.repeat(43) } }, /it has a cnf, which was not asked for/],
+    [['--bound-to', client.keyFile], { cnf: { jkt: 'A'.repeat(43) } }, /its cnf is not what was asked for/],
+    [['--bound-to', client.keyFile], { cnf: undefined }, /its cnf is not what was asked for/],
+    [['--bound-to', client.keyFile], { cnf: null }, /its cnf is not what was asked for/],
+  ] as const) {
+    fake.answer(({ body }, response) => {
+      const { payload } = JSON.parse(body) as { payload: object };
+      const claims = { iss: issuer, ...payload, ...changed };
+      response.end(JSON.stringify({ status: 'OK', jwt: mintToken({ key: rsaKey(), claims }) }));
+    });
+    const io = await runMint(file, args);
+    t.same([io.code(), io.out()], [1, '']);
+    t.match(io.err(), problem);
+  }
 });
 
 t.test('a single-use token has a jti of 128 random bits and more, another each time', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { thumbprintOf, verifyDpopProof, type ProofRules } from '../../../src/decision/binding/dpop-proof.js';
+import { verifyDpopProof, type ProofRules } from '../../../src/decision/binding/dpop-proof.js';
+import { thumbprintOf } from '../../../src/decision/binding/thumbprint.js';
 import { namesTarget } from '../../../src/decision/binding/target-uri.js';
 import { makeProof, proofKey, signProof, type ProofInput, type ProofKey } from '../../support/dpop.js';
 import { nowMs, nowS } from '../samples.js';

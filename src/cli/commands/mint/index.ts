@@ -49,6 +49,10 @@ export function createMintCommand(io: Io): Command {
     )
     .option('--single-use', 'put a random `jti` into the token')
     .option(
+      '--bound-to <file>',
+      'bind the token to this certificate or key in PEM: it counts for who shows the one, or proves the other',
+    )
+    .option(
       '--issuance-log <file>',
       'append one line about the token to this file, of mode 0600; without the line no token is printed',
     )

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import { localFiles } from '../../../adapters/files/files.js';
 import { systemClock } from '../../../adapters/system/clock.js';
+import { readBoundTo } from '../../../core-api/bound-to.js';
+import type { Confirmation } from '../../../decision/binding/confirmation.js';
 import { createCoreClient } from '../../../core-api/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../../../core-api/curl/curl-config-file.js';
 import { openIssuanceLog, type IssuanceLog, issuanceRecord } from '../../../core-api/issuance-log.js';
@@ -21,6 +24,7 @@ export interface MintOptions {
   /** Milliseconds. */
   readonly validity: number;
   readonly singleUse?: true;
+  readonly boundTo?: string;
   readonly issuanceLog?: string;
   readonly allowHttp?: true;
   readonly allowPublicCore?: true;
@@ -29,6 +33,9 @@ export interface MintOptions {
 
 /** A thousand permissions and more. */
 const maxClaimsBytes = 64 * 1_024;
+
+/** A chain of certificates, of which the first counts. */
+const maxPemBytes = 64 * 1_024;
 
 /** Prints a token that the Core minted. */
 export async function mint(options: MintOptions, io: Io): Promise<void> {
@@ -55,11 +62,14 @@ async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedTo
   const claims = readMintClaims(input.value);
   if (!claims.ok) return unusable(`claims on standard input: ${claims.error}`);
   const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
+  const confirmation = await readConfirmation(options, io);
+  if (!confirmation.ok) return unusable(confirmation.error);
   const request: MintRequest = {
     claims: claims.value,
     issuer: options.issuer,
     validityS: options.validity / 1_000,
     tokenId,
+    ...(confirmation.value === null ? {} : { confirmation: confirmation.value }),
   };
   if (options.issuanceLog === undefined) return mintAt(core.value, request, options);
   const logPath = resolve(io.cwd, options.issuanceLog);
@@ -74,6 +84,13 @@ async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedTo
   } finally {
     await log.value.close();
   }
+}
+
+async function readConfirmation({ boundTo }: MintOptions, io: Io): Promise<Result<Confirmation | null, string>> {
+  if (boundTo === undefined) return accept(null);
+  const text = await localFiles.read(resolve(io.cwd, boundTo), { maxBytes: maxPemBytes });
+  const read = text.ok ? readBoundTo(text.value) : text;
+  return read.ok ? read : refuse(`${boundTo}: ${read.error}`);
 }
 
 async function readCore({ curlConfig }: MintOptions, io: Io): Promise<Result<CurlConfigFile, string>> {
