@@ -47,6 +47,17 @@ t.test('100,000 requests on one connection, 100 at a time, are each answered, in
   t.equal(await proxy.metric('sallyport_requests_total'), 240_000);
 });
 
+t.test('after 100,000 requests a connection takes no more, so that others get their share', async (t) => {
+  const proxy = await startProxyProcess(t, { config: { listen: { http2: true } } });
+  const url = `http://127.0.0.1:${String(proxy.port)}/orders`;
+  const load = await runH2load({ url, connections: 1, streams: 100, requests: 101_000, headers: {} });
+  const [, , answered = 0] = load.statuses;
+  // Those that were on their way when it said so are answered as well.
+  t.ok(answered >= 100_000 && answered < 100_300, `${String(answered)} answered`);
+  t.equal(await proxy.metric('sallyport_denials_total{reason="credential_missing"}'), answered);
+  t.equal(await proxy.metric('sallyport_connections_ended_total{reason="http2_abuse"}'), 0);
+});
+
 t.test('1,000 requests of 64 KiB each way on one connection are whole', async (t) => {
   const proxy = await startProxyProcess(t, { config: { listen: { http2: true } } });
   proxy.receiver.behave((req, res) => {

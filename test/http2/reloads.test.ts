@@ -1,4 +1,4 @@
-/** A config that is changed while it serves: what is spoken to the upstream counts at once, what callers speak waits. */
+/** A config that changes while it serves: what is spoken to the upstream counts at once, what callers speak waits. */
 import { once } from 'node:events';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import t from 'tap';

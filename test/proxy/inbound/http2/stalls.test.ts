@@ -83,7 +83,8 @@ t.test('a caller that reads nothing at all, and still says something, is ended',
   client.socket.pause();
   const talk = setInterval(() => client.write(frame(frameTypes.windowUpdate, 0, 0, uint32(1))), 200);
   t.teardown(() => clearInterval(talk));
-  await until('its connection is ended', () => proxy.server.counts().connections === 0);
+  // Of those that are silent it takes 20 s to be sure.
+  await until('its connection is ended', () => proxy.server.counts().connections === 0, 12_000);
   proxy.receiver.behave(null);
   await holdsNothing(t, proxy);
 });
