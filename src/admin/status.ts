@@ -7,6 +7,7 @@ import type {
   CertificateName,
   CertificateStatus,
   ConnectionsByProtocol,
+  EgressState,
   OpenConnections,
   Outcome,
   UpstreamConnections,
@@ -14,6 +15,7 @@ import type {
 import type { IntrospectionState, KeySourceState, MetadataState } from '../ports/auth.js';
 import type { LimitsState } from '../ports/limits.js';
 import type { StoreState } from '../ports/idempotency.js';
+import type { TokenSourceStatus } from '../ports/tokens.js';
 import type { RevocationsState } from '../ports/revocations.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
@@ -32,6 +34,7 @@ export interface Status {
     readonly proxy: HostPort | null;
     readonly admin: HostPort | null;
     readonly probes: HostPort | null;
+    readonly egress: HostPort | null;
   };
   readonly config: {
     readonly file: string;
@@ -52,6 +55,8 @@ export interface Status {
   readonly certificates: readonly CertificateEntry[];
   /** What is open. */
   readonly connections: ConnectionsStatus;
+  /** The calling side; `null` where there is none. */
+  readonly egress: EgressStatus | null;
   readonly counts: Counts;
 }
 
@@ -181,6 +186,8 @@ export interface Snapshot {
   readonly certificates: readonly CertificateStatus[];
   readonly connections: ConnectionsByProtocol;
   readonly upstreamConnections: UpstreamConnections;
+  /** `null` where there is no calling side. */
+  readonly egress: EgressState | null;
   readonly counts: Counts;
 }
 
@@ -225,6 +232,7 @@ export function statusOf(snapshot: Snapshot): Status {
       days_left: daysLeft,
     })),
     connections: connectionsStatus(snapshot),
+    egress: egressStatus(snapshot.egress),
     counts: snapshot.counts,
   };
 }
@@ -237,6 +245,54 @@ function connectionsStatus({
     http1,
     http2,
     upstream: { protocol: isHttp2 ? 'HTTP/2' : 'HTTP/1', connections, requests, waiting },
+  };
+}
+
+interface EgressStatus {
+  readonly held_bytes: number;
+  readonly targets: readonly {
+    readonly name: string;
+    readonly prefix: string;
+    readonly url: string;
+    readonly token: string | null;
+    readonly connections: number;
+    readonly requests: number;
+    readonly waiting: number;
+  }[];
+  readonly tokens: readonly {
+    readonly name: string;
+    readonly kind: TokenSourceStatus['kind'];
+    /** Whether one is kept that requests get at once. */
+    readonly kept: boolean;
+    readonly ends_at: string | null;
+    readonly last_error: string | null;
+    readonly fetches: number;
+    readonly waiting: number;
+  }[];
+}
+
+function egressStatus(state: EgressState | null): EgressStatus | null {
+  if (state === null) return null;
+  return {
+    held_bytes: state.heldBytes,
+    targets: state.targets.map(({ name, prefix, url, token, connections, active, waiting }) => ({
+      name,
+      prefix,
+      url: withoutSecrets(url),
+      token,
+      connections,
+      requests: active,
+      waiting,
+    })),
+    tokens: state.tokens.map(({ name, kind, kept, endsAtMs, lastError, fetches, waiting }) => ({
+      name,
+      kind,
+      kept,
+      ends_at: endsAtMs === null ? null : timestamp(endsAtMs),
+      last_error: lastError,
+      fetches,
+      waiting,
+    })),
   };
 }
 

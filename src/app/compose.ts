@@ -31,6 +31,7 @@ import {
   openRevocations,
   type OpenRevocations,
 } from './store/store.js';
+import { openEgress, type Egress } from './egress.js';
 import { createReloader, type Reloader } from './reload/reload.js';
 import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
 import { openSessions, type Sessions } from './sessions.js';
@@ -47,7 +48,12 @@ export interface ComposeOptions {
 /** What the process is at the moment; the pages show it. */
 interface Progress {
   phase: Phase;
-  readonly listeners: { proxy: HostPort | null; admin: HostPort | null; probes: HostPort | null };
+  readonly listeners: {
+    proxy: HostPort | null;
+    admin: HostPort | null;
+    probes: HostPort | null;
+    egress: HostPort | null;
+  };
 }
 
 /** Everything that runs, built from a first config and put together; nothing listens yet. */
@@ -56,6 +62,8 @@ export interface ComposedApp {
   readonly activator: ConfigActivator;
   readonly reloader: Reloader;
   readonly proxy: ProxyServer;
+  /** The calling side; `null` where the config has none. */
+  readonly egress: (Egress & { readonly server: ProxyServer }) | null;
   readonly admin: PageServer;
   readonly probes: PageServer | null;
   /** `null` where no store is configured. */
@@ -151,6 +159,27 @@ export function composeApp(
     reservations: reservations?.parts ?? null,
     isReady: () => readiness().status !== 'unavailable',
   });
+  const egress =
+    opened.egress === null
+      ? null
+      : openEgress(opened, opened.egress, first.targetAuthorities, { log, metrics: processMetrics });
+  const egressServer =
+    egress === null || opened.egress === null
+      ? null
+      : createProxyServer({
+          activeConfig: egress.activeConfig,
+          clock: systemClock,
+          timers: systemTimers,
+          metrics,
+          log,
+          requestLog: logger.request,
+          listen: opened.egress.listen,
+          ...(opened.egress.socket === null ? {} : { socket: opened.egress.socket }),
+          tls: null,
+          limits: limits.callers,
+          reservations: null,
+          isReady: () => true,
+        });
   revocations.onRevoked(() => void proxy.reauthorizeConnections());
   const reloader = createReloader(first, activator, {
     assertions,
@@ -162,8 +191,9 @@ export function composeApp(
     metrics,
     useLog: logger.use,
     watchIntervalMs: options.watchIntervalMs,
-    onReplaced: ({ upstreamCa }) => {
+    onReplaced: ({ config, upstreamCa, targetAuthorities }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
+      if (config.egress !== null) egress?.replace(config, config.egress, targetAuthorities);
       void proxy.reauthorizeConnections();
     },
   });
@@ -185,9 +215,13 @@ export function composeApp(
     tokenCache: activator.tokenCache,
     certificates: certificates.states,
     build: () => ({ version, revision, node }),
+    egress: () => egress?.state() ?? null,
   });
 
-  const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
+  const progress: Progress = {
+    phase: 'starting',
+    listeners: { proxy: null, admin: null, probes: null, egress: null },
+  };
   const startedAtMs = systemClock.now();
   const storeState = (): StoreState | null => reservations?.state() ?? null;
   const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
@@ -210,6 +244,7 @@ export function composeApp(
       certificates: certificates.states(),
       connections: proxy.connectionsByProtocol(),
       upstreamConnections: upstreamConnections(),
+      egress: egress?.state() ?? null,
       counts: metrics.counts(),
     });
   const pages = {
@@ -225,6 +260,7 @@ export function composeApp(
     activator,
     reloader,
     proxy,
+    egress: egress === null || egressServer === null ? null : { ...egress, server: egressServer },
     ...createAdminServers(opened, pages, log),
     reservations,
     revocations,

@@ -35,7 +35,12 @@ interface AppOptions extends ComposeOptions {
 /** A proxy that accepts requests. */
 export interface App {
   /** Where it listens. */
-  readonly listeners: { readonly proxy: HostPort; readonly admin: HostPort; readonly probes: HostPort | null };
+  readonly listeners: {
+    readonly proxy: HostPort;
+    readonly admin: HostPort;
+    readonly probes: HostPort | null;
+    readonly egress: HostPort | null;
+  };
   readonly readiness: () => Readiness;
   readonly status: () => Status;
   /** Reads the config again; settles when that is over, good or bad. */
@@ -155,7 +160,7 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
 
 async function open(
   app: ComposedApp,
-  { listen, admin, probes }: CompiledConfig,
+  { listen, admin, probes, egress }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
   const [unfit] = await Promise.all([app.reservations?.lastingProblem() ?? null, app.revocations.start()]);
@@ -179,7 +184,15 @@ async function open(
   if (probesPlace?.ok === false) return probesPlace;
   const proxyPlace = await openOne('proxy', listen, app.proxy);
   if (!proxyPlace.ok) return proxyPlace;
-  return accept({ proxy: proxyPlace.value, admin: adminPlace.value, probes: probesPlace?.value ?? null });
+  const egressPlace =
+    egress === null || app.egress === null ? null : await openOne('egress', egress.listen, app.egress.server);
+  if (egressPlace?.ok === false) return egressPlace;
+  return accept({
+    proxy: proxyPlace.value,
+    admin: adminPlace.value,
+    probes: probesPlace?.value ?? null,
+    egress: egressPlace?.value ?? null,
+  });
 }
 
 function running(
@@ -204,6 +217,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   const {
     logger: { log, flush },
     proxy,
+    egress,
     progress,
     reloader,
   } = app;
@@ -214,11 +228,14 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   // Load balancers need a while to see that this one is no longer ready; until then callers keep coming.
   log.info('shutting down', { delay_ms: delayMs, in_flight: proxy.counts().inFlight });
   proxy.announceShutdown();
+  egress?.server.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   app.activator.endWaits();
   app.sessions?.endWaits();
+  // The workload may need the calling side to answer what is under way on the other.
   await proxy.drain(graceMs);
+  await egress?.server.drain(graceMs);
   await close(app);
   log.info('stopped');
   flush();
@@ -228,6 +245,7 @@ async function close({
   activator,
   admin,
   probes,
+  egress,
   reservations,
   revocations,
   sessions,
@@ -239,10 +257,17 @@ async function close({
   certificates.close();
   storeAuthorities.close();
   revocations.close();
-  await Promise.all([activator.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
+  await Promise.all([
+    activator.close(),
+    admin.close(),
+    probes?.close(),
+    egress?.close(),
+    reservations?.close(),
+    sessions?.close(),
+  ]);
 }
 
-type ListenerName = 'proxy' | 'admin' | 'probes';
+type ListenerName = 'proxy' | 'admin' | 'probes' | 'egress';
 
 /** Opens a listener and logs where; refuses with the reason where the address cannot be had. */
 async function openListener(

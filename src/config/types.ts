@@ -5,6 +5,7 @@ import type { Algorithm, KeyRules } from '../decision/token/profiles.js';
 import type { SessionCookie } from '../decision/session/headers.js';
 import type { Settings } from './load/setting-names.js';
 import type { CompiledSections } from './sections/index.js';
+import type { CompiledListen } from './sections/listeners/listen.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
 export interface CompiledConfig extends Immutable<CompiledSections> {
@@ -21,7 +22,10 @@ type Immutable<T> = { readonly [Key in keyof T]: Unwritable<T[Key]> };
 type Unwritable<T> = T extends (infer Item)[] ? readonly Item[] : T extends Plain ? Immutable<T> : T;
 type Plain = Readonly<Record<string, unknown>>;
 
-export type ListenSettings = CompiledConfig['listen'];
+export type ListenSettings = Immutable<CompiledListen>;
+export type EgressSettings = NonNullable<CompiledConfig['egress']>;
+export type TargetSettings = EgressSettings['targets'][number];
+export type SocketPlace = NonNullable<EgressSettings['socket']>;
 export type ListenerTls = NonNullable<ListenSettings['tls']>;
 export type ProbesSettings = NonNullable<CompiledConfig['probes']>;
 export type LogSettings = CompiledConfig['log'];

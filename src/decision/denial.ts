@@ -3,6 +3,8 @@
  * `reason` and the response share. The response tells a caller less than the reason does.
  */
 
+import type { AttemptsMade } from './egress/attempts.js';
+
 /** The `error` parameter of `Proxy-Status` (RFC 9209 §2.3). */
 export type ProxyError =
   | 'http_request_error'
@@ -87,6 +89,7 @@ export const responses = {
   content_type_refused: request('This route takes gRPC calls alone', 415),
   grpc_not_unary: request('A reserved call has to have exactly one message'),
   expectation_unknown: request('The expectation is not supported', 417),
+  authorization_refused: request('Authorization is set here, and not by callers'),
   idempotency_key_missing: {
     status: 400,
     type: 'idempotency-key-missing',
@@ -133,6 +136,7 @@ export const responses = {
   key_revoked: unauthorized,
   subject_revoked: unauthorized,
   token_revoked: unauthorized,
+  exchange_refused: unauthorized,
   issue_time_revoked: unauthorized,
   token_inactive: unauthorized,
   binding_unknown: unauthorized,
@@ -205,6 +209,7 @@ export const responses = {
   core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   introspection_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   introspection_limited: unavailable('overloaded', 'Too many requests are in flight'),
+  token_unavailable: unavailable('token-unavailable', 'The token that the request needs is unavailable'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
   upstream_unreachable: unavailable(
@@ -239,6 +244,7 @@ export const failureReasons = [
   'core_unavailable',
   'introspection_unavailable',
   'introspection_limited',
+  'token_unavailable',
   'overloaded',
   'shutting_down',
   'upstream_unreachable',
@@ -263,6 +269,8 @@ export interface Denial {
   readonly record?: string;
   /** Values of `RateLimit-Policy` and `RateLimit`, where a limit was exceeded. */
   readonly rateLimit?: { readonly policy: string; readonly state: string };
+  /** What was tried on the calling side, where anything was. */
+  readonly attempts?: AttemptsMade;
   /** Permissions or claims the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
   /**

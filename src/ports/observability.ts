@@ -1,10 +1,12 @@
 /** What requests and the process are told of in the log, metrics and status: types only. */
 import type { Reason, FailureReason } from '../decision/denial.js';
+import type { AttemptsMade } from '../decision/egress/attempts.js';
 import type { StrippedFields } from '../decision/http/stripped-headers.js';
 import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
 import type { CloseCauseLabel } from '../decision/websocket/close-codes.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { KeyLookup } from './auth.js';
+import type { TokenSourceStatus } from './tokens.js';
 
 /** One line at the end of each request. Never a token, key, cookie, body or query string. */
 export interface RequestRecord {
@@ -46,6 +48,10 @@ export interface RequestRecord {
   readonly permissions?: readonly string[] | null;
   /** On them, and where a request ended for want of some: those that the credential lacks, or claims of a session. */
   readonly missing_permissions?: readonly string[] | null;
+  /** On the calling side: how often it was sent. */
+  readonly attempts?: number;
+  /** There: why it was not sent once more although it failed. */
+  readonly not_retried?: AttemptsMade['notRetried'];
 }
 
 /** Versions of HTTP that callers speak, as the log names them. */
@@ -137,4 +143,24 @@ export interface CertificateStatus {
   /** Whole days; below 0 once it has expired. */
   readonly daysLeft: number;
   readonly state: CertificateState;
+}
+
+/** How it stands with the calling side, for `/status` and metrics. */
+export interface EgressState {
+  /** Bytes of bodies that are held to be sent again. */
+  readonly heldBytes: number;
+  readonly targets: readonly EgressTargetState[];
+  readonly tokens: readonly (TokenSourceStatus & { readonly name: string })[];
+}
+
+interface EgressTargetState {
+  readonly name: string;
+  readonly prefix: string;
+  readonly url: string;
+  /** Name of the token that its requests bear. */
+  readonly token: string | null;
+  readonly connections: number;
+  /** Requests under way, and those that wait for a connection. */
+  readonly active: number;
+  readonly waiting: number;
 }

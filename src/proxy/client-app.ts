@@ -64,8 +64,9 @@ export function createClientApp({ server, onRequest, onClientError }: ClientAppD
     listen: async (options) => {
       await app.listen(options);
       const address = server.address();
-      if (address === null || typeof address === 'string') throw new Error('the listener has no port');
-      return address;
+      if (address === null) throw new Error('the listener has no address');
+      // That of a Unix socket is its path.
+      return typeof address === 'string' ? { address: `unix:${address}`, family: 'unix', port: 0 } : address;
     },
     route: (req, res) => {
       route(req, res);

@@ -1,6 +1,6 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { ListenSettings } from '../config/types.js';
+import type { ListenSettings, SocketPlace } from '../config/types.js';
 import { challengesOf } from '../decision/binding/challenges.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
@@ -25,6 +25,7 @@ import { createReservedWrites } from './idempotency/coordinator.js';
 import { createSlots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
 import { stopAccepting } from './node-internals/server.js';
+import { openUnixSocket } from './inbound/unix-socket.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
 
@@ -60,6 +61,8 @@ interface ProxyServerDeps {
   /** Takes one line for each request, at its end. */
   readonly requestLog: (record: RequestRecord) => void;
   readonly listen: ListenSettings;
+  /** Where it listens instead of a port. */
+  readonly socket?: SocketPlace;
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
   readonly limits: CallerLimits;
@@ -178,7 +181,12 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     refuse(socket, denial('method_not_allowed'), { method: 'CONNECT', target: req.url ?? '' });
   });
   return {
-    listen: () => app.listen({ host: listen.host, port: listen.port, backlog: acceptQueue }),
+    listen: () => {
+      const { host, port } = listen;
+      if (deps.socket === undefined) return app.listen({ host, port, backlog: acceptQueue });
+      const { path } = deps.socket;
+      return openUnixSocket(deps.socket, () => app.listen({ path, backlog: acceptQueue }));
+    },
     setTls,
     announceShutdown: () => {
       announce();

@@ -69,6 +69,7 @@ const config: CompiledConfig = {
   tokenCacheBytes: null,
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
+  egress: null,
   upstream: {
     url: 'http://user:hunter2@127.0.0.1:3000',
     caFile: null,
@@ -138,7 +139,12 @@ const snapshot: Snapshot = {
   pid: 7,
   startedAtMs: 0,
   phase: 'serving',
-  listeners: { proxy: { host: '127.0.0.1', port: 8443 }, admin: { host: '127.0.0.1', port: 9901 }, probes: null },
+  listeners: {
+    proxy: { host: '127.0.0.1', port: 8443 },
+    admin: { host: '127.0.0.1', port: 9901 },
+    probes: null,
+    egress: null,
+  },
   configName: 'sallyport.yaml',
   config,
   loadedAtMs: 1_000,
@@ -202,6 +208,24 @@ const snapshot: Snapshot = {
   ],
   connections: { http1: { connections: 2, requests: 1 }, http2: { connections: 1, requests: 30 } },
   upstreamConnections: { isHttp2: true, connections: 2, requests: 31, waiting: 4 },
+  egress: {
+    heldBytes: 7,
+    targets: [
+      {
+        name: 'orders',
+        prefix: '/orders',
+        url: 'https://user:hunter2@orders.example',
+        token: 'own',
+        connections: 2,
+        active: 1,
+        waiting: 0,
+      },
+    ],
+    tokens: [
+      { name: 'own', kind: 'oauth', kept: true, endsAtMs: 1_000, lastError: 'away', fetches: 3, waiting: 0 },
+      { name: 'file', kind: 'file', kept: false, endsAtMs: null, lastError: null, fetches: 0, waiting: 0 },
+    ],
+  },
   counts: {
     requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 },
     denials: { token_expired: 2 },
@@ -224,7 +248,8 @@ t.test('/status is as docs/status.schema.json says', (t) => {
     revocations: null,
     limits: null,
     certificates: [],
-    listeners: { proxy: null, admin: null, probes: null },
+    egress: null,
+    listeners: { proxy: null, admin: null, probes: null, egress: null },
   });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
@@ -286,6 +311,36 @@ t.test('/status shows routes, keys with ages and the last reload error', (t) => 
     },
     'what the store has lost comes first',
   );
+  t.end();
+});
+
+t.test('/status shows the calling side', (t) => {
+  t.same(statusOf(snapshot).egress, {
+    held_bytes: 7,
+    targets: [
+      {
+        name: 'orders',
+        prefix: '/orders',
+        url: 'https://orders.example',
+        token: 'own',
+        connections: 2,
+        requests: 1,
+        waiting: 0,
+      },
+    ],
+    tokens: [
+      {
+        name: 'own',
+        kind: 'oauth',
+        kept: true,
+        ends_at: '1970-01-01T00:00:01.000Z',
+        last_error: 'away',
+        fetches: 3,
+        waiting: 0,
+      },
+      { name: 'file', kind: 'file', kept: false, ends_at: null, last_error: null, fetches: 0, waiting: 0 },
+    ],
+  });
   t.end();
 });
 

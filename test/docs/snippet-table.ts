@@ -138,6 +138,10 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm pkg set name=': { test: install },
     "echo '@your-scope": { test: install },
   }),
+  ...page('docs/egress.md', {
+    ' pod of checkout': { sample: 'a picture of the pair' },
+    'egress:': { config: 'keys' },
+  }),
   ...page('docs/introspection.md', { 'issuers:': { config: 'keys' } }),
   ...page('docs/issuers.md', {
     'issuers:\n  idp:': { config: 'keys' },

@@ -101,9 +101,14 @@ export function createRequestMembers(
       clientOf(record) +
       (certificate === undefined ? '' : `,"client_certificate":${quoted(certificate)}`) +
       (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`) +
-      (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`)
+      (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`) +
+      attemptMembers(record)
     );
   };
+}
+
+function attemptMembers({ attempts, not_retried: notRetried = null }: RequestRecord): string {
+  return attempts === undefined ? '' : `,"attempts":${String(attempts)},"not_retried":${quoted(notRetried)}`;
 }
 
 /** Every pair of protocol and gRPC status, by both: there are few. */

@@ -6,12 +6,14 @@ import type { LimitsState } from '../../ports/limits.js';
 import type {
   CertificateStatus,
   ConnectionsByProtocol,
+  EgressState,
   Metrics,
   UpstreamConnections,
 } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
+import { createEgressSeries, type EgressSeries } from './egress.js';
 import { histogramText, createRouteSeries, type RouteSeries } from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
@@ -44,6 +46,8 @@ interface MetricReadings {
   readonly tokenCache: () => TokenCacheState | null;
   readonly certificates: () => readonly CertificateStatus[];
   readonly build: () => Build | null;
+  /** `null` where there is no calling side. */
+  readonly egress: () => EgressState | null;
 }
 
 /** What runs. */
@@ -57,6 +61,7 @@ interface Build {
 
 export interface ProcessMetrics extends Metrics {
   readonly reservations: ReservationSeries;
+  readonly egress: EgressSeries;
   /** Fixes the label values. Series of routes and issuers that are gone are dropped; new ones start at zero. */
   readonly setLabels: (labels: MetricLabels) => void;
   readonly setReadings: (readings: MetricReadings) => void;
@@ -107,6 +112,7 @@ export function createMetrics(): ProcessMetrics {
     tokenCache: () => null,
     certificates: () => [],
     build: () => null,
+    egress: () => null,
   };
   const webSocketCloses = Object.fromEntries(closeCauseLabels.map((cause) => [cause, 0])) as Record<
     CloseCauseLabel,
@@ -247,6 +253,7 @@ export function createMetrics(): ProcessMetrics {
   });
   const keys = createKeySeries(registry, () => readings.keys());
   const introspections = createIntrospectionSeries(registry, () => readings.introspections());
+  const egress = createEgressSeries(registry, () => readings.egress());
   new Counter({
     name: 'sallyport_config_reloads_total',
     help: 'Attempts to load a changed config.',
@@ -303,6 +310,7 @@ export function createMetrics(): ProcessMetrics {
 
   return {
     reservations,
+    egress,
     request: (route, outcome, status, durationMs, overheadMs) =>
       seriesOf(route).add(outcome, status, durationMs, overheadMs),
     denial: (route, reason) => seriesOf(route).addDenial(reason),

@@ -12,6 +12,8 @@ export interface CompleteConfig {
   readonly config: CompiledConfig;
   /** PEM text of the upstream's authorities, or `null` for the system's. */
   readonly upstreamCa: string | null;
+  /** PEM texts of the authorities of targets, by the paths of their files. */
+  readonly targetAuthorities: ReadonlyMap<string, string>;
   /** Keys that assertions are signed with; `null` where there are none. */
   readonly assertion: AssertionFile | null;
   /** Files that count with the config alone, and are read again with it: path to digest. */
@@ -44,11 +46,20 @@ export async function loadComplete(
   const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
   if (upstreamCa?.ok === false) return upstreamCa;
   if (upstream.caFile !== null && upstreamCa !== null) note(upstream.caFile, upstreamCa.value);
+  const targetAuthorities = new Map<string, string>();
+  for (const { upstream: target } of loaded.value.egress?.targets ?? []) {
+    if (target.caFile === null || targetAuthorities.has(target.caFile)) continue;
+    const text = await readAuthorities(target.caFile, files);
+    if (!text.ok) return text;
+    note(target.caFile, text.value);
+    targetAuthorities.set(target.caFile, text.value);
+  }
   const assertion = loaded.value.assertion === null ? null : await readAssertionFile(loaded.value.assertion, files);
   if (assertion?.ok === false) return assertion;
   return accept({
     config: loaded.value,
     upstreamCa: upstreamCa?.value ?? null,
+    targetAuthorities,
     assertion: assertion?.value ?? null,
     digests,
   });

@@ -222,9 +222,9 @@ export function createConfigActivator(
     });
   }
 
-  function label({ routes, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {
+  function label({ routes, egress, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {
     metrics.setLabels({
-      routes: routes.map(({ name }) => name),
+      routes: [...new Set([...routes, ...(egress?.table.routes ?? [])].map(({ name }) => name))],
       issuers: [...issuers.map(({ rules }) => rules.name), ...(deps.sessions === null ? [] : [sessionIssuerName])],
       configSha256: sha256,
     });

@@ -23,7 +23,7 @@ interface ReloaderDeps {
   /** Milliseconds between two looks at files that the config names. */
   readonly watchIntervalMs: number | undefined;
   /** Called when another config is in force. */
-  readonly onReplaced: (activeConfig: Pick<CompleteConfig, 'upstreamCa'>) => void;
+  readonly onReplaced: (activeConfig: Pick<CompleteConfig, 'config' | 'upstreamCa' | 'targetAuthorities'>) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
 }
 
@@ -80,6 +80,10 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
       fail([
         'a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force',
       ]);
+      return;
+    }
+    if ((opened.egress === null) !== (config.egress === null)) {
+      fail(['egress comes or goes, and its listener is opened at start only: restart to put this config in force']);
       return;
     }
     // In this order no request under a config with assertions goes out without one.

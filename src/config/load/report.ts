@@ -93,6 +93,9 @@ export const secretFileKeys: ReadonlySet<string> = new Set([
   'token_file',
   'nonce_key_file',
   'client_secret_file',
+  'secret_file',
+  'private_key_file',
+  'curl_config',
 ]);
 
 /**

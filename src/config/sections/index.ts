@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import type { CompiledConfig } from '../types.js';
 import { admin } from './listeners/admin.js';
+import { egress } from './egress/egress.js';
 import { identity } from './identity.js';
 import { issuers, type Issuers } from './issuers.js';
 import { limits } from './limits.js';
@@ -43,6 +44,7 @@ export const sections = {
   limits,
   mode,
   routes,
+  egress,
 } as const;
 
 type Sections = typeof sections;

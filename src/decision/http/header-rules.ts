@@ -61,6 +61,8 @@ export interface FieldRuleSettings {
   readonly stripFields?: readonly string[];
   /** Names that go on, in their own spelling, though they are removed otherwise. */
   readonly passFields?: readonly string[];
+  /** Whether upstreams may be such proxies themselves, whose word on a response is passed on. */
+  readonly passesOwnWord?: boolean;
 }
 
 /** What looks like one of these, but is spelt another way, is not the caller's to send. */
@@ -108,7 +110,7 @@ const memory: MemoryLimits = { maxNames: 512, maxLength: 64 };
 
 /** Works out the rules once for each config. */
 export function createFieldRules(settings: FieldRuleSettings): FieldRules {
-  const { underscoreFields, stripFields = [], passFields = [] } = settings;
+  const { underscoreFields, stripFields = [], passFields = [], passesOwnWord = false } = settings;
   const identityKeys = keysOf(defaultIdentityNames, settings.identityNames);
   const listedKeys = keysOf(stripFields);
   const chosen: ChosenNames = {
@@ -122,9 +124,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     'Transfer-Encoding',
     'Upgrade',
     'Connection',
-    'Proxy-Status',
-    'Idempotent-Replayed',
-    'Idempotency-Outcome',
+    ...(passesOwnWord ? [] : ['Proxy-Status', 'Idempotent-Replayed', 'Idempotency-Outcome']),
     'Idempotency-Record',
     'X-Request-Id',
   ]);
@@ -132,7 +132,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     http10: settings.http10,
     requestKind: memoize((name) => requestKind(name, chosen), memory),
     strippedKind: memoize((name) => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
-    responseKind: memoize((name) => responseKind(name, droppedFromResponses), memory),
+    responseKind: memoize((name) => responseKind(name, droppedFromResponses, passesOwnWord), memory),
   };
 }
 
@@ -203,9 +203,10 @@ function isReserved(key: string): boolean {
   return reservedKeys.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
-function responseKind(name: string, droppedKeys: ReadonlySet<string>): ResponseFieldKind {
+function responseKind(name: string, droppedKeys: ReadonlySet<string>, passesOwnWord: boolean): ResponseFieldKind {
   const lowerCase = name.toLowerCase();
-  if (lowerCase === 'connection' || lowerCase === 'proxy-status') return lowerCase;
+  if (lowerCase === 'connection') return lowerCase;
+  if (lowerCase === 'proxy-status') return passesOwnWord ? 'passed' : lowerCase;
   return !isFieldName(name) || droppedKeys.has(lookAlikeKey(name)) ? 'dropped' : 'passed';
 }
 

@@ -7,6 +7,7 @@ import {
   type Reason,
   type SessionResponse,
 } from '../denial.js';
+import { attemptHeaders } from '../egress/attempts.js';
 import { proxyStatus } from './proxy-status.js';
 
 /** Our own response to a request, ready to be written. */
@@ -56,6 +57,7 @@ export function problemOf(denial: Denial, requestId: string, challenges: Challen
   if (response.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
   const retryAfterS = retryAfterOf(denial);
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
+  if (denial.attempts !== undefined) fields.push(...attemptHeaders(denial.attempts));
   if (denial.session !== undefined) return { status: response.status, fields, body: sessionBodyOf(denial.session) };
   if (denial.rateLimit !== undefined) {
     fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);

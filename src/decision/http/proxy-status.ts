@@ -21,6 +21,11 @@ export function withoutOwnMember(value: string): string | null {
   return kept.length === 0 ? null : kept.join(', ');
 }
 
+/** Whether a value names a Sallyport among those that a response came through. */
+export function namesSallyport(value: string): boolean {
+  return listMembers(value)?.some(isOwn) === true;
+}
+
 /** A member is named by a token or a string (RFC 9209 §2); our name needs no escapes in either. */
 function isOwn(member: string): boolean {
   const [name = ''] = member.split(';');

@@ -212,6 +212,12 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return [
         `the receiving service was slower than response_timeout, ${(route ?? config.upstream).responseTimeoutMs} ms; it may have acted`,
       ];
+    case 'authorization_refused':
+      return ['the target of egress has a token of its own; only for an exchange the caller sends one'];
+    case 'exchange_refused':
+      return ['the caller’s own token was not exchanged: it is missing, over, or not taken by the issuer'];
+    case 'token_unavailable':
+      return ['the source of the target’s token gives none: /status says why, under egress.tokens'];
     case 'caller_gone':
       return ['the caller left before the end of the answer'];
     case 'internal':

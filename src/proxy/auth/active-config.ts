@@ -29,6 +29,8 @@ export interface IntrospectionInForce {
 export interface ActiveConfig {
   readonly config: CompiledConfig;
   readonly fieldRules: FieldRules;
+  /** Whether all that is allowed is allowed to everybody: on the calling side. Left out elsewhere. */
+  readonly asksNobody?: boolean;
   readonly issuers: readonly ActiveIssuer[];
   /** `null` where no route may accept sessions. */
   readonly sessions: ActiveSessions | null;
@@ -52,13 +54,18 @@ export interface ActiveConfig {
 }
 
 /** What runs beside a config. */
-interface RunningParts extends Omit<ActiveConfig, 'config' | 'fieldRules' | 'revocations'> {
+interface RunningParts extends Omit<ActiveConfig, 'config' | 'fieldRules' | 'revocations' | 'asksNobody'> {
+  /** Whether it is the calling side: nobody is asked who they are, and upstreams may be such proxies. */
+  readonly isCallingSide?: boolean;
   /** What is revoked through the store. */
   readonly listed: () => readonly Revocations[];
 }
 
 /** A config with the parts that run beside it: what requests are decided by. */
-export function createActiveConfig(config: CompiledConfig, { listed, ...parts }: RunningParts): ActiveConfig {
+export function createActiveConfig(
+  config: CompiledConfig,
+  { listed, isCallingSide = false, ...parts }: RunningParts,
+): ActiveConfig {
   const { underscoreFields, http10, readsClientCert } = config.listen;
   const { stripFields, passFields } = config.upstream;
   const names: readonly (string | null)[] = [
@@ -80,7 +87,9 @@ export function createActiveConfig(config: CompiledConfig, { listed, ...parts }:
       readsClientCert,
       stripFields,
       passFields,
+      passesOwnWord: isCallingSide,
     }),
+    asksNobody: isCallingSide,
     revocations,
     ...parts,
   };

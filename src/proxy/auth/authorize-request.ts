@@ -199,6 +199,9 @@ export function authorizeRequest(
   if (routeIndependentDenial !== null) return deny(request, null, routeIndependentDenial);
   if (request.route?.access === 'public') return admitTo(request, request.route, null);
 
+  // There is nothing that a credential could open: who is told that a route is unknown learns no more than the config.
+  if (activeConfig.asksNobody) return deny(request, null, denial('route_unknown'));
+
   const credential = observe('credential', readCredential(fields.value, acceptedKinds(request)));
   if (!credential.ok) return denyUnlessShadowed(request, credential.error);
   request.token = credential.value.token;

@@ -1,4 +1,5 @@
 import { responseOf, isFailure, type Reason } from '../../decision/denial.js';
+import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 import type { Clock } from '../../ports/system.js';
@@ -28,6 +29,8 @@ export class ExchangeSummary {
   record: string | null = null;
   /** Whether the response was one that was kept. */
   isReplayed = false;
+  /** What was tried on the calling side; `null` on the other one. */
+  attempts: AttemptsMade | null = null;
   /** When the upstream was asked, or `null`. */
   askedMs: number | null = null;
   /** When its response was complete or given up, or `null`. */
@@ -77,9 +80,10 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** With what only some lines have, in their order. */
-type OptionalPart = 'permissions' | 'missing_permissions';
-type GrowingRecord = Omit<RequestRecord, OptionalPart | 'client_certificate'> &
-  Partial<Record<OptionalPart, readonly string[] | null>> & { client_certificate?: string };
+type OptionalPart = 'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate';
+type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
+  -readonly [Part in OptionalPart]?: NonNullable<Pick<RequestRecord, OptionalPart>>[Part];
+};
 
 /** Logs and counts one request at its end. */
 export function recordRequest(
@@ -129,6 +133,10 @@ export function recordRequest(
     entry.permissions = principal?.permissions ?? null;
     entry.missing_permissions = shadow?.missing ?? missing;
   } else if (missing !== null) entry.missing_permissions = missing;
+  if (summary.attempts !== null) {
+    entry.attempts = summary.attempts.count;
+    entry.not_retried = summary.attempts.notRetried;
+  }
   recorder.requestLog(entry);
 }
 

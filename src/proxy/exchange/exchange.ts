@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
+import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { describeBug } from '../../lib/errors.js';
@@ -26,19 +27,9 @@ import { holderOf, type Slot } from './concurrency.js';
 import { createEventLoopBatch } from './event-loop-batch.js';
 import type { ExchangeDeps } from './exchange-deps.js';
 import type { GrpcCall } from './grpc-calls.js';
+import type { Phase } from './exchange-phase.js';
 import { newRequestId } from './ids.js';
 import { passedTrailers } from './passed-trailers.js';
-
-/**
- * - `waiting`: for the requests before it on its connection
- * - `deciding`: nobody knows yet whether it may go on
- * - `admitted`: it may, and has a place among the requests in flight
- * - `forwarding`: it is on its way to the upstream, or already there
- * - `responding`: the client gets the upstream's response
- * - `responded`: the client was given the whole response, or the last of what it gets
- * - `finished`: recorded
- */
-type Phase = 'waiting' | 'deciding' | 'admitted' | 'forwarding' | 'responding' | 'responded' | 'finished';
 
 const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 
@@ -266,6 +257,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   upstreamResponded(): void {
     this.attempt(() => this.summary.upstreamResponded());
+  }
+
+  onAttempts(made: AttemptsMade): void {
+    this.summary.attempts = made;
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {

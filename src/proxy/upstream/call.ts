@@ -1,6 +1,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { HolderCount, Slot } from '../exchange/concurrency.js';
+import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import { responseFailure, connectFailure } from './errors.js';
 
 /** A request as it goes out on one connection. */
@@ -89,6 +90,8 @@ export interface UpstreamRequest extends ConnectionRequest {
 
 /** Takes the upstream's response as it comes. */
 export interface ResponseSink {
+  /** How often it was sent, where that may have been more than once: right before the head, or the error. */
+  readonly onAttempts?: (made: AttemptsMade) => void;
   /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
   readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
   /** Some of the body. `false` stops the upstream until `resume`. */

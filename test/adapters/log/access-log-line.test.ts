@@ -111,7 +111,10 @@ t.test('what was kept of a line before is said of no other request', (t) => {
       client_address: either,
       user_agent: either,
     } satisfies Record<
-      keyof Omit<RequestRecord, 'permissions' | 'missing_permissions' | 'client_certificate'>,
+      keyof Omit<
+        RequestRecord,
+        'permissions' | 'missing_permissions' | 'client_certificate' | 'attempts' | 'not_retried'
+      >,
       unknown
     >),
     { minLength: 2, maxLength: 40 },

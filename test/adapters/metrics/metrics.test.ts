@@ -118,7 +118,21 @@ t.test('counts', async (t) => {
     tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }),
     certificates: () => [certificate],
     build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }),
+    egress: () => ({
+      heldBytes: 12,
+      targets: [],
+      tokens: [
+        { name: 'own', kind: 'core', kept: true, endsAtMs: null, lastError: null, fetches: 3, waiting: 0 },
+        { name: 'other', kind: 'file', kept: false, endsAtMs: null, lastError: 'unreadable', fetches: 1, waiting: 0 },
+      ],
+    }),
   });
+  metrics.egress.setTargets(['gone']);
+  metrics.egress.attempt('gone', false);
+  metrics.egress.setTargets(['orders']);
+  metrics.egress.attempt('orders', false);
+  metrics.egress.attempt('orders', true);
+  metrics.egress.notRetried('orders', 'budget');
   metrics.grpcCall('list-orders', 0);
   metrics.grpcCall('list-orders', 16);
   metrics.grpcCall('list-orders', 16);
@@ -153,6 +167,15 @@ t.test('counts', async (t) => {
     'sallyport_token_cache_lookups_total{result="hit"}': 5,
     'sallyport_token_cache_lookups_total{result="miss"}': 2,
     sallyport_token_cache_bytes: 1_400,
+    'sallyport_egress_attempts_total{target="orders",attempt="first"}': 1,
+    'sallyport_egress_attempts_total{target="orders",attempt="retry"}': 1,
+    'sallyport_egress_attempts_total{target="gone",attempt="first"}': undefined,
+    'sallyport_egress_not_retried_total{target="orders",reason="budget"}': 1,
+    'sallyport_egress_not_retried_total{target="orders",reason="in_doubt"}': 0,
+    sallyport_egress_held_bytes: 12,
+    'sallyport_egress_token_fetches_total{token="own"}': 3,
+    'sallyport_egress_token_up{token="own"}': 1,
+    'sallyport_egress_token_up{token="other"}': 0,
     'sallyport_websocket_closes_total{reason="expired"}': 2,
     'sallyport_websocket_closes_total{reason="shutdown"}': 0,
     'sallyport_requests_total{route="list-orders",outcome="forwarded",code="2xx"}': 2,

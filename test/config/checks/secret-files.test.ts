@@ -78,8 +78,8 @@ t.test('a key, password or API key in a file that others may read is a warning w
 });
 
 t.test('of each file that a config can name it is known whether it holds a secret', (t) => {
-  const named = [...valueKeysOf(configSchema)].filter((key) => key.endsWith('_file'));
-  const open = ['bundle_file', 'ca_file', 'cert_file', 'client_ca_file', 'jwks_file'];
+  const named = [...valueKeysOf(configSchema)].filter((key) => key.endsWith('_file') || key === 'curl_config');
+  const open = ['bundle_file', 'ca_file', 'cert_file', 'certificate_file', 'client_ca_file', 'jwks_file'];
   t.same(named.toSorted(), [...open, ...secretFileKeys].toSorted());
   t.end();
 });

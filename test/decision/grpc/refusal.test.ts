@@ -46,6 +46,7 @@ const codes: Readonly<Partial<Record<GrpcCode, readonly Reason[]>>> = {
     'body_broken',
     'content_type_refused',
     'expectation_unknown',
+    'authorization_refused',
     'internal',
   ],
   UNAVAILABLE: [
@@ -55,6 +56,7 @@ const codes: Readonly<Partial<Record<GrpcCode, readonly Reason[]>>> = {
     'core_unavailable',
     'introspection_unavailable',
     'introspection_limited',
+    'token_unavailable',
     'overloaded',
     'shutting_down',
     'upstream_unreachable',

@@ -108,6 +108,7 @@ t.test('what differs between honest retries may not be part of it', (t) => {
     'authorization',
     'baggage',
     'date',
+    'dpop',
     'forwarded',
     'idempotency-key',
     'traceparent',

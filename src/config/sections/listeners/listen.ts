@@ -1,4 +1,5 @@
 /** The section that says where callers are served. */
+import type { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import type { Report } from '../../load/report.js';
 import type { Path } from '../../load/source-tree.js';
@@ -20,7 +21,7 @@ import {
   size,
   word,
 } from '../../schema/scalars.js';
-import { section } from '../../schema/section.js';
+import { section, type AbsolutePath } from '../../schema/section.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
 
 const tlsSchema = map({
@@ -123,54 +124,66 @@ const listenSchema = map({
     .describe('Whether HTTP/1.0 is served: with one `Host` and without `Transfer-Encoding`.'),
 });
 
+type ListenFile = z.output<typeof listenSchema>;
+
+/** What of the settings is open, as the server takes it. */
+function compileListen(file: ListenFile, absolute: AbsolutePath) {
+  return {
+    host: file.host,
+    port: file.port,
+    tls:
+      file.tls === null
+        ? null
+        : {
+            /** Paths of PEM files; read again when they change. */
+            certFile: absolute(file.tls.cert_file),
+            keyFile: absolute(file.tls.key_file),
+            clientCaFile: absolute(file.tls.client_ca_file),
+            /** Only with `clientCaFile`, but for `request`. */
+            clientAuth: file.tls.client_auth,
+          },
+    /** Who ends TLS in front of us, or `null`. Requests count as https then. */
+    tlsTerminatedBy: file.tls_terminated_by,
+    /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
+    trustForwarded: file.trust_forwarded,
+    /** `null` where no proof of a key is taken. */
+    dpop: compileDpop(file.dpop, absolute),
+    /** Whether `Client-Cert` says which certificate a caller has, of those in `trustForwarded`. */
+    readsClientCert: file.client_cert_header,
+    http2: file.http2,
+    /** At a time, on one connection of HTTP/2. */
+    maxStreams: file.max_streams,
+    /** Whether `grpc.health.v1.Health` is answered here, whoever asks. */
+    answersGrpcHealth: file.grpc_health === 'answer',
+    /** Request line and header section together. */
+    maxHeaderBytes: file.max_header_bytes,
+    maxTargetBytes: file.max_target,
+    headerTimeoutMs: file.header_timeout,
+    /** A caller’s connection without a request. */
+    keepAliveTimeoutMs: file.keep_alive_timeout,
+    bodyIdleTimeoutMs: file.body_idle_timeout,
+    /** Bytes a second of a body that takes long; 0 where none is asked for. */
+    bodyMinRate: file.body_min_rate,
+    maxInFlight: file.max_in_flight,
+    maxWebSockets: file.max_websockets,
+    /** Between bytes of a WebSocket connection, in either direction. */
+    webSocketIdleTimeoutMs: file.websocket_idle_timeout,
+    underscoreFields: file.underscore_fields,
+    http10: file.http_1_0,
+  };
+}
+
+export type CompiledListen = ReturnType<typeof compileListen>;
+
+/** A listener of which only the place is given, and the rest is as usual. */
+export function usualListener(place: z.input<typeof listenSchema>): ListenFile {
+  return listenSchema.parse(place);
+}
+
 export const listen = section({
   schema: listenSchema.describe('Where callers are served. Read once, at start.'),
   check: checkListeners,
-  compile: (file, { absolute }) => ({
-    listen: {
-      host: file.host,
-      port: file.port,
-      tls:
-        file.tls === null
-          ? null
-          : {
-              /** Paths of PEM files; read again when they change. */
-              certFile: absolute(file.tls.cert_file),
-              keyFile: absolute(file.tls.key_file),
-              clientCaFile: absolute(file.tls.client_ca_file),
-              /** Only with `clientCaFile`, but for `request`. */
-              clientAuth: file.tls.client_auth,
-            },
-      /** Who ends TLS in front of us, or `null`. Requests count as https then. */
-      tlsTerminatedBy: file.tls_terminated_by,
-      /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
-      trustForwarded: file.trust_forwarded,
-      /** `null` where no proof of a key is taken. */
-      dpop: compileDpop(file.dpop, absolute),
-      /** Whether `Client-Cert` says which certificate a caller has, of those in `trustForwarded`. */
-      readsClientCert: file.client_cert_header,
-      http2: file.http2,
-      /** At a time, on one connection of HTTP/2. */
-      maxStreams: file.max_streams,
-      /** Whether `grpc.health.v1.Health` is answered here, whoever asks. */
-      answersGrpcHealth: file.grpc_health === 'answer',
-      /** Request line and header section together. */
-      maxHeaderBytes: file.max_header_bytes,
-      maxTargetBytes: file.max_target,
-      headerTimeoutMs: file.header_timeout,
-      /** A caller’s connection without a request. */
-      keepAliveTimeoutMs: file.keep_alive_timeout,
-      bodyIdleTimeoutMs: file.body_idle_timeout,
-      /** Bytes a second of a body that takes long; 0 where none is asked for. */
-      bodyMinRate: file.body_min_rate,
-      maxInFlight: file.max_in_flight,
-      maxWebSockets: file.max_websockets,
-      /** Between bytes of a WebSocket connection, in either direction. */
-      webSocketIdleTimeoutMs: file.websocket_idle_timeout,
-      underscoreFields: file.underscore_fields,
-      http10: file.http_1_0,
-    },
-  }),
+  compile: (file, { absolute }) => ({ listen: compileListen(file, absolute) }),
   keys: {
     host: { restart: true, of: ({ listen }) => listen.host },
     port: { restart: true, of: ({ listen }) => listen.port },

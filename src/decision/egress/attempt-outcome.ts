@@ -1,0 +1,49 @@
+/** What a response says of an attempt of the calling side. */
+import { namesSallyport } from '../http/proxy-status.js';
+import type { AttemptOutcome } from './retry.js';
+
+type ResponseOutcome = Extract<AttemptOutcome, { readonly kind: 'response' }>;
+
+/** Longer waits are not waited for: milliseconds. */
+const longestRetryAfterMs = 24 * 60 * 60_000;
+
+const problemMediaType = /^application\/problem\+json *(?:;|$)/i;
+
+/** Reads the head of a response. What its problem document says is not known then. */
+export function outcomeOf(status: number, rawHeaders: readonly string[], nowMs: number): ResponseOutcome {
+  let isSallyports = false;
+  let retryAfterMs: number | null = null;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] ?? '').toLowerCase();
+    const value = rawHeaders[i + 1] ?? '';
+    if (name === 'proxy-status') isSallyports ||= namesSallyport(value);
+    else if (name === 'retry-after') retryAfterMs ??= readRetryAfter(value, nowMs);
+  }
+  return { kind: 'response', status, isSallyports, problemType: null, retryAfterMs };
+}
+
+/** Whether its body decides: a problem document of a 409, in which an attempt under way is told from all else. */
+export function needsProblem({ status, isSallyports }: ResponseOutcome, rawHeaders: readonly string[]): boolean {
+  if (status !== 409 || !isSallyports) return false;
+  return rawHeaders.some(
+    (name, i) => i % 2 === 0 && name.toLowerCase() === 'content-type' && problemMediaType.test(rawHeaders[i + 1] ?? ''),
+  );
+}
+
+/** The `type` of a problem document (RFC 9457 §3.1.1); `null` where it is none. */
+export function problemTypeIn(body: Uint8Array): string | null {
+  try {
+    const document: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+    if (typeof document !== 'object' || document === null || !('type' in document)) return null;
+    return typeof document.type === 'string' ? document.type : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Seconds or a date (RFC 9110 §10.2.3), as milliseconds from now; `null` where it is neither. */
+function readRetryAfter(value: string, nowMs: number): number | null {
+  if (/^[0-9]{1,9}$/.test(value)) return Math.min(Number(value) * 1_000, longestRetryAfterMs);
+  const atMs = /^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$/.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(atMs) ? null : Math.min(Math.max(0, atMs - nowMs), longestRetryAfterMs);
+}

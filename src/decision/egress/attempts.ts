@@ -1,0 +1,36 @@
+/** What a caller of the calling side is told of the attempts that its request took. */
+import type { NoRetryReason } from './retry.js';
+
+export interface AttemptsMade {
+  /** How often it was sent, or tried to be; 0 where something was amiss before. */
+  readonly count: number;
+  /** Why it was not sent once more although it failed; `null` where there was no reason to. */
+  readonly notRetried: Exclude<NoRetryReason, 'final'> | null;
+  /** The key that it went out with, where the caller gave none: with it the caller may ask again. */
+  readonly key: string | null;
+}
+
+const countName = 'X-Sallyport-Attempts';
+const notRetriedName = 'X-Sallyport-Not-Retried';
+const keyName = 'X-Sallyport-Idempotency-Key';
+
+const names: ReadonlySet<string> = new Set([countName, notRetriedName, keyName].map((name) => name.toLowerCase()));
+
+/** Names and values in turn. */
+export function attemptHeaders({ count, notRetried, key }: AttemptsMade): readonly string[] {
+  const fields = [countName, String(count)];
+  if (notRetried !== null) fields.push(notRetriedName, notRetried);
+  if (key !== null) fields.push(keyName, key);
+  return fields;
+}
+
+/** A target's header section with what is to be said of the attempts, and without what it says of such itself. */
+export function withAttempts(rawHeaders: readonly string[], made: AttemptsMade): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (!names.has(name.toLowerCase())) kept.push(name, rawHeaders[i + 1] ?? '');
+  }
+  kept.push(...attemptHeaders(made));
+  return kept;
+}

@@ -1,0 +1,88 @@
+/** Which idempotency key a request goes out with on the calling side. */
+import { denial, type Denial } from '../denial.js';
+import { readIdempotencyKey } from '../idempotency/key.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+
+/**
+ * What a target does for writes without `Idempotency-Key`.
+ * - `generate`: gives each a key of its own, the same in each attempt
+ * - `pass`: nothing
+ * - `require`: refuses them
+ */
+export type KeyMode = 'generate' | 'pass' | 'require';
+
+/** Where a key is taken from that a caller which itself repeats would send again. */
+export type KeySource =
+  | { readonly kind: 'header'; readonly name: string }
+  /** Reference tokens of a JSON Pointer (RFC 6901 §4) into the body. */
+  | { readonly kind: 'json'; readonly path: readonly string[] };
+
+/** What of a request a key depends on. */
+interface KeyedRequest {
+  readonly method: string;
+  /** As received; `null` where the caller sent none. */
+  readonly idempotencyKey: string | null;
+}
+
+/**
+ * - `kept`: the request goes out as it is; `hasKey` tells whether with a key
+ * - `generate`: it gets a new one
+ * - `derive`: it gets one made of what `from` names
+ */
+export type KeyPlan =
+  { readonly kind: 'kept'; readonly hasKey: boolean } | { readonly kind: 'generate' } | { readonly kind: 'derive' };
+
+/** Methods that write nothing (RFC 9110 §9.2.1): they need no key. */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Longest value that a key is made of, characters: what is longer is no name of an operation. */
+const maxNameCharacters = 1_024;
+
+/**
+ * Decides what becomes of a request's key. A caller's own is passed on and never replaced. Refusals are
+ * `idempotency_key_missing` and `idempotency_key_malformed`.
+ */
+export function planKey(
+  { method, idempotencyKey }: KeyedRequest,
+  mode: KeyMode,
+  from: KeySource | null,
+): Result<KeyPlan, Denial> {
+  // One that HTTP/2 dropped as malformed is none here: then nothing is repeated, or under a key of ours.
+  const own = readIdempotencyKey(idempotencyKey, 'optional', false);
+  if (!own.ok) return own;
+  if (own.value !== null) return accept({ kind: 'kept', hasKey: true });
+  if (safeMethods.has(method) || (mode === 'pass' && from === null)) return accept({ kind: 'kept', hasKey: false });
+  if (from !== null) return accept({ kind: 'derive' });
+  return mode === 'require' ? refuse(denial('idempotency_key_missing')) : accept({ kind: 'generate' });
+}
+
+/** The value of a header that names the operation; `null` where there is none, or several. */
+export function nameInHeaders(fields: readonly string[], name: string): string | null {
+  let found: string | null = null;
+  for (let i = 0; i < fields.length; i += 2) {
+    if ((fields[i] ?? '').toLowerCase() !== name) continue;
+    if (found !== null) return null;
+    found = fields[i + 1] ?? '';
+  }
+  return asName(found);
+}
+
+/** The text or number at a place of a JSON document (RFC 6901); `null` where there is none, or no JSON. */
+export function nameInJson(body: Uint8Array, path: readonly string[]): string | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return null;
+  }
+  for (const token of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return null;
+    value = (value as Readonly<Record<string, unknown>>)[token];
+  }
+  return asName(typeof value === 'number' ? String(value) : value);
+}
+
+function asName(value: unknown): string | null {
+  if (typeof value !== 'string' || value === '' || value.length > maxNameCharacters) return null;
+  return value;
+}

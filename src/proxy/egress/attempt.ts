@@ -1,0 +1,138 @@
+import type { Denial } from '../../decision/denial.js';
+import { needsProblem, outcomeOf, problemTypeIn } from '../../decision/egress/attempt-outcome.js';
+import type { AttemptOutcome } from '../../decision/egress/retry.js';
+import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
+import type { Upstream, UpstreamCall } from '../upstream/pool/pool.js';
+
+/** A response that was held back: its body decides, or another attempt may give a better one. */
+export interface HeldResponse {
+  readonly status: number;
+  readonly rawHeaders: readonly string[];
+  readonly chunks: readonly Buffer[];
+  readonly trailers: readonly string[] | null;
+}
+
+/** Who makes the attempts. */
+export interface AttemptHost {
+  readonly now: () => number;
+  /**
+   * Says what became of it, once. `held` is the whole response where it was held back.
+   *
+   * @returns whether the response is passed on.
+   */
+  readonly onOutcome: (outcome: AttemptOutcome, held: HeldResponse | null) => boolean;
+  /** The response is passed on, whatever it says. */
+  readonly onFinal: () => void;
+  /** There is no response. */
+  readonly onFailure: (reason: Denial) => void;
+  /** What is passed on, from its head to one of its two ends. */
+  readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
+  readonly onData: (chunk: Buffer) => boolean;
+  readonly onEnd: (trailers: readonly string[] | null) => void;
+  readonly onError: (reason: Denial) => void;
+}
+
+/** Responses that are held back are read so far; bytes. */
+const maxHeldBytes = 16 * 1024;
+
+/** What is not passed on is read so far, so that its connection can be used again; bytes. */
+const maxDiscardedBytes = 64 * 1024;
+
+/**
+ * - `waiting`: for the head
+ * - `holding`: back a response that is yet to be judged
+ * - `passing`: it on
+ * - `discarding`: what nobody gets
+ */
+type Phase = 'waiting' | 'holding' | 'passing' | 'discarding';
+
+/** One attempt to have a request carried out by a target. */
+export class Attempt implements ResponseSink {
+  private readonly host: AttemptHost;
+  private call: UpstreamCall | null = null;
+  private phase: Phase = 'waiting';
+  private status = 0;
+  private rawHeaders: readonly string[] = [];
+  private chunks: Buffer[] = [];
+  private bytes = 0;
+
+  constructor(host: AttemptHost) {
+    this.host = host;
+  }
+
+  begin(upstream: Upstream, request: UpstreamRequest): void {
+    this.call = upstream.send(request, this);
+  }
+
+  resume(): void {
+    this.call?.resume();
+  }
+
+  cancel(): void {
+    this.call?.cancel();
+  }
+
+  mayBeSent(): boolean {
+    return this.call?.mayBeSent() === true;
+  }
+
+  onHead(status: number, rawHeaders: readonly string[]): void {
+    const outcome = outcomeOf(status, rawHeaders, this.host.now());
+    this.status = status;
+    this.rawHeaders = rawHeaders;
+    if (status === 401 || needsProblem(outcome, rawHeaders)) this.phase = 'holding';
+    else this.settle(outcome, null);
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.phase === 'passing') return this.host.onData(chunk);
+    this.bytes += chunk.length;
+    if (this.phase === 'discarding') {
+      if (this.bytes > maxDiscardedBytes) this.cancel();
+      return true;
+    }
+    this.chunks.push(chunk);
+    // Larger than any of ours.
+    if (this.bytes > maxHeldBytes) return this.pass();
+    return true;
+  }
+
+  onEnd(trailers: readonly string[] | null): void {
+    if (this.phase === 'holding') {
+      const { status, rawHeaders, chunks } = this;
+      const { isSallyports, retryAfterMs, kind } = outcomeOf(status, rawHeaders, this.host.now());
+      const problemType = problemTypeIn(Buffer.concat(chunks));
+      this.settle({ kind, status, isSallyports, problemType, retryAfterMs }, { status, rawHeaders, chunks, trailers });
+      if (this.isPassing()) for (const chunk of chunks) this.host.onData(chunk);
+    }
+    if (this.isPassing()) this.host.onEnd(trailers);
+  }
+
+  onError(reason: Denial): void {
+    if (this.phase === 'passing') this.host.onError(reason);
+    else if (this.phase !== 'discarding') this.host.onFailure(reason);
+  }
+
+  private settle(outcome: AttemptOutcome, held: HeldResponse | null): void {
+    if (!this.host.onOutcome(outcome, held)) {
+      this.phase = 'discarding';
+      return;
+    }
+    this.phase = 'passing';
+    this.host.onHead(this.status, this.rawHeaders);
+  }
+
+  private pass(): boolean {
+    this.host.onFinal();
+    this.phase = 'passing';
+    this.host.onHead(this.status, this.rawHeaders);
+    let flows = true;
+    for (const chunk of this.chunks) flows = this.host.onData(chunk);
+    this.chunks = [];
+    return flows;
+  }
+
+  private isPassing(): boolean {
+    return this.phase === 'passing';
+  }
+}

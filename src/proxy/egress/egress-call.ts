@@ -1,0 +1,386 @@
+import { Readable } from 'node:stream';
+import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { withAttempts, type AttemptsMade } from '../../decision/egress/attempts.js';
+import { nameInHeaders, nameInJson, planKey } from '../../decision/egress/key.js';
+import { judgeAttempt, type AttemptOutcome, type NoRetryReason } from '../../decision/egress/retry.js';
+import { outgoingTarget } from '../../decision/egress/target.js';
+import { isGrpc } from '../../decision/grpc/content-type.js';
+import { readBearer } from '../../decision/token/credential.js';
+import type { Clock } from '../../ports/system.js';
+import type { TokenOutcome } from '../../ports/tokens.js';
+import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
+import type { UpstreamCall } from '../upstream/pool/pool.js';
+import { Attempt, type HeldResponse } from './attempt.js';
+import { KeptBody, type BodyRoom } from './kept-body.js';
+import { derivedKey, newKey } from './keys.js';
+import type { EgressTarget } from './target.js';
+
+export interface EgressCallDeps {
+  readonly room: BodyRoom;
+  readonly clock: Clock;
+  /** At least 0 and less than 1. */
+  readonly random: () => number;
+  /** A bug. */
+  readonly onBug: (error: unknown) => void;
+  readonly onAttempt: (target: string, isRetry: boolean) => void;
+  readonly onNotRetried: (target: string, reason: NonNullable<AttemptsMade['notRetried']>) => void;
+}
+
+/** Headers that each attempt writes itself, and those that tell of the way within this pod. */
+const notPassed: ReadonlySet<string> = new Set([
+  'authorization',
+  'host',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+]);
+
+/** Failures of an attempt, by what they say of it. What else fails is ours, and final. */
+const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOutcome>([
+  ['upstream_unreachable', { kind: 'not_sent' }],
+  ['upstream_failed', { kind: 'no_response' }],
+  ['upstream_timeout', { kind: 'no_response' }],
+]);
+
+/**
+ * One request of the calling side: a key, a token, and as many attempts as are safe. Its sink hears of the last one
+ * alone.
+ */
+export class EgressCall implements UpstreamCall {
+  private readonly request: UpstreamRequest;
+  private readonly sink: ResponseSink;
+  private readonly target: EgressTarget;
+  private readonly deps: EgressCallDeps;
+  /** What every attempt is sent with. */
+  private readonly fields: string[] = [];
+  private body: KeptBody | Buffer | null = null;
+  /** Bytes of a body that came in one piece and counts among what is held; `null` where there was no room for it. */
+  private heldBytes: number | null = 0;
+  private subjectToken: string | null = null;
+  private token: string | null = null;
+  private hasNewToken = false;
+  private hasKey = false;
+  /** Where it was made here. */
+  private key: string | null = null;
+  private attempt: Attempt | null = null;
+  private attempts = 0;
+  /** Those that count towards the limit. */
+  private counted = 0;
+  private notRetried: AttemptsMade['notRetried'] = null;
+  private startedMs = 0;
+  private waiting: NodeJS.Timeout | null = null;
+  private isOver = false;
+
+  constructor(request: UpstreamRequest, sink: ResponseSink, target: EgressTarget, deps: EgressCallDeps) {
+    this.request = request;
+    this.sink = sink;
+    this.target = target;
+    this.deps = deps;
+  }
+
+  /** Not at once: who asks has to know this call before its sink hears of it. */
+  start(): void {
+    queueMicrotask(() => this.guard(() => this.begin()));
+  }
+
+  resume(): void {
+    this.attempt?.resume();
+  }
+
+  cancel(): void {
+    this.end();
+    this.attempt?.cancel();
+  }
+
+  mayBeSent(): boolean {
+    return this.attempts > 1 || this.attempt?.mayBeSent() === true;
+  }
+
+  private begin(): void {
+    if (this.isOver) return;
+    this.startedMs = this.deps.clock.monotonic();
+    this.target.budget.onRequest();
+    const { authorization, idempotencyKey, contentType } = this.readFields();
+    const refused = this.readSubject(authorization);
+    if (refused !== null) {
+      this.fail(refused);
+      return;
+    }
+    const { method } = this.request;
+    this.holdBody();
+    const { keyMode, keyFrom } = this.target;
+    // Nothing reserves a stream, and which of its calls are none is not known here.
+    const isCall = isGrpc(contentType);
+    const plan = planKey({ method, idempotencyKey }, isCall ? 'pass' : keyMode, isCall ? null : keyFrom);
+    if (!plan.ok) {
+      this.fail(plan.error);
+      return;
+    }
+    switch (plan.value.kind) {
+      case 'kept':
+        this.hasKey = plan.value.hasKey && !isCall;
+        break;
+      case 'generate':
+        this.useKey(newKey());
+        break;
+      case 'derive':
+        this.deriveKey();
+        return;
+    }
+    this.next();
+  }
+
+  private holdBody(): void {
+    const {
+      request: { body },
+      deps: { room },
+      target: { maxHeldBytes },
+    } = this;
+    this.body = body instanceof Readable ? new KeptBody(body, room, maxHeldBytes) : body;
+    if (!Buffer.isBuffer(body)) return;
+    this.heldBytes = body.length <= maxHeldBytes && room.take(body.length) ? body.length : null;
+  }
+
+  private isRepeatable(): boolean {
+    if (this.request.upgrade !== undefined) return false;
+    return this.body instanceof KeptBody ? this.body.isWhole() : this.heldBytes !== null;
+  }
+
+  private releaseBody(): void {
+    if (this.body instanceof KeptBody) this.body.release();
+    else if (this.heldBytes !== null) {
+      this.deps.room.giveBack(this.heldBytes);
+      this.heldBytes = null;
+    }
+  }
+
+  private readFields(): Record<'authorization' | 'idempotencyKey' | 'contentType', string | null> {
+    const found: Record<'authorization' | 'idempotencyKey' | 'contentType', string | null> = {
+      authorization: null,
+      idempotencyKey: null,
+      contentType: null,
+    };
+    this.fields.push('Host', this.target.upstream.host);
+    const { fields } = this.request;
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] ?? '';
+      const value = fields[i + 1] ?? '';
+      const lowerCase = name.toLowerCase();
+      if (lowerCase === 'authorization') found.authorization = value;
+      else if (lowerCase === 'idempotency-key') found.idempotencyKey = value;
+      else if (lowerCase === 'content-type') found.contentType = value;
+      if (!notPassed.has(lowerCase)) this.fields.push(name, value);
+    }
+    return found;
+  }
+
+  /** The caller's own token is what an exchange begins with; elsewhere there must be none. */
+  private readSubject(authorization: string | null): Denial | null {
+    if (!this.target.takesSubject) return authorization === null ? null : denial('authorization_refused');
+    const bearer = readBearer(authorization);
+    if (!bearer.ok) return bearer.error;
+    this.subjectToken = bearer.value;
+    return null;
+  }
+
+  private deriveKey(): void {
+    const { keyFrom } = this.target;
+    if (keyFrom === null) return;
+    if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.fields, keyFrom.name));
+    else if (!(this.body instanceof KeptBody)) this.useDerived(nameInJson(this.body ?? Buffer.alloc(0), keyFrom.path));
+    else {
+      this.body.readWhole((whole) =>
+        this.guard(() => {
+          if (whole === null) this.fail(denial('body_too_large'));
+          else this.useDerived(nameInJson(whole, keyFrom.path));
+        }),
+      );
+    }
+  }
+
+  private useDerived(name: string | null): void {
+    if (name === null) {
+      this.fail(denial('idempotency_key_missing'));
+      return;
+    }
+    this.useKey(derivedKey(this.target.name, this.request.method, this.request.target, name));
+    this.next();
+  }
+
+  private useKey(key: string): void {
+    this.hasKey = true;
+    this.key = key;
+    this.fields.push('Idempotency-Key', key);
+  }
+
+  /**
+   * Begins an attempt, once there is a token for it.
+   *
+   * @param refused the response that another token is had for; it is passed on where there is none.
+   */
+  private next(refused: HeldResponse | null = null): void {
+    if (this.isOver) return;
+    const { tokens } = this.target;
+    if (tokens === null) {
+      this.send();
+      return;
+    }
+    const outcome = tokens.get(this.subjectToken);
+    if (outcome instanceof Promise) void outcome.then((settled) => this.guard(() => this.onToken(settled, refused)));
+    else this.onToken(outcome, refused);
+  }
+
+  private onToken(outcome: TokenOutcome, refused: HeldResponse | null): void {
+    if (this.isOver) return;
+    const isAnother = outcome.kind === 'token' && outcome.token !== this.token;
+    if (refused !== null && !isAnother) this.passHeld(refused);
+    else if (outcome.kind === 'token') {
+      this.token = outcome.token;
+      this.send();
+    } else if (outcome.problem === 'subject') this.fail(denial('exchange_refused'));
+    else this.fail({ reason: 'token_unavailable', retryAfterS: outcome.retryAfterS });
+  }
+
+  private send(): void {
+    const { request, target, body, token, deps } = this;
+    deps.onAttempt(target.name, this.attempts > 0);
+    this.attempts += 1;
+    this.counted = Math.max(1, this.counted);
+    const fields = token === null ? [...this.fields] : [...this.fields, 'Authorization', `Bearer ${token}`];
+    const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
+    const attempt = this.createAttempt();
+    this.attempt = attempt;
+    attempt.begin(target.upstream, {
+      holder,
+      method,
+      target: outgoingTarget(target, request.target),
+      fields,
+      body: body instanceof KeptBody ? body.open() : body,
+      responseTimeoutMs,
+      ...(upgrade === undefined || onUpgrade === undefined
+        ? {}
+        : {
+            upgrade,
+            onUpgrade: (rawHeaders, socket) => {
+              this.end();
+              onUpgrade(rawHeaders, socket);
+            },
+          }),
+    });
+  }
+
+  private createAttempt(): Attempt {
+    const { sink, deps } = this;
+    return new Attempt({
+      now: deps.clock.now,
+      onOutcome: (outcome, held) => this.judge(outcome, held),
+      onFinal: () => this.stop('final'),
+      onFailure: (reason) => this.guard(() => this.onFailure(reason)),
+      onHead: (status, rawHeaders) => this.passHead(status, rawHeaders),
+      onData: sink.onData.bind(sink),
+      onEnd: (trailers) => {
+        this.end();
+        sink.onEnd(trailers);
+      },
+      onError: (reason) => {
+        this.end();
+        sink.onError(reason);
+      },
+    });
+  }
+
+  /** Returns whether the response is passed on; else another attempt is on its way. */
+  private judge(outcome: AttemptOutcome, held: HeldResponse | null): boolean {
+    if (this.isOver) return false;
+    const { target, request, deps } = this;
+    const verdict = judgeAttempt(
+      outcome,
+      {
+        method: request.method,
+        hasKey: this.hasKey,
+        isRepeatable: this.isRepeatable(),
+        attempts: this.counted,
+        elapsedMs: deps.clock.monotonic() - this.startedMs,
+        hasNewToken: this.hasNewToken,
+      },
+      target.retries,
+      { random: deps.random(), isInBudget: target.budget.hasRoom() },
+    );
+    if (verdict.kind === 'pass') {
+      this.stop(verdict.reason);
+      return true;
+    }
+    if (verdict.needsNewToken) {
+      // Without one of ours there is no other.
+      if (this.token === null || target.tokens === null) {
+        this.stop('final');
+        return true;
+      }
+      this.hasNewToken = true;
+      target.tokens.invalidate(this.token);
+    }
+    if (verdict.counts) {
+      this.counted += 1;
+      target.budget.take();
+    }
+    const again = (): void => this.guard(() => this.next(verdict.needsNewToken ? held : null));
+    if (verdict.afterMs === 0) again();
+    else this.waiting = setTimeout(again, verdict.afterMs);
+    return false;
+  }
+
+  private onFailure(reason: Denial): void {
+    const outcome = failures.get(reason.reason);
+    if (outcome === undefined || this.judge(outcome, null)) this.fail(reason);
+  }
+
+  private stop(reason: NoRetryReason): void {
+    this.notRetried = reason === 'final' ? null : reason;
+    if (this.notRetried !== null) this.deps.onNotRetried(this.target.name, this.notRetried);
+    this.releaseBody();
+  }
+
+  private passHead(status: number, rawHeaders: readonly string[]): void {
+    const made = this.made();
+    this.sink.onAttempts?.(made);
+    this.sink.onHead(status, withAttempts(rawHeaders, made));
+  }
+
+  /** The target's own word, where no better one can be had. */
+  private passHeld({ status, rawHeaders, chunks, trailers }: HeldResponse): void {
+    this.stop('final');
+    this.end();
+    this.passHead(status, rawHeaders);
+    for (const chunk of chunks) this.sink.onData(chunk);
+    this.sink.onEnd(trailers);
+  }
+
+  private fail(reason: Denial): void {
+    if (this.isOver) return;
+    this.end();
+    const attempts = this.made();
+    this.sink.onAttempts?.(attempts);
+    this.sink.onError({ ...reason, attempts });
+  }
+
+  private made(): AttemptsMade {
+    return { count: this.attempts, notRetried: this.notRetried, key: this.key };
+  }
+
+  private end(): void {
+    this.isOver = true;
+    if (this.waiting !== null) clearTimeout(this.waiting);
+    this.waiting = null;
+    this.releaseBody();
+    if (this.body instanceof KeptBody) this.body.close();
+  }
+
+  private guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.deps.onBug(error);
+      this.fail(denial('internal'));
+    }
+  }
+}

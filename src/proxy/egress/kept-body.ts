@@ -1,0 +1,181 @@
+import { Readable } from 'node:stream';
+import { trailersOf, type BodyTrailers } from '../upstream/call.js';
+
+/** How much of bodies is kept by all requests of a listener together. */
+export class BodyRoom {
+  private capacity: number;
+  private taken = 0;
+
+  /** @param capacity bytes. */
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  /** `false` where there is no room, and nothing is taken. */
+  take(bytes: number): boolean {
+    if (this.taken + bytes > this.capacity) return false;
+    this.taken += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.taken -= bytes;
+  }
+
+  /** What is kept beyond it stays until it is given back. */
+  resize(capacity: number): void {
+    this.capacity = capacity;
+  }
+
+  /** Bytes that are kept. */
+  held(): number {
+    return this.taken;
+  }
+}
+
+/** A reading that began behind what was let go. */
+const notWhole = new Error('the body was not kept');
+
+/**
+ * A body that can be sent more than once: it goes out as it comes, and what went is kept, until that is more than the
+ * limit, or than there is room for. From then on it can be sent once, by whoever is reading it.
+ */
+export class KeptBody {
+  private readonly source: Readable;
+  private readonly room: BodyRoom;
+  private readonly maxBytes: number;
+  private chunks: Buffer[] = [];
+  private keptBytes = 0;
+  private isKeeping = true;
+  private isEnded = false;
+  private reading: Reading | null = null;
+
+  /**
+   * @param source is read from the first reading on.
+   * @param maxBytes of it that are kept.
+   */
+  constructor(source: Readable, room: BodyRoom, maxBytes: number) {
+    this.source = source;
+    this.room = room;
+    this.maxBytes = maxBytes;
+  }
+
+  /** Whether another reading would begin at its beginning. */
+  isWhole(): boolean {
+    return this.isKeeping;
+  }
+
+  /** Reads it from its beginning, in the place of any reading before. Only where it is whole. */
+  open(): Readable & BodyTrailers {
+    if (this.reading === null) this.source.on('data', this.onData).on('end', this.onEnd);
+    else this.reading.destroy();
+    this.source.pause();
+    this.reading = new Reading(this);
+    return this.reading;
+  }
+
+  /** Reads all of it ahead; `null` where it is not kept. */
+  readWhole(onRead: (whole: Buffer | null) => void): void {
+    const reading = this.open();
+    reading
+      .on('data', () => {
+        if (!this.isKeeping) reading.destroy();
+      })
+      .once('end', () => reading.destroy())
+      .once('close', () => onRead(this.isKeeping ? Buffer.concat(this.chunks) : null))
+      .on('error', () => undefined);
+  }
+
+  /** It will not be sent again: what was sent is let go, and what comes is passed on alone. */
+  release(): void {
+    this.isKeeping = false;
+    if (this.reading === null || this.reading.count >= this.chunks.length) this.letGo();
+  }
+
+  /** Nobody reads it any more. */
+  close(): void {
+    this.isKeeping = false;
+    this.letGo();
+    this.reading?.destroy();
+    this.source.off('data', this.onData).off('end', this.onEnd);
+  }
+
+  /** Gives a reading its next piece, or asks for more where there is none. */
+  readFor(reading: Reading): void {
+    if (reading !== this.reading) return;
+    const kept = this.chunks[reading.count];
+    if (kept !== undefined) {
+      reading.give(kept);
+      return;
+    }
+    if (!this.isKeeping) this.letGo();
+    if (this.isEnded) reading.giveEnd();
+    else this.source.resume();
+  }
+
+  trailers(): readonly string[] | null {
+    return trailersOf(this.source);
+  }
+
+  private readonly onData = (chunk: Buffer): void => {
+    this.source.pause();
+    const { reading } = this;
+    const isBehind = reading !== null && reading.count < this.chunks.length;
+    if (this.keep(chunk)) {
+      if (!isBehind) reading?.give(chunk);
+    } else if (isBehind) reading.destroy(notWhole);
+    else reading?.give(chunk);
+  };
+
+  private readonly onEnd = (): void => {
+    this.isEnded = true;
+    const { reading } = this;
+    if (reading !== null && reading.count >= this.chunks.length) reading.giveEnd();
+  };
+
+  private keep(chunk: Buffer): boolean {
+    if (!this.isKeeping) return false;
+    if (this.keptBytes + chunk.length > this.maxBytes || !this.room.take(chunk.length)) {
+      this.release();
+      return false;
+    }
+    this.keptBytes += chunk.length;
+    this.chunks.push(chunk);
+    return true;
+  }
+
+  private letGo(): void {
+    this.chunks = [];
+    this.room.giveBack(this.keptBytes);
+    this.keptBytes = 0;
+  }
+}
+
+/** One reading of a body, from its beginning. */
+class Reading extends Readable implements BodyTrailers {
+  /** Pieces that it was given of those that are kept. */
+  count = 0;
+  private readonly body: KeptBody;
+
+  constructor(body: KeptBody) {
+    super({ highWaterMark: 1 });
+    this.body = body;
+  }
+
+  override _read(): void {
+    this.body.readFor(this);
+  }
+
+  give(chunk: Buffer): void {
+    this.count += 1;
+    this.push(chunk);
+  }
+
+  giveEnd(): void {
+    if (!this.readableEnded) this.push(null);
+  }
+
+  trailers(): readonly string[] | null {
+    return this.body.trailers();
+  }
+}
