@@ -15,6 +15,10 @@
  *
  * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
  *
+ *   npm run bench -- --bound [--rounds 3] [--connections 32]
+ *
+ * Measures what a proof of possession costs beside a bearer token, and a wrong one; needs `redis-server`.
+ *
  *   npm run bench -- --all [--seconds 3] [--rounds 3] [--out docs]
  *
  * Measures all of that, and writes its part of docs/performance.md, and `performance.svg`.
@@ -55,6 +59,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import { apacheVersion } from './apache.js';
+import { boundTable, measureBound, type MeasuredBound } from './bound.js';
 import { measureCapacity } from './capacity.js';
 import { versionOf } from './child.js';
 import { writePart } from './docs-part.js';
@@ -87,6 +92,7 @@ const { values, positionals } = parseArgs({
     soak: { type: 'string' },
     before: { type: 'string' },
     all: flag,
+    bound: flag,
     capacity: flag,
     flood: flag,
     growth: flag,
@@ -135,6 +141,7 @@ else if (values.growth) await growth(settingsOf(3));
 else if (values.http2) await http2(settingsOf(5));
 else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
+else if (values.bound) console.log(boundTable(await boundOf(settingsOf(0))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
 else if (values.import) {
   console.log(
@@ -167,6 +174,10 @@ async function startsOf(): Promise<readonly MeasuredStart[]> {
 
 async function writesOf(settings: Settings): Promise<readonly MeasuredWrite[]> {
   return scoped(async (scope) => measureReserved(scope, settings));
+}
+
+async function boundOf({ connections }: Settings): Promise<readonly MeasuredBound[]> {
+  return scoped(async (scope) => measureBound(scope, { requests: 4_000, rounds, connections, onRun }));
 }
 
 async function floodsOf(settings: Settings): Promise<readonly MeasuredFlood[]> {

@@ -1,0 +1,154 @@
+/** What a proof of possession costs beside a bearer token, in CPU of the proxy and in time: with memory, with Redis. */
+import { Agent, request as send } from 'node:http';
+import { makeProof, proofKey, type ProofAlgorithm, type ProofKey } from '../support/dpop.js';
+import { startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import type { ConfigTree } from '../support/proxy-process.js';
+import { startRedis } from '../support/redis-server.js';
+import type { Scope } from '../support/scope.js';
+import { mintToken } from '../support/tokens.js';
+import { startServer } from './child.js';
+import { cpuMicroseconds } from './cpu.js';
+import { markdown } from './markdown.js';
+import { startSallyport, type Proxy } from './sallyport.js';
+import { median, quantile } from './statistics.js';
+
+export interface BoundSettings {
+  /** Requests of one run; each has a proof of its own, made before. */
+  readonly requests: number;
+  readonly rounds: number;
+  readonly connections: number;
+  /** Told of each run as it ends. */
+  readonly onRun?: (text: string) => void;
+}
+
+/** Medians over the rounds. */
+export interface MeasuredBound {
+  readonly name: string;
+  /** Microseconds of the proxy's CPU for a request. */
+  readonly cpuUs: number;
+  readonly medianMs: number;
+  readonly slowMs: number;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+interface Contender {
+  readonly name: string;
+  readonly proxy: Proxy;
+  readonly status: number;
+  readonly headers: (count: number) => readonly Headers[];
+}
+
+const origin = 'https://orders.example';
+
+/** Puts the same number of requests on each, in turn, round by round. The first round warms up and does not count. */
+export async function measureBound(t: Scope, settings: BoundSettings): Promise<readonly MeasuredBound[]> {
+  const runs = (await startContenders(t)).map((contender) => ({
+    contender,
+    results: [] as Omit<MeasuredBound, 'name'>[],
+  }));
+  for (let round = 0; round <= settings.rounds; round += 1) {
+    for (const { contender, results } of runs) {
+      const result = await runOnce(contender, settings);
+      if (round > 0) results.push(result);
+      settings.onRun?.(`round ${round}, ${contender.name}: ${result.cpuUs.toFixed(0)} µs`);
+    }
+  }
+  return runs.map(({ contender: { name }, results }) => ({
+    name,
+    cpuUs: median(results.map(({ cpuUs }) => cpuUs)),
+    medianMs: median(results.map(({ medianMs }) => medianMs)),
+    slowMs: median(results.map(({ slowMs }) => slowMs)),
+  }));
+}
+
+/** The result as a Markdown table. */
+export function boundTable(measured: readonly MeasuredBound[]): string {
+  const [bearer] = measured;
+  const head = ['request', 'CPU, µs', 'more, µs', 'median, ms', '99 %, ms'];
+  const rows = measured.map(({ name, cpuUs, medianMs, slowMs }) => [
+    name,
+    cpuUs.toFixed(0),
+    (cpuUs - (bearer?.cpuUs ?? 0)).toFixed(0),
+    medianMs.toFixed(2),
+    slowMs.toFixed(2),
+  ]);
+  return markdown(head, rows, 1);
+}
+
+async function runOnce(
+  { name, proxy, status, headers }: Contender,
+  { requests, connections }: BoundSettings,
+): Promise<Omit<MeasuredBound, 'name'>> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const waiting = [...headers(requests)];
+  const times: number[] = [];
+  const cpuBefore = cpuMicroseconds(proxy.pid);
+  const worker = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const startedMs = performance.now();
+      const answered = await statusOf(proxy.port, agent, next);
+      times.push(performance.now() - startedMs);
+      if (answered !== status) throw new Error(`${name}: answered ${answered}`);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: connections }, worker));
+  } finally {
+    agent.destroy();
+  }
+  const cpuUs = (cpuMicroseconds(proxy.pid) - cpuBefore) / requests;
+  return { cpuUs, medianMs: median(times), slowMs: quantile(times, 0.99) };
+}
+
+function statusOf(port: number, agent: Agent, headers: Headers): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const req = send({ port, host: '127.0.0.1', path: '/orders', agent, headers }, (res) => {
+      res.on('end', () => resolve(res.statusCode ?? 0)).resume();
+    });
+    req.on('error', reject).end();
+  });
+}
+
+async function startContenders(t: Scope): Promise<readonly Contender[]> {
+  const key = rsaKey();
+  const receiver = (await startServer(t, 'receiver')).port;
+  const jwks = (await startJwksServer(t, { keys: [key] })).url;
+  const redis = await startRedis(t);
+  const exp = Math.floor(Date.now() / 1_000) + 7_000;
+  const bearer = mintToken({ key, claims: { exp } });
+  const plain: Headers = { Authorization: `Bearer ${bearer}` };
+  const start = async (store: ConfigTree): Promise<Proxy> => {
+    const config = {
+      listen: { dpop: { origins: [origin], max_age: '10m', clock_skew: '0ms' } },
+      upstream: { url: `http://127.0.0.1:${receiver}` },
+      issuers: { core: { jwks_url: jwks } },
+      store,
+    };
+    return startSallyport(t, config, { path: '/orders', headers: { ...plain } });
+  };
+  const memory = await start({ memory: {} });
+  const shared = await start({ redis: { url: `redis://127.0.0.1:${redis.port}`, reserve_timeout: '5s' } });
+  const proving = (algorithm: ProofAlgorithm, signer?: ProofKey): Contender['headers'] => {
+    const own = proofKey(algorithm);
+    const token = mintToken({ key, claims: { exp, cnf: { jkt: own.thumbprint } } });
+    const forged = signer === undefined ? {} : { signer };
+    return (count) =>
+      Array.from({ length: count }, () => ({
+        Authorization: `DPoP ${token}`,
+        DPoP: makeProof(own, { uri: `${origin}/orders`, token, ...forged }),
+      }));
+  };
+  // Proofs from the second in which the store was first seen are refused.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  return [
+    { name: 'bearer', proxy: memory, status: 200, headers: (count) => Array.from({ length: count }, () => plain) },
+    { name: 'ES256, memory', proxy: memory, status: 200, headers: proving('ES256') },
+    { name: 'Ed25519, memory', proxy: memory, status: 200, headers: proving('Ed25519') },
+    { name: 'RS256, memory', proxy: memory, status: 200, headers: proving('RS256') },
+    { name: 'ES256, Redis', proxy: shared, status: 200, headers: proving('ES256') },
+    { name: 'Ed25519, Redis', proxy: shared, status: 200, headers: proving('Ed25519') },
+    { name: 'wrong signature, ES256', proxy: shared, status: 401, headers: proving('ES256', proofKey('ES256')) },
+  ];
+}
