@@ -7,6 +7,7 @@ import { ask, connectHttp2 } from '../../../support/http2-client.js';
 import {
   connectFrames,
   fieldBlock,
+  flags,
   frame,
   frameTypes,
   headers,
@@ -43,6 +44,7 @@ const start = (t: Scope, config: NonNullable<HarnessOptions['config']> = {}): Pr
   startProxy(t, { config: { listen: http2.listen, ...config } });
 
 t.jobs = 8;
+t.setTimeout(120_000);
 
 t.test('responses that no window is opened for end after the write time-out', async (t) => {
   const proxy = await start(t, { upstream: { idle_timeout: '1s' } });
@@ -86,6 +88,25 @@ t.test('a caller that reads nothing at all, and still says something, is ended',
   // Of those that are silent it takes 20 s to be sure.
   await until('its connection is ended', () => proxy.server.counts().connections === 0, 12_000);
   proxy.receiver.behave(null);
+  await holdsNothing(t, proxy);
+});
+
+t.test('a caller that is silent while it waits is asked by PING, and ended where it does not answer', async (t) => {
+  const proxy = await start(t, { upstream: { response_timeout: '5m' } });
+  const waiting: (() => unknown)[] = [];
+  proxy.receiver.behave((_req, res) => waiting.push(() => res.end('late')));
+  const [gone, patient] = [await connectFrames(t, proxy.port), await connectFrames(t, proxy.port)];
+  for (const client of [gone, patient]) client.write(headers(1, fieldsOf(proxy)));
+  await until('both are under way', () => waiting.length === 2);
+  const ping = await patient.next('a PING', ({ type }) => type === frameTypes.ping);
+  patient.write(frame(frameTypes.ping, flags.ack, 0, ping.payload));
+  await until('the other one is ended', () => gone.socket.closed, 40_000);
+  t.equal(gone.frames.filter(({ type }) => type === frameTypes.ping).length, 1);
+  t.equal(proxy.server.counts().streams, 1);
+  for (const respond of waiting) respond();
+  await patient.next('its response', ({ type, stream }) => type === frameTypes.data && stream === 1);
+  proxy.receiver.behave(null);
+  patient.socket.destroy();
   await holdsNothing(t, proxy);
 });
 
