@@ -1,4 +1,5 @@
 import t from 'tap';
+import { makeProof, proofKey } from '../../support/dpop.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken } from '../../support/tokens.js';
@@ -151,4 +152,38 @@ t.test('several issuers: the one that is named, or that the route takes', async 
   const wrong = await explain(t, [...get('/r'), '--subject', 'a', '--issuer', 'us'], read);
   t.equal(wrong.code(), 2);
   t.match(wrong.err(), /no issuer "us"; allowed: core, eu/);
+});
+
+t.test('a token that is bound to a key, with a proof and without', async (t) => {
+  const key = rsaKey();
+  const own = proofKey();
+  const jwks = await startJwksServer(t, { keys: [key] });
+  const origin = 'https://orders.example';
+  const rules = { audience: 'orders', source: 'microservice', token_type: 'service' };
+  const core = { issuer: 'https://api.example.com', jwks_url: jwks.url, ...rules, binding: 'require' };
+  const config = { issuers: { core }, listen: { dpop: { origins: [origin] } } };
+  const token = mintToken({ key, claims: { cnf: { jkt: own.thumbprint } } });
+  const ask = async (...words: readonly string[]): Promise<CapturedIo> =>
+    explain(t, [...get('/orders'), '--token-stdin', ...words], { config, stdin: token });
+  const proved = await ask('--header', `DPoP: ${makeProof(own, { uri: `${origin}/orders`, token })}`);
+  t.equal(proved.code(), 0);
+  t.match(proved.out(), /proof +ok +its sender has the key that it is bound to\n/);
+  const rows: readonly (readonly [readonly string[], RegExp])[] = [
+    [[], /denied: 401 proof_missing/],
+    [['--header', 'DPoP: x'], /proof_malformed/],
+    [
+      ['--header', `DPoP: ${makeProof(own, { uri: `${origin}/order`, token })}`],
+      /htu has to be this path under https:/,
+    ],
+    [['--header', `DPoP: ${makeProof(own, { uri: `${origin}/orders`, token, nowMs: 0 })}`], /max_age, 60 s/],
+  ];
+  for (const [words, says] of rows) {
+    const io = await ask(...words);
+    t.equal(io.code(), 1);
+    t.match(io.out(), says);
+    t.notMatch(io.out(), /eyJ/);
+  }
+  const files = { c: JSON.stringify({ sub: 'checkout', permissions: ['orders:read'] }) };
+  const assumed = await explain(t, [...get('/orders'), '--claims', 'c'], { config, files });
+  t.equal(assumed.code(), 0, 'what is assumed is bound to nothing, and passes');
 });

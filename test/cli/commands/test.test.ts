@@ -125,6 +125,12 @@ const good = suite(`
     expect: { status: 401, reason: credential_kind_refused }
 `);
 
+t.test('where tokens have to be bound, those of the cases are taken for proved', async (t) => {
+  const cwd = folder(t, { config: { issuers: { core: { binding: 'require' } } }, suite: good });
+  const io = await test(cwd, 'orders.test.yaml');
+  t.equal(io.code(), 0, io.out());
+});
+
 t.test('cases are decided by the code that serves', async (t) => {
   const io = await test(folder(t, { suite: good }), 'orders.test.yaml');
   t.equal(io.code(), 0, io.out() + io.err());

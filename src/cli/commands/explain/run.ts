@@ -1,4 +1,4 @@
-import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
+import { decideAssumed, decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
@@ -62,7 +62,7 @@ async function explainWith(
     const given = await givenClaims(config, options, io);
     if (!given.ok) return given;
     const keys = createAssumedKeys();
-    const activeConfig = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
+    const activeConfig = decideAssumed(config, keys.sourceOf, assumedSessions(config, keys));
     const credential =
       given.value === null ? noCredential : assumeToken(given.value, request, activeConfig, keys, nowMs);
     await print({ request, activeConfig, nowMs, credential }, options, io);
@@ -77,7 +77,9 @@ async function explainWith(
   const keys = opened.value;
   try {
     const notes = [opaqueOrSigned(token.value)];
-    const credential = { fields: ['Authorization', `Bearer ${token.value}`], notes };
+    // Whoever shows a proof says so by the scheme (RFC 9449 §7.1).
+    const scheme = options.header.some(([name]) => name.toLowerCase() === 'dpop') ? 'DPoP' : 'Bearer';
+    const credential = { fields: ['Authorization', `${scheme} ${token.value}`], notes };
     const activeConfig = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
     await print({ request, activeConfig, nowMs, credential }, options, io);
   } finally {

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { ConfigSource } from '../../../app/config/config-source.js';
 import { loadConfig } from '../../../app/config/read-config.js';
-import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
+import { decideAssumed } from '../../../policy-test/simulate/offline-config.js';
 import { formatProblem } from '../../../config/load/report.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { coverageOf, type PolicyPoint } from '../../../policy-test/suite/coverage.js';
@@ -25,7 +25,7 @@ interface ReadSuites {
 interface Policy {
   /** Path of the config, as messages name it. */
   readonly config: string;
-  readonly activeConfig: ReturnType<typeof decideOnly>;
+  readonly activeConfig: ReturnType<typeof decideAssumed>;
   readonly suites: readonly Suite[];
 }
 
@@ -71,7 +71,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     if (loaded.ok) {
       policies.push({
         config,
-        activeConfig: decideOnly(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
+        activeConfig: decideAssumed(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
         suites: own,
       });
     } else {
