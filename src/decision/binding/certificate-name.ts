@@ -17,11 +17,9 @@ export function certificateName({
   subject,
   subjectAltName,
 }: Pick<X509Certificate, 'subject' | 'subjectAltName'>): string | null {
-  const uris = (subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
-  if (uris.length > 0) {
-    const [, id] = (uris.length === 1 ? spiffeId.exec(uris[0] ?? '') : null) ?? [];
-    if (id !== undefined) return id.length <= maxNameLength ? id : null;
-  }
+  const [uri, ...more] = (subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
+  const [, id = null] = uri === undefined || more.length > 0 ? [] : (spiffeId.exec(uri) ?? []);
+  if (id !== null) return id.length <= maxNameLength ? id : null;
   const name = subject.split('\n').reverse().join(',');
   return name.length <= maxNameLength && plainName.test(name) ? name : null;
 }
