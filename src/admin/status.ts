@@ -48,7 +48,8 @@ export interface Status {
   readonly restart_needed: readonly string[];
   readonly routes: readonly RouteStatus[];
   readonly issuers: readonly IssuerStatus[];
-  readonly upstream: { readonly url: string };
+  /** `null` where the config has the calling side alone. */
+  readonly upstream: { readonly url: string } | null;
   readonly store: StoreStatus | null;
   readonly revocations: RevocationsStatus | null;
   readonly limits: LimitsStatus | null;
@@ -220,7 +221,7 @@ export function statusOf(snapshot: Snapshot): Status {
       mode: route.mode,
     })),
     issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot)),
-    upstream: { url: withoutSecrets(config.upstream.url) },
+    upstream: config.servesCallers ? { url: withoutSecrets(config.upstream.url) } : null,
     store: storeStatus(snapshot.store),
     revocations: revocationsStatus(snapshot.revocations),
     limits: limitsStatus(snapshot.limits),

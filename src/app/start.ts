@@ -36,7 +36,8 @@ interface AppOptions extends ComposeOptions {
 export interface App {
   /** Where it listens. */
   readonly listeners: {
-    readonly proxy: HostPort;
+    /** `null` where the config has the calling side alone. */
+    readonly proxy: HostPort | null;
     readonly admin: HostPort;
     readonly probes: HostPort | null;
     readonly egress: HostPort | null;
@@ -160,7 +161,7 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
 
 async function open(
   app: ComposedApp,
-  { listen, admin, probes, egress }: CompiledConfig,
+  { listen, admin, probes, egress, servesCallers }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
   const [unfit] = await Promise.all([app.reservations?.lastingProblem() ?? null, app.revocations.start()]);
@@ -182,13 +183,13 @@ async function open(
   if (!adminPlace.ok) return adminPlace;
   const probesPlace = probes === null || app.probes === null ? null : await openOne('probes', probes, app.probes);
   if (probesPlace?.ok === false) return probesPlace;
-  const proxyPlace = await openOne('proxy', listen, app.proxy);
-  if (!proxyPlace.ok) return proxyPlace;
+  const proxyPlace = servesCallers ? await openOne('proxy', listen, app.proxy) : null;
+  if (proxyPlace?.ok === false) return proxyPlace;
   const egressPlace =
     egress === null || app.egress === null ? null : await openOne('egress', egress.listen, app.egress.server);
   if (egressPlace?.ok === false) return egressPlace;
   return accept({
-    proxy: proxyPlace.value,
+    proxy: proxyPlace?.value ?? null,
     admin: adminPlace.value,
     probes: probesPlace?.value ?? null,
     egress: egressPlace?.value ?? null,
@@ -234,7 +235,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   app.activator.endWaits();
   app.sessions?.endWaits();
   // The workload may need the calling side to answer what is under way on the other.
-  await proxy.drain(graceMs);
+  if (progress.listeners.proxy !== null) await proxy.drain(graceMs);
   await egress?.server.drain(graceMs);
   await close(app);
   log.info('stopped');

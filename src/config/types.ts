@@ -13,6 +13,11 @@ export interface CompiledConfig extends Immutable<CompiledSections> {
   readonly sha256: string;
   /** The same, as the file says it: for telling two configs apart. Some values are secret. */
   readonly settings: Settings;
+  /**
+   * False where it has the calling side alone: `listen`, `upstream`, `issuers` and `routes` then stand for nothing, and
+   * nothing of them is opened.
+   */
+  readonly servesCallers: boolean;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
 }

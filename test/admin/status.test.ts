@@ -128,6 +128,7 @@ const config: CompiledConfig = {
   routes: [route, open],
   table: createRouteTable([route, open]),
   unmatched: null,
+  servesCallers: true,
   settings: new Map(),
   warnings: ['a warning'],
 };
@@ -347,12 +348,12 @@ t.test('/status shows the calling side', (t) => {
 t.test('no secret of a URL is shown', (t) => {
   const status = statusOf(snapshot);
   t.notMatch(JSON.stringify(status), /hunter2/);
-  t.equal(status.upstream.url, 'http://127.0.0.1:3000');
+  t.equal(status.upstream?.url, 'http://127.0.0.1:3000');
   t.equal(status.issuers[0]?.source, 'https://api.example.com/jwks.json');
   const unix = statusOf({
     ...snapshot,
     config: { ...config, upstream: { ...config.upstream, url: 'unix:/run/app.sock' } },
   });
-  t.equal(unix.upstream.url, 'unix:/run/app.sock');
+  t.equal(unix.upstream?.url, 'unix:/run/app.sock');
   t.end();
 });

@@ -95,7 +95,7 @@ export async function startInProcessProxy(t: Scope, options: InProcessProxyOptio
   const { started, logs } = await startFrom(t, configFile, {}, options.watchMs);
   if (!started.ok) throw new Error(started.error.messages.join('\n'));
   const app = started.value;
-  const { port } = app.listeners.proxy;
+  const port = app.listeners.proxy?.port ?? 0;
   const adminPort = app.listeners.admin.port;
   if (options.ready ?? true) await until('ready', () => app.readiness().status === 'ready');
   const token = (claims?: Claims): string => mintToken({ key, claims });

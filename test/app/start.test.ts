@@ -27,7 +27,7 @@ t.test('requests are let through or refused, and every listener says where it is
     [
       ['admin', listeners.admin.port],
       ['probes', listeners.probes?.port],
-      ['proxy', listeners.proxy.port],
+      ['proxy', listeners.proxy?.port ?? 0],
     ],
     'admin and probes are there before the proxy',
   );

@@ -86,6 +86,12 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
       fail(['egress comes or goes, and its listener is opened at start only: restart to put this config in force']);
       return;
     }
+    if (opened.servesCallers !== config.servesCallers) {
+      fail([
+        'listen and routes come or go, and a listener is opened at start only: restart to put this config in force',
+      ]);
+      return;
+    }
     // In this order no request under a config with assertions goes out without one.
     if (assertion !== null) deps.assertions.use(assertion);
     const dropped = droppedOperations(activator.activeConfig().config, config);

@@ -36,7 +36,13 @@ export function compileConfig(
     // The list keeps each section beside its value, which the compiler cannot see here.
     (sections[name].compile as Compile)(values[name], { absolute, values, table }),
   );
-  return { ...(Object.assign({}, ...compiled) as CompiledSections), sha256, settings: settingsOf(values), warnings };
+  return {
+    ...(Object.assign({}, ...compiled) as CompiledSections),
+    sha256,
+    settings: settingsOf(values),
+    servesCallers: config.servesCallers,
+    warnings,
+  };
 }
 
 function valuesOf(config: ParsedConfig): SectionValues | null {

@@ -30,6 +30,8 @@ export interface ParsedConfig extends WholeSections {
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
   readonly routes: readonly Entry<RouteFile>[];
+  /** False where the file has the calling side alone: what is read of the other side then stands for nothing. */
+  readonly servesCallers: boolean;
   /** Whether a key stands in the file, whatever its value. */
   readonly isPresent: (path: Path) => boolean;
   /** What stands in the file, unchecked: for rules that hold whether or not the rest could be read. */
@@ -51,12 +53,14 @@ export function parseSections(source: SourceNode, report: Report): ParsedConfig 
   for (const key of source.entries.keys()) {
     if (!isKnown(key)) reportUnknownKey([key], key, sectionNames, report);
   }
+  const servesCallers = !source.entries.has('egress') || answeringSections.some((name) => source.entries.has(name));
   const reader: Reader = { root: source, report };
   return {
-    ...readWholeSections(reader),
-    issuers: readIssuers(reader),
+    ...readWholeSections(reader, servesCallers ? {} : unused),
+    servesCallers,
+    issuers: servesCallers ? readIssuers(reader) : new Map(),
     issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
-    routes: readRoutes(reader),
+    routes: servesCallers ? readRoutes(reader) : [],
     isPresent: (path) => locate(source, path).node !== null,
     rawValue: (path) => {
       const { node } = locate(source, path);
@@ -65,11 +69,22 @@ export function parseSections(source: SourceNode, report: Report): ParsedConfig 
   };
 }
 
-function readWholeSections(reader: Reader): WholeSections {
+/** What the answering side needs; a config with `egress` may leave out all of it. */
+const answeringSections = ['listen', 'upstream', 'issuers', 'routes'] as const;
+
+/** What is read where it does: nothing listens there, and nothing is asked. */
+const unused: Readonly<Partial<Record<SectionName, unknown>>> = {
+  listen: { host: '127.0.0.1', port: 0 },
+  upstream: { url: 'unix:/unused' },
+};
+
+function readWholeSections(reader: Reader, given: Readonly<Partial<Record<SectionName, unknown>>>): WholeSections {
   const found: Partial<Record<SectionName, Parsed<unknown>>> = {};
   for (const name of sectionNames) {
     if (name === 'issuers' || name === 'routes') continue;
-    found[name] = readValue<unknown>(sections[name].schema, [name], reader);
+    const { schema } = sections[name];
+    found[name] =
+      given[name] === undefined ? readValue<unknown>(schema, [name], reader) : { value: schema.parse(given[name]) };
   }
   return found as WholeSections;
 }

@@ -7,7 +7,7 @@ import { request, type RawResponse } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
+import { startFrom, startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 
 /** What a target saw of one request. */
@@ -431,4 +431,25 @@ t.test('a Unix socket is open to whom its mode says', async (t) => {
   const response = await request(0, { path: '/orders/1' }, { unix: path });
   t.equal(response.status, 200);
   t.match(proxy.app.status().listeners.egress, { host: `unix:${path}` });
+});
+
+t.test('a config may have the calling side alone', async (t) => {
+  const target = await startTarget(t, ok);
+  const configFile = join(tempDir(t), 'sallyport.yaml');
+  const config = {
+    admin: { port: 0 },
+    egress: {
+      listen: { port: 0 },
+      targets: [{ name: 'orders', prefix: '/orders', url: target.url, allow: [{ methods: ['GET'], path: '/**' }] }],
+    },
+  };
+  writeFileSync(configFile, JSON.stringify(config));
+  const { started } = await startFrom(t, configFile);
+  if (!started.ok) throw new Error(started.error.messages.join('\n'));
+  const app = started.value;
+  t.equal(app.listeners.proxy, null, 'nobody else is served');
+  t.equal(app.readiness().status, 'ready');
+  t.equal((await request(app.listeners.egress?.port ?? 0, { path: '/orders/1' })).status, 200);
+  t.equal(target.seen[0]?.headers.authorization, undefined, 'without a token where the target names none');
+  t.match(app.status(), { listeners: { proxy: null }, upstream: null, routes: [], issuers: [] });
 });

@@ -132,7 +132,7 @@ t.test('a ConfigMap update is one move of a link, and taken however long an edit
   version('..2', text.replace('checkout', 'reporting'));
   await until('the move is noticed', () => started.value.status().counts.config_reloads.ok === 2);
   const authorization = `Bearer ${proxy.token()}`;
-  const { port } = started.value.listeners.proxy;
+  const port = started.value.listeners.proxy?.port ?? 0;
   await until('ready', () => started.value.readiness().status === 'ready');
   t.equal((await request(port, { path: '/orders', headers: { Authorization: authorization } })).status, 403);
 });

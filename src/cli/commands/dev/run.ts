@@ -115,7 +115,9 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
     fail({ ...app.error, hints: [...(app.error.hints ?? []), ...busy] }, io);
     return;
   }
-  const { host, port } = app.value.listeners.proxy;
+  const { proxy } = app.value.listeners;
+  if (proxy === null) throw new Error('the config of dev has no listener');
+  const { host, port } = proxy;
   const credentials = await createDevCredentials();
   try {
     const shown = await describe({ host, port }, setting, config, credentials);

@@ -4,6 +4,7 @@ import type { Problem } from '../../../config/load/report.js';
 import { escapeControls } from '../../../lib/text.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
+import { checkEgress } from './egress.js';
 import { checkFiles } from './files.js';
 import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
@@ -55,7 +56,8 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
     ...config.issuers.map(checkIssuer),
     ...config.issuers.map(checkIntrospection),
     checkSessions(config.sessions),
-    checkUpstream(config.upstream),
+    config.servesCallers ? checkUpstream(config.upstream) : [],
+    checkEgress(config.egress),
     checkStore(config.store),
   ]);
   return [

@@ -26,11 +26,8 @@ const lookupLimitMs = 5_000;
 export async function checkUpstream(upstream: UpstreamSettings): Promise<readonly Finding[]> {
   if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream, upstream.url.slice('unix:'.length));
   const url = new URL(upstream.url);
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const isTls = url.protocol === 'https:';
-  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const open: OpenConnection = async () =>
-    openConnection(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
+  const { host, port } = placeOf(url);
+  const open: OpenConnection = async () => openUpstream(upstream);
   const connected = await open();
   const past = await checkBypass(host, port, upstream.connectTimeoutMs);
   if (!connected.ok) {
@@ -45,6 +42,18 @@ export async function checkUpstream(upstream: UpstreamSettings): Promise<readonl
   }
   connected.value.destroy();
   return [ok(subject, `answers at ${url.origin}`), ...(await checkProtocol(url.host, upstream, open)), past];
+}
+
+/** Connects to what is reached over the network, its certificate verified where it has one. */
+export async function openUpstream(upstream: UpstreamSettings): Promise<Result<Socket, string>> {
+  const url = new URL(upstream.url);
+  const { host, port } = placeOf(url);
+  return openConnection(host, port, url.protocol === 'https:' ? upstream : null, upstream.connectTimeoutMs);
+}
+
+function placeOf(url: URL): { readonly host: string; readonly port: number } {
+  const standardPort = url.protocol === 'https:' ? 443 : 80;
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? standardPort : Number(url.port) };
 }
 
 async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promise<readonly Finding[]> {

@@ -355,3 +355,36 @@ t.test('a bad config is said to be bad, with exit code 1', async (t) => {
   t.equal(io.code(), 1);
   t.match(io.err(), /^sallyport\.yaml:\d+:\d+: error: /);
 });
+
+t.test('targets and tokens of the calling side are tried, without asking a target anything', async (t) => {
+  const target = await startReceiver(t);
+  const closing = createServer();
+  const { port: closed, close } = await listen(t, closing);
+  await close();
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, 'a.b.c', { mode: 0o600 });
+  const cwd = tempDir(t);
+  const allow = [{ methods: ['GET'], path: '/**' }];
+  const config = {
+    admin: { port: 0 },
+    egress: {
+      listen: { port: 0 },
+      tokens: { own: { file: tokenFile }, gone: { file: join(cwd, 'nothing') } },
+      targets: [
+        { name: 'orders', prefix: '/orders', url: target.url, token: 'own', allow },
+        { name: 'bills', prefix: '/bills', url: `http://127.0.0.1:${String(closed)}`, token: 'gone', allow },
+      ],
+    },
+  };
+  writeFileSync(join(cwd, 'sallyport.yaml'), JSON.stringify(config));
+  const io = captureIo({ cwd });
+  await run(['doctor', '--config', 'sallyport.yaml'], io);
+  t.match(io.out(), /^ok: target orders: answers at http:\/\/127\.0\.0\.1:\d+$/m);
+  t.match(io.out(), /^problem: target bills: not reached at http:\/\/127\.0\.0\.1:\d+: .*; fix: start it/m);
+  t.match(io.out(), /^ok: token own: is given$/m);
+  t.match(io.out(), /^problem: token gone: .*; fix: correct its source in egress\.tokens/m);
+  t.notMatch(io.out(), /receiver/, 'there is no other side');
+  t.notMatch(io.out(), /a\.b\.c/);
+  t.equal(target.requests.length, 0);
+  t.equal(io.code(), 1);
+});
