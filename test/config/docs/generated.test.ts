@@ -82,6 +82,22 @@ t.test('config.example.yaml has no errors, and says the defaults', (t) => {
   t.end();
 });
 
+t.test('so has what it says of the calling side, where somebody takes it in', (t) => {
+  const [before = '', rest = ''] = example.split('# egress:');
+  const taken = rest.replaceAll(/^# ?/gm, '');
+  const text = `${before}egress:${taken}`;
+  t.same(
+    problemsOf(text).filter((problem) => !/is a token that no target names/.test(problem)),
+    [],
+  );
+  t.match(compiled(text).egress, {
+    listen: { port: 8181, maxInFlight: 512 },
+    tokens: [{ kind: 'core' }, { kind: 'oauth' }, { kind: 'file' }],
+    targets: [{ name: 'orders', token: 'as-checkout', keyMode: 'pass' }],
+  });
+  t.end();
+});
+
 /** Every key of the config, as its last name. */
 function keysOf(schema: JsonSchema): readonly string[] {
   const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
