@@ -68,6 +68,7 @@ t.test('its sections keep their numbers', (t) => {
     '3.8',
     '3.9',
     '4',
+    '4.1',
     '5',
     '6',
     '7',
