@@ -65,6 +65,17 @@ export function createExplainCommand(io: Io): Command {
     .option('--permissions <list>', 'permissions of the assumed token, with spaces between')
     .option('--token-id <id>', '`jti` of the assumed token')
     .option('--issuer <name>', 'issuer of the assumed token, by its name in the config')
+    .addOption(
+      new Option('--egress', 'explain what the calling side would do with it').conflicts([
+        'tokenStdin',
+        'claims',
+        'subject',
+        'permissions',
+        'tokenId',
+        'issuer',
+        'at',
+      ]),
+    )
     .addOption(new Option('--at <time>', 'decide as at this time (RFC 3339) instead of now').argParser(timeArgument))
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: ExplainOptions) => {

@@ -31,6 +31,7 @@ export interface ExplainOptions {
   readonly permissions?: string;
   readonly tokenId?: string;
   readonly issuer?: string;
+  readonly egress?: true;
   readonly at?: number;
   readonly json?: true;
 }
@@ -57,6 +58,7 @@ async function explainWith(
     );
   }
   const request: PolicyRequest = { method: options.method, path: options.path, headers: options.header, body: null };
+  if (options.egress === true) return printEgress(config, request, options, io);
   const nowMs = options.at ?? Date.now();
   if (options.tokenStdin !== true) {
     const given = await givenClaims(config, options, io);
@@ -85,6 +87,26 @@ async function explainWith(
   } finally {
     await keys.close();
   }
+  return accept(null);
+}
+
+async function printEgress(
+  config: CompiledConfig,
+  request: PolicyRequest,
+  { json }: ExplainOptions,
+  io: Io,
+): Promise<Result<null, StartFailure>> {
+  const { egressLines, explainEgress } = await import('./egress.js');
+  const explained = explainEgress(config, request);
+  if (!explained.ok || config.egress === null) return explained.ok ? accept(null) : explained;
+  io.stdout(
+    json === true
+      ? `${JSON.stringify(explained.value)}\n`
+      : egressLines(explained.value, config.egress, request)
+          .map((line) => `${line}\n`)
+          .join(''),
+  );
+  io.exit(explained.value.allowed ? 0 : 1);
   return accept(null);
 }
 
