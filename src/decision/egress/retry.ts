@@ -73,6 +73,9 @@ const inProgress = problemTypeOf('idempotency_in_progress');
 /** Methods that ask for nothing to be done (RFC 9110 §9.2.1). */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+/** Statuses of what was refused, whoever says so: its token, its pace, or all for now. */
+const refusals: ReadonlySet<number> = new Set([401, 425, 429, 503]);
+
 /** What an outcome says of the request. */
 type Meaning = 'final' | 'not_applied' | 'in_doubt' | 'under_way' | 'unauthorized';
 
@@ -102,6 +105,23 @@ export function judgeAttempt(
   if (request.elapsedMs + afterMs > limits.withinMs) return pass('time');
   if (counts && !isInBudget) return pass('budget');
   return { kind: 'retry', afterMs, needsNewToken, counts };
+}
+
+/** Whether an attempt that ended so may have been carried out. Of a safe request that is no matter. */
+export function leavesDoubt(outcome: AttemptOutcome, method: string): boolean {
+  return meaningOf(outcome) === 'in_doubt' && !safeMethods.has(method);
+}
+
+/**
+ * Whether what became of the last attempt tells what became of the request, where an earlier attempt may have been
+ * carried out. A refusal tells of the attempt that it refuses, and of none before: whoever is told that it was not
+ * applied would ask again. What a Sallyport says of the key (409, 422) is about all of them.
+ */
+export function settlesDoubt(outcome: AttemptOutcome): boolean {
+  if (outcome.kind !== 'response') return false;
+  const { status, isSallyports } = outcome;
+  if (status === 409 || status === 422) return true;
+  return !refusals.has(status) && !(isSallyports && status >= 400);
 }
 
 function meaningOf(outcome: AttemptOutcome): Meaning {

@@ -2,7 +2,13 @@ import { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { withAttempts, type AttemptsMade } from '../../decision/egress/attempts.js';
 import { nameInHeaders, nameInJson, planKey } from '../../decision/egress/key.js';
-import { judgeAttempt, type AttemptOutcome, type NoRetryReason } from '../../decision/egress/retry.js';
+import {
+  judgeAttempt,
+  leavesDoubt,
+  settlesDoubt,
+  type AttemptOutcome,
+  type NoRetryReason,
+} from '../../decision/egress/retry.js';
 import { outgoingTarget } from '../../decision/egress/target.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { readBearer } from '../../decision/token/credential.js';
@@ -67,6 +73,8 @@ export class EgressCall implements UpstreamCall {
   /** Those that count towards the limit. */
   private counted = 0;
   private notRetried: AttemptsMade['notRetried'] = null;
+  /** What is to be said where no later attempt says what became of one that may have been carried out. */
+  private doubt: Denial | null = null;
   private startedMs = 0;
   private waiting: NodeJS.Timeout | null = null;
   private isOver = false;
@@ -308,13 +316,14 @@ export class EgressCall implements UpstreamCall {
     );
     if (verdict.kind === 'pass') {
       this.stop(verdict.reason);
-      return true;
+      return this.mayPass(outcome);
     }
+    if (leavesDoubt(outcome, request.method)) this.doubt = doubtOf(outcome);
     if (verdict.needsNewToken) {
       // Without one of ours there is no other.
       if (this.token === null || target.tokens === null) {
         this.stop('final');
-        return true;
+        return this.mayPass(outcome);
       }
       this.hasNewToken = true;
       target.tokens.invalidate(this.token);
@@ -326,6 +335,13 @@ export class EgressCall implements UpstreamCall {
     const again = (): void => this.guard(() => this.next(verdict.needsNewToken ? held : null));
     if (verdict.afterMs === 0) again();
     else this.waiting = setTimeout(again, verdict.afterMs);
+    return false;
+  }
+
+  /** Whether the last attempt's outcome is the request's; else the doubt that it leaves is told in its place. */
+  private mayPass(outcome: AttemptOutcome): boolean {
+    if (this.doubt === null || settlesDoubt(outcome) || leavesDoubt(outcome, this.request.method)) return true;
+    this.fail(this.doubt);
     return false;
   }
 
@@ -349,6 +365,10 @@ export class EgressCall implements UpstreamCall {
   /** The target's own word, where no better one can be had. */
   private passHeld({ status, rawHeaders, chunks, trailers }: HeldResponse): void {
     this.stop('final');
+    if (this.doubt !== null) {
+      this.fail(this.doubt);
+      return;
+    }
     this.end();
     this.passHead(status, rawHeaders);
     for (const chunk of chunks) this.sink.onData(chunk);
@@ -360,7 +380,10 @@ export class EgressCall implements UpstreamCall {
     this.end();
     const attempts = this.made();
     this.sink.onAttempts?.(attempts);
-    this.sink.onError({ ...reason, attempts });
+    // That a later attempt was not applied says nothing of an earlier one.
+    const isInDoubt = failures.get(reason.reason)?.kind === 'no_response';
+    const told = isInDoubt ? reason : (this.doubt ?? reason);
+    this.sink.onError({ ...told, attempts });
   }
 
   private made(): AttemptsMade {
@@ -383,4 +406,8 @@ export class EgressCall implements UpstreamCall {
       this.fail(denial('internal'));
     }
   }
+}
+
+function doubtOf(outcome: AttemptOutcome): Denial {
+  return denial(outcome.kind === 'response' && outcome.status === 504 ? 'upstream_timeout' : 'upstream_failed');
 }

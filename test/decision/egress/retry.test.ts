@@ -1,6 +1,8 @@
 import t from 'tap';
 import {
   judgeAttempt,
+  leavesDoubt,
+  settlesDoubt,
   type AttemptedRequest,
   type AttemptOutcome,
   type RetryLimits,
@@ -117,5 +119,24 @@ t.test('pauses grow, are spread by chance, and last at least as long as the resp
   t.equal(pause(notSent, 1, 0), 0);
   t.equal(pause(response(503, { ...ours, retryAfterMs: 1_000 }), 1, 0.5), 1_025);
   t.equal(pause(response(502, { retryAfterMs: 5_000 }), 1, 0.5), 25, 'of what is in doubt it says nothing');
+  t.end();
+});
+
+t.test('an attempt that may have been carried out is in doubt until somebody says what became of it', (t) => {
+  for (const outcome of [noResponse, response(502, ours), response(504)]) {
+    t.ok(leavesDoubt(outcome, 'POST'));
+    t.notOk(leavesDoubt(outcome, 'GET'), 'a read does nothing');
+  }
+  for (const outcome of [notSent, response(503, ours), response(201)]) t.notOk(leavesDoubt(outcome, 'POST'));
+  for (const status of [401, 425, 429, 503]) {
+    t.notOk(settlesDoubt(response(status)), `${String(status)} tells of what it refuses alone`);
+  }
+  for (const status of [403, 500, 503]) {
+    t.notOk(settlesDoubt(response(status, ours)), `${String(status)} of a Sallyport`);
+  }
+  for (const outcome of [notSent, noResponse]) t.notOk(settlesDoubt(outcome));
+  for (const outcome of [response(201), response(400), response(409, unknown), response(422, ours), response(500)]) {
+    t.ok(settlesDoubt(outcome), 'a result, or word of the key');
+  }
   t.end();
 });

@@ -1,0 +1,222 @@
+/**
+ * Both sides, each a process of its own: the calling side with tokens of a Core, a network, the answering side on a
+ * Redis, and two services; and what goes wrong with them.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startCuttingRelay, type CuttingRelay } from '../support/cutting-relay.js';
+import { freePort } from '../support/listening.js';
+import { projectDir } from '../support/project-dir.js';
+import { baseConfig, type ConfigTree } from '../support/proxy-process.js';
+import { request } from '../support/raw-client.js';
+import { startRedis } from '../support/redis-server.js';
+import type { Scope } from '../support/scope.js';
+import { startServe, type ServeProcess } from '../support/serve-process.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import type { WriteLedger } from './egress-ledger.js';
+
+/** A place of a process: what runs there comes and goes, the address stays. */
+interface Seat {
+  /** Ends it with this signal, and starts it again after so many milliseconds. */
+  readonly restart: (signal: NodeJS.Signals, downMs: number) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export interface EgressDeployment {
+  /** Of the calling side. */
+  readonly port: number;
+  /** What ends processes, and what harms the network: each does one thing, and ends when that is over. */
+  readonly faults: Readonly<Record<'processes' | 'networks', Readonly<Record<string, () => Promise<void>>>>>;
+  /** What of the network is counted. */
+  readonly network: () => Readonly<Record<'cuts' | 'silences', number>>;
+  /** Ends both sides in order, so that nothing is under way any more. */
+  readonly stop: () => Promise<void>;
+}
+
+const issuer = 'https://api.example.com';
+const claims = {
+  sub: 'checkout',
+  aud: 'orders',
+  source: 'microservice',
+  token_type: 'service',
+  permissions: ['orders:write'],
+};
+
+export async function startEgressDeployment(t: Scope, ledger: WriteLedger): Promise<EgressDeployment> {
+  const resets = { resets: 0.5 };
+  const redis = await startRedis(t);
+  const core = await startCore(t);
+  const service = await startCuttingRelay(t, () => ledger.ordersPort, resets);
+  const coreNetwork = await startCuttingRelay(t, () => core.port, resets);
+  const answering = await startSidecar(t, (port) => ({
+    listen: { port },
+    upstream: { url: urlOf(service), connect_timeout: '500ms', response_timeout: '2s' },
+    issuers: { core: { issuer, jwks_url: `${urlOf(coreNetwork)}/auth/jwt/jwks.json` } },
+    store: {
+      redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '1s', settle_timeout: '1s' },
+    },
+    routes: [
+      {
+        name: 'write',
+        methods: ['POST'],
+        path: '/v1/writes',
+        subjects: ['checkout'],
+        permissions: ['orders:write'],
+        idempotency: 'required',
+      },
+    ],
+  }));
+  const network = await startCuttingRelay(t, () => answering.port, resets);
+  const otherNetwork = await startCuttingRelay(t, () => ledger.ledgerPort, resets);
+  const curlConfig = join(tempDir(t), 'core.curl');
+  writeFileSync(curlConfig, `url = "${urlOf(coreNetwork)}"\n`, { mode: 0o600 });
+  const target = (name: string, relay: CuttingRelay): ConfigTree => ({
+    name,
+    prefix: `/${name}`,
+    url: urlOf(relay),
+    token: 'as-checkout',
+    allow: [{ methods: ['POST'], path: '/v1/**' }],
+    connect_timeout: '500ms',
+    response_timeout: '3s',
+    idempotency: 'generate',
+    retries: { attempts: 4, within: '6s', budget: '100%' },
+  });
+  const calling = await startSidecar(t, (port) => ({
+    egress: {
+      listen: { port },
+      // As short as there are, so that they end in the midst of it.
+      tokens: { 'as-checkout': { core: { curl_config: curlConfig, issuer }, claims, lifetime: '10s' } },
+      targets: [target('orders', network), target('ledger', otherNetwork)],
+    },
+  }));
+
+  const between = (least: number, most: number): number => least + Math.random() * (most - least);
+  const during = async (begin: () => void, end: () => void): Promise<void> => {
+    begin();
+    await sleep(between(300, 1_500));
+    end();
+  };
+  const storm = (relay: CuttingRelay, meanBytes: number) => async (): Promise<void> =>
+    during(
+      () => relay.storm(meanBytes),
+      () => relay.storm(null),
+    );
+  const relays = [network, otherNetwork, service, coreNetwork];
+  return {
+    port: calling.port,
+    faults: {
+      processes: {
+        'calling side killed': async () => calling.restart('SIGKILL', 0),
+        'calling side ended in order': async () => calling.restart('SIGTERM', 0),
+        'answering side killed': async () => answering.restart('SIGKILL', between(0, 500)),
+        'answering side ended in order': async () => answering.restart('SIGTERM', between(0, 500)),
+        'Core killed': async () => core.restart('SIGKILL', between(0, 3_000)),
+        'Redis killed': async () => {
+          await redis.kill();
+          await sleep(between(0, 2_000));
+          await redis.restart();
+        },
+      },
+      networks: {
+        'the network between both cuts and resets': storm(network, 900),
+        'the network between both is slow': async () =>
+          during(
+            () => network.lag(between(50, 800)),
+            () => network.lag(0),
+          ),
+        'the network between both swallows': async () =>
+          during(
+            () => network.silence(0.1),
+            () => network.silence(0),
+          ),
+        'the network to the other service cuts and resets': storm(otherNetwork, 600),
+        'the network to the other service swallows': async () =>
+          during(
+            () => otherNetwork.silence(0.1),
+            () => otherNetwork.silence(0),
+          ),
+        'the way to the service behind cuts and resets': storm(service, 900),
+        'the way to the Core cuts and resets': storm(coreNetwork, 2_500),
+      },
+    },
+    network: () => ({
+      cuts: relays.reduce((sum, relay) => sum + relay.cuts(), 0),
+      silences: relays.reduce((sum, relay) => sum + relay.silences(), 0),
+    }),
+    stop: async () => {
+      await calling.stop();
+      await answering.stop();
+    },
+  };
+}
+
+function urlOf({ port }: { readonly port: number }): string {
+  return `http://127.0.0.1:${String(port)}`;
+}
+
+async function startSidecar(
+  t: Scope,
+  configOf: (port: number) => ConfigTree,
+): Promise<Seat & { readonly port: number }> {
+  const configFile = join(tempDir(t), 'sallyport.yaml');
+  const port = await freePort();
+  const config = configOf(port);
+  // A config has a listener for each direction; where only one is called, the other has any port.
+  writeFileSync(configFile, baseConfig(config));
+  const start = async (): Promise<ServeProcess> => {
+    const serve = startServe(t, configFile);
+    await until('somebody listens', async () => {
+      if (!serve.isRunning()) throw new Error(`serve ended:\n${serve.output()}`);
+      return request(port, { path: '/' }).catch(() => null);
+    });
+    return serve;
+  };
+  let serve = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    serve.signal(signal);
+    await serve.exited;
+  };
+  return {
+    port,
+    restart: async (signal, downMs) => {
+      await end(signal);
+      await sleep(downMs);
+      serve = await start();
+    },
+    stop: async () => end('SIGTERM'),
+  };
+}
+
+/** The emulator as a process of its own, with a file that keeps its keys. */
+async function startCore(t: Scope): Promise<Seat & { readonly port: number }> {
+  const port = await freePort();
+  const args = ['core', '--port', String(port), '--data', join(tempDir(t), 'core.json')];
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), ...args], { stdio: 'ignore' });
+    await until('the Core', async () => {
+      if (child.exitCode !== null) throw new Error(`the Core ended with ${String(child.exitCode)}`);
+      return request(port, { path: '/.well-known/jwks.json' }).catch(() => null);
+    });
+    return child;
+  };
+  let child = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
+  t.teardown(async () => end('SIGKILL'));
+  return {
+    port,
+    restart: async (signal, downMs) => {
+      await end(signal);
+      await sleep(downMs);
+      child = await start();
+    },
+    stop: async () => end('SIGTERM'),
+  };
+}
