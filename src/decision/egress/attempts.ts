@@ -29,8 +29,19 @@ export function withAttempts(rawHeaders: readonly string[], made: AttemptsMade):
   const kept: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (!names.has(name.toLowerCase())) kept.push(name, rawHeaders[i + 1] ?? '');
+    const lowerCase = name.toLowerCase();
+    const value = rawHeaders[i + 1] ?? '';
+    if (lowerCase === 'connection') kept.push(name, withoutOurs(value));
+    else if (!names.has(lowerCase)) kept.push(name, value);
   }
   kept.push(...attemptHeaders(made));
   return kept;
+}
+
+/** Options of `Connection` (RFC 9110 §7.6.1) but for those that would take away what is said here. */
+function withoutOurs(options: string): string {
+  return options
+    .split(',')
+    .filter((option) => !names.has(option.trim().toLowerCase()))
+    .join(',');
 }

@@ -67,7 +67,10 @@ export function nameInHeaders(fields: readonly string[], name: string): string |
   return asName(found);
 }
 
-/** The text or number at a place of a JSON document (RFC 6901); `null` where there is none, or no JSON. */
+/**
+ * The text or whole number at a place of a JSON document (RFC 6901); `null` where there is none, or no JSON. Numbers of
+ * which several read alike name nothing (RFC 8259 §6): two writes would be taken for one.
+ */
 export function nameInJson(body: Uint8Array, path: readonly string[]): string | null {
   let value: unknown;
   try {
@@ -79,7 +82,7 @@ export function nameInJson(body: Uint8Array, path: readonly string[]): string | 
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return null;
     value = (value as Readonly<Record<string, unknown>>)[token];
   }
-  return asName(typeof value === 'number' ? String(value) : value);
+  return asName(Number.isSafeInteger(value) ? String(value) : value);
 }
 
 function asName(value: unknown): string | null {

@@ -67,6 +67,9 @@ const longestPauseMs = 2_000;
 /** Where a response asks to wait without saying for how long. */
 const usualWaitMs = 1_000;
 
+/** For an attempt under way, whatever the response asks for: nothing else bounds how often it is asked for. */
+const leastWaitMs = 100;
+
 /** Of a write whose first attempt is under way. */
 const inProgress = problemTypeOf('idempotency_in_progress');
 
@@ -153,7 +156,8 @@ function meaningOf(outcome: AttemptOutcome): Meaning {
 function pauseMs(outcome: AttemptOutcome, attempts: number, random: number): number {
   const ceilingMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
   if (outcome.kind !== 'response' || outcome.status === 502 || outcome.status === 504) return random * ceilingMs;
-  const askedMs = outcome.retryAfterMs ?? (outcome.status === 409 ? usualWaitMs : 0);
+  const isUnderWay = outcome.status === 409;
+  const askedMs = Math.max(outcome.retryAfterMs ?? (isUnderWay ? usualWaitMs : 0), isUnderWay ? leastWaitMs : 0);
   return askedMs + random * ceilingMs;
 }
 

@@ -16,13 +16,11 @@ export interface HeldResponse {
 export interface AttemptHost {
   readonly now: () => number;
   /**
-   * Says what became of it, once. `held` is the whole response where it was held back.
+   * Says what became of it, once. `held` is the whole response where it was held back to its end.
    *
    * @returns whether the response is passed on.
    */
   readonly onOutcome: (outcome: AttemptOutcome, held: HeldResponse | null) => boolean;
-  /** The response is passed on, whatever it says. */
-  readonly onFinal: () => void;
   /** There is no response. */
   readonly onFailure: (reason: Denial) => void;
   /** What is passed on, from its head to one of its two ends. */
@@ -93,7 +91,7 @@ export class Attempt implements ResponseSink {
     }
     this.chunks.push(chunk);
     // Larger than any of ours.
-    if (this.bytes > maxHeldBytes) return this.pass();
+    if (this.bytes > maxHeldBytes) return this.judgeEarly();
     return true;
   }
 
@@ -122,13 +120,13 @@ export class Attempt implements ResponseSink {
     this.host.onHead(this.status, this.rawHeaders);
   }
 
-  private pass(): boolean {
-    this.host.onFinal();
-    this.phase = 'passing';
-    this.host.onHead(this.status, this.rawHeaders);
-    let flows = true;
-    for (const chunk of this.chunks) flows = this.host.onData(chunk);
+  /** By its head alone. */
+  private judgeEarly(): boolean {
+    const { chunks } = this;
     this.chunks = [];
+    this.settle(outcomeOf(this.status, this.rawHeaders, this.host.now()), null);
+    let flows = true;
+    if (this.isPassing()) for (const chunk of chunks) flows = this.host.onData(chunk);
     return flows;
   }
 

@@ -192,14 +192,15 @@ export class EgressCall implements UpstreamCall {
   }
 
   private deriveKey(): void {
+    const { body } = this;
     const { keyFrom } = this.target;
     if (keyFrom === null) return;
     if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.fields, keyFrom.name));
-    else if (!(this.body instanceof KeptBody)) this.useDerived(nameInJson(this.body ?? Buffer.alloc(0), keyFrom.path));
+    else if (!(body instanceof KeptBody)) this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path));
     else {
-      this.body.readWhole((whole) =>
+      body.readWhole((whole) =>
         this.guard(() => {
-          if (whole === null) this.fail(denial('body_too_large'));
+          if (whole === null) this.fail(denial(body.isTooLarge() ? 'body_too_large' : 'overloaded'));
           else this.useDerived(nameInJson(whole, keyFrom.path));
         }),
       );
@@ -257,6 +258,8 @@ export class EgressCall implements UpstreamCall {
     const fields = token === null ? [...this.fields] : [...this.fields, 'Authorization', `Bearer ${token}`];
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
     const attempt = this.createAttempt();
+    // Its response had its time to end.
+    this.attempt?.cancel();
     this.attempt = attempt;
     attempt.begin(target.upstream, {
       holder,
@@ -282,7 +285,6 @@ export class EgressCall implements UpstreamCall {
     return new Attempt({
       now: deps.clock.now,
       onOutcome: (outcome, held) => this.judge(outcome, held),
-      onFinal: () => this.stop('final'),
       onFailure: (reason) => this.guard(() => this.onFailure(reason)),
       onHead: (status, rawHeaders) => this.passHead(status, rawHeaders),
       onData: sink.onData.bind(sink),
@@ -300,6 +302,7 @@ export class EgressCall implements UpstreamCall {
   /** Returns whether the response is passed on; else another attempt is on its way. */
   private judge(outcome: AttemptOutcome, held: HeldResponse | null): boolean {
     if (this.isOver) return false;
+    this.dropRefusedToken(outcome);
     const { target, request, deps } = this;
     const verdict = judgeAttempt(
       outcome,
@@ -326,8 +329,9 @@ export class EgressCall implements UpstreamCall {
         return this.mayPass(outcome);
       }
       this.hasNewToken = true;
-      target.tokens.invalidate(this.token);
     }
+    // Read on for an attempt that is over, it might become too large to be held.
+    if (this.body instanceof KeptBody) this.body.stop();
     if (verdict.counts) {
       this.counted += 1;
       target.budget.take();
@@ -343,6 +347,12 @@ export class EgressCall implements UpstreamCall {
     if (this.doubt === null || settlesDoubt(outcome) || leavesDoubt(outcome, this.request.method)) return true;
     this.fail(this.doubt);
     return false;
+  }
+
+  /** Also where the request itself cannot be sent again: others follow it. */
+  private dropRefusedToken(outcome: AttemptOutcome): void {
+    const isRefused = outcome.kind === 'response' && outcome.status === 401 && !this.hasNewToken;
+    if (isRefused && this.token !== null) this.target.tokens?.invalidate(this.token);
   }
 
   private onFailure(reason: Denial): void {

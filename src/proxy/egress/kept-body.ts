@@ -33,6 +33,9 @@ export class BodyRoom {
   }
 }
 
+/** Pieces up to this size are kept as one: each costs some 300 bytes, and up to 1 KiB that it is a slice of. */
+const maxJoinedBytes = 16 * 1024;
+
 /** A reading that began behind what was let go. */
 const notWhole = new Error('the body was not kept');
 
@@ -47,6 +50,7 @@ export class KeptBody {
   private chunks: Buffer[] = [];
   private keptBytes = 0;
   private isKeeping = true;
+  private isLarger = false;
   private isEnded = false;
   private reading: Reading | null = null;
 
@@ -72,6 +76,17 @@ export class KeptBody {
     this.source.pause();
     this.reading = new Reading(this);
     return this.reading;
+  }
+
+  /** Whether it was let go because of its size, and not for want of room. */
+  isTooLarge(): boolean {
+    return this.isLarger;
+  }
+
+  /** Ends the reading under way. Nothing more is read before the next one. */
+  stop(): void {
+    this.source.pause();
+    this.reading?.destroy();
   }
 
   /** Reads all of it ahead; `null` where it is not kept. */
@@ -105,7 +120,7 @@ export class KeptBody {
     if (reading !== this.reading) return;
     const kept = this.chunks[reading.count];
     if (kept !== undefined) {
-      reading.give(kept);
+      reading.give(kept, reading.count + 1);
       return;
     }
     if (!this.isKeeping) this.letGo();
@@ -121,10 +136,9 @@ export class KeptBody {
     this.source.pause();
     const { reading } = this;
     const isBehind = reading !== null && reading.count < this.chunks.length;
-    if (this.keep(chunk)) {
-      if (!isBehind) reading?.give(chunk);
-    } else if (isBehind) reading.destroy(notWhole);
-    else reading?.give(chunk);
+    const isKept = this.keep(chunk, isBehind);
+    if (!isBehind) reading?.give(chunk, isKept ? this.chunks.length : 0);
+    else if (!isKept) reading.destroy(notWhole);
   };
 
   private readonly onEnd = (): void => {
@@ -133,14 +147,19 @@ export class KeptBody {
     if (reading !== null && reading.count >= this.chunks.length) reading.giveEnd();
   };
 
-  private keep(chunk: Buffer): boolean {
+  private keep(chunk: Buffer, isBehind: boolean): boolean {
     if (!this.isKeeping) return false;
-    if (this.keptBytes + chunk.length > this.maxBytes || !this.room.take(chunk.length)) {
+    this.isLarger = this.keptBytes + chunk.length > this.maxBytes;
+    if (this.isLarger || !this.room.take(chunk.length)) {
       this.release();
       return false;
     }
     this.keptBytes += chunk.length;
-    this.chunks.push(chunk);
+    // Who reads has had the last piece: it may grow.
+    const last = isBehind ? undefined : this.chunks.at(-1);
+    if (last !== undefined && last.length + chunk.length <= maxJoinedBytes) {
+      this.chunks[this.chunks.length - 1] = compact([last, chunk]);
+    } else this.chunks.push(chunk.length * 2 < chunk.buffer.byteLength ? compact([chunk]) : chunk);
     return true;
   }
 
@@ -149,6 +168,14 @@ export class KeptBody {
     this.room.giveBack(this.keptBytes);
     this.keptBytes = 0;
   }
+}
+
+/** A copy that holds no memory but its own. */
+function compact(pieces: readonly Buffer[]): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) at += piece.copy(bytes, at);
+  return bytes;
 }
 
 /** One reading of a body, from its beginning. */
@@ -166,8 +193,8 @@ class Reading extends Readable implements BodyTrailers {
     this.body.readFor(this);
   }
 
-  give(chunk: Buffer): void {
-    this.count += 1;
+  give(chunk: Buffer, count: number): void {
+    this.count = count;
     this.push(chunk);
   }
 

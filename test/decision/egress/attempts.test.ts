@@ -10,5 +10,14 @@ t.test('a caller is told of the attempts, and of nothing that the target says of
     ),
     ['A', '1', 'X-Sallyport-Attempts', '3', 'X-Sallyport-Not-Retried', 'in_doubt', 'X-Sallyport-Idempotency-Key', 'b'],
   );
+  t.same(
+    withAttempts(['Connection', 'keep-alive, X-Sallyport-Attempts,x-sallyport-not-retried, Other'], {
+      count: 1,
+      notRetried: null,
+      key: null,
+    }),
+    ['Connection', 'keep-alive, Other', 'X-Sallyport-Attempts', '1'],
+    'nor can it have that taken away',
+  );
   t.end();
 });

@@ -51,6 +51,10 @@ const documents: readonly {
 }[] = [
   { body: '{"order":{"id":"o-1"}}', path: ['order', 'id'], expected: 'o-1' },
   { body: '{"id":17}', path: ['id'], expected: '17' },
+  { body: '{"id":9007199254740991}', path: ['id'], expected: '9007199254740991' },
+  { body: '{"id":9007199254740993}', path: ['id'], expected: null },
+  { body: '{"id":1e999}', path: ['id'], expected: null },
+  { body: '{"id":0.30000000000000001}', path: ['id'], expected: null },
   { body: '["a","b"]', path: ['1'], expected: 'b' },
   { body: '{"id":""}', path: ['id'], expected: null },
   { body: '{"id":null}', path: ['id'], expected: null },

@@ -93,6 +93,10 @@ t.test('a write under way is waited for in time, not in attempts, and takes noth
     kind: 'retry',
     afterMs: 1_000,
   });
+  t.match(judgeAttempt(response(409, { ...inProgress, retryAfterMs: 0 }), waiting, limits, used), {
+    kind: 'retry',
+    afterMs: 100,
+  });
   t.match(judgeAttempt(response(409, inProgress), { ...waiting, elapsedMs: 9_500 }, limits, used), { reason: 'time' });
   t.end();
 });
