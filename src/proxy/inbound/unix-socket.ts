@@ -1,4 +1,4 @@
-import { lstat, unlink } from 'node:fs/promises';
+import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { SocketPlace } from '../../config/types.js';
 import { codeOf } from '../../lib/errors.js';
@@ -10,10 +10,12 @@ import { codeOf } from '../../lib/errors.js';
  */
 export async function openUnixSocket<T>({ path, mode }: SocketPlace, listen: () => Promise<T>): Promise<T> {
   if (await isLeftOver(path)) await unlink(path);
-  // The file gets its mode when it is made: a moment later would be one in which others can connect.
-  const before = process.umask(0o777 & ~mode);
+  // Made for nobody but its owner, and opened to others then: the other way round there would be a moment for anybody.
+  const before = process.umask(0o177);
   try {
-    return await listen();
+    const listening = await listen();
+    await chmod(path, mode);
+    return listening;
   } finally {
     process.umask(before);
   }
