@@ -49,6 +49,11 @@
  * Measures requests over HTTP/2, through to upstreams of HTTP/1.1 and of HTTP/2, and gRPC; needs `h2load` and
  * `haproxy`. Of all of them it writes the ratios to docs/performance.md; the figures are printed.
  *
+ *   npm run bench -- --egress [--seconds 5] [--rounds 3] [--connections 32]
+ *
+ * Measures what the calling side adds to a request, alone and with the answering side, a retry, and a body that is
+ * held.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -63,6 +68,7 @@ import { boundTable, measureBound, type MeasuredBound } from './bound.js';
 import { measureCapacity } from './capacity.js';
 import { versionOf } from './child.js';
 import { writePart } from './docs-part.js';
+import { egressTable, measureEgress } from './egress.js';
 import { floodTable, measureFlood, type MeasuredFlood } from './flood.js';
 import { growthCounts, growthTable, measureGrowth } from './growth.js';
 import { http2CpuTable, http2Table, measureHttp2, missingForHttp2 } from './http2/measure.js';
@@ -94,6 +100,7 @@ const { values, positionals } = parseArgs({
     all: flag,
     bound: flag,
     capacity: flag,
+    egress: flag,
     flood: flag,
     growth: flag,
     http2: flag,
@@ -143,7 +150,10 @@ else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.bound) console.log(boundTable(await boundOf(settingsOf(0))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
-else if (values.import) {
+else if (values.egress) {
+  const settings = settingsOf(5);
+  console.log(egressTable(await scoped(async (scope) => measureEgress(scope, settings))));
+} else if (values.import) {
   console.log(
     importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))),
   );
