@@ -167,7 +167,7 @@ async function startSidecar(
   const config = configOf(port);
   // A config has a listener for each direction; where only one is called, the other has any port.
   // What the network swallowed is never over: nobody waits for that, while nothing else is served.
-  writeFileSync(configFile, baseConfig({ ...config, shutdown: { delay: '0s', grace: '1s' } }));
+  writeFileSync(configFile, baseConfig({ ...config, shutdown: { delay: '0s', grace: '2s' } }));
   const start = async (): Promise<ServeProcess> => {
     const serve = startServe(t, configFile);
     await until('somebody listens', async () => {
