@@ -45,11 +45,11 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       increment(grpcCalls, status);
       metrics.grpcCall(route, status);
     },
-    strippedFields: (fields) => {
+    strippedHeaders: (fields) => {
       // As of almost every request.
       if (fields === nothingStripped) return;
       stripped += totalStripped(fields);
-      metrics.strippedFields(fields);
+      metrics.strippedHeaders(fields);
     },
     jwksRefresh: metrics.jwksRefresh,
     discoveryRefresh: metrics.discoveryRefresh,

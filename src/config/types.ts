@@ -74,7 +74,7 @@ export interface UpstreamSettings {
   /** Requests on one HTTP/2 connection at a time. */
   readonly maxStreams: number;
   /** Fields in lower case of which no compression of HTTP/2 may remember anything. */
-  readonly sensitiveFields: readonly string[];
+  readonly sensitiveHeaders: readonly string[];
   /** When a connection may carry another request. */
   readonly reuse: 'always' | 'safe' | 'never';
   /** Whether the upstream is known to read the body of each request, or else to close. */

@@ -1,7 +1,7 @@
 /** What requests and the process are told of in the log, metrics and status: types only. */
 import type { Reason, FailureReason } from '../decision/denial.js';
 import type { AttemptsMade } from '../decision/egress/attempts.js';
-import type { StrippedFields } from '../decision/http/stripped-headers.js';
+import type { StrippedHeaders } from '../decision/http/stripped-headers.js';
 import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
 import type { CloseCauseLabel } from '../decision/websocket/close-codes.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
@@ -110,7 +110,7 @@ export interface Metrics {
   readonly shadowDenial: (route: string, reason: Reason) => void;
   /** A gRPC call ended; `status` is 0 to 16. */
   readonly grpcCall: (route: string, status: number) => void;
-  readonly strippedFields: (stripped: StrippedFields) => void;
+  readonly strippedHeaders: (stripped: StrippedHeaders) => void;
   readonly jwksRefresh: (issuer: string, result: JwksRefreshResult) => void;
   readonly discoveryRefresh: (issuer: string, result: DiscoveryRefreshResult) => void;
   /** A request waited for a key, or found no place to wait. */

@@ -16,7 +16,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     failure: note('failure'),
     shadowDenial: note('shadow'),
     grpcCall: note('grpc'),
-    strippedFields: note('stripped'),
+    strippedHeaders: note('stripped'),
     jwksRefresh: note('jwks'),
     discoveryRefresh: note('discovery'),
     jwksWait: note('wait'),
@@ -37,8 +37,8 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.grpcCall('b', 16);
   counted.grpcCall('a', 16);
   counted.connectionEnded('http2_abuse');
-  counted.strippedFields(nothingStripped);
-  counted.strippedFields({ identity: 1, forwarded: 2 });
+  counted.strippedHeaders(nothingStripped);
+  counted.strippedHeaders({ identity: 1, forwarded: 2 });
   counted.jwksRefresh('core', 'ok');
   counted.discoveryRefresh('core', 'refused');
   counted.jwksWait('core', 'found');

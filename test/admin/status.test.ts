@@ -84,7 +84,7 @@ const config: CompiledConfig = {
     maxConnections: 1,
     http2: false,
     maxStreams: 100,
-    sensitiveFields: ['authorization'],
+    sensitiveHeaders: ['authorization'],
     reuse: 'safe',
     readsBodies: false,
   },

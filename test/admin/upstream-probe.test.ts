@@ -37,7 +37,7 @@ function receiverAt(url: string, ca: string | null = null): ProbedUpstream {
       maxConnections: 1,
       http2: false,
       maxStreams: 100,
-      sensitiveFields: ['authorization'],
+      sensitiveHeaders: ['authorization'],
       reuse: 'safe',
       readsBodies: false,
     },

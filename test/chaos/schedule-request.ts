@@ -1,6 +1,6 @@
 import type { Denial } from '../../src/decision/denial.js';
 import type { Principal } from '../../src/decision/token/principal.js';
-import { readFields } from '../../src/decision/http/request-headers.js';
+import { readHeaders } from '../../src/decision/http/request-headers.js';
 import { readTarget } from '../../src/decision/http/request-target.js';
 import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
 import type { WriteClient } from '../../src/proxy/idempotency/reserved-write.js';
@@ -42,9 +42,9 @@ export function admissionOf(
     'Transfer-Encoding',
     'chunked',
   ];
-  const fields = readFields(
+  const fields = readHeaders(
     { method: 'POST', target: `/${name}`, httpVersion: '1.1', rawHeaders },
-    activeConfig.fieldRules,
+    activeConfig.headerRules,
   );
   if (route === undefined || !target.ok || !fields.ok) throw new Error('a request of a schedule is refused');
   const principal: Principal = {

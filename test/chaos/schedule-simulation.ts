@@ -1,7 +1,7 @@
 /** Proxies' reserved requests with their real code, on one store and one receiver, in a time that a schedule moves. */
 import { PassThrough } from 'node:stream';
 import { createMemoryStore } from '../../src/adapters/memory/reservation-store.js';
-import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../src/decision/http/header-rules.js';
 import type { ReservationResult } from '../../src/ports/idempotency.js';
 import type { Timers } from '../../src/ports/system.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
@@ -66,7 +66,7 @@ export interface Witness {
   readonly violation: (what: string) => void;
 }
 
-const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
+const headerRules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
 
 export function createSimulation(witness: Witness): Simulation {
   const time = manualTime();
@@ -134,7 +134,7 @@ export function createSimulation(witness: Witness): Simulation {
     const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
     const activeConfig: ActiveConfig = {
       config: { ...config, routes },
-      fieldRules,
+      headerRules,
       upstream,
       sessions: null,
       assertion: null,

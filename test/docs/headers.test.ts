@@ -1,18 +1,18 @@
 /** docs/http.md names every header that Sallyport writes: in answers, and in requests to the upstream. */
 import t from 'tap';
 import { denial, reasons } from '../../src/decision/denial.js';
-import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../src/decision/http/header-rules.js';
 import { identityHeaders, upstreamHeaders } from '../../src/decision/http/forwarded-headers.js';
 import { problemOf } from '../../src/decision/http/problem-details.js';
-import { readFields } from '../../src/decision/http/request-headers.js';
+import { readHeaders } from '../../src/decision/http/request-headers.js';
 import { clientHeaders } from '../../src/decision/http/response-headers.js';
 import { withRenewedSession } from '../../src/decision/session/headers.js';
-import { replayedFields } from '../../src/decision/idempotency/stored-response.js';
+import { replayedHeaders } from '../../src/decision/idempotency/stored-response.js';
 import { compiled } from '../proxy/harness.js';
 import { codeSpans, tableBelow, tableOf } from './pages.js';
 
 const page = 'docs/http.md';
-const rules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
+const rules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
 const namesOf = (fields: readonly string[]): string[] => fields.filter((_, index) => index % 2 === 0);
 
 t.test('docs/http.md names every header of an answer that Sallyport writes, and no other', (t) => {
@@ -23,7 +23,7 @@ t.test('docs/http.md names every header of an answer that Sallyport writes, and 
     ...reasons.flatMap((reason) => namesOf(problemOf(denial(reason), 'r').fields)),
     ...namesOf(problemOf(limited, 'r').fields),
     ...namesOf(clientHeaders(200, [], rules, 'r')),
-    ...namesOf(replayedFields({ status: 200, fields: [], body: Buffer.alloc(0) }, 'k', 'r')),
+    ...namesOf(replayedHeaders({ status: 200, fields: [], body: Buffer.alloc(0) }, 'k', 'r')),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'field' }, cookie, 0)),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'cookie' }, cookie, 0)),
     // Written where the answer is: its length, and whether its connection goes on.
@@ -47,7 +47,7 @@ t.test("docs/http.md names every header that the upstream gets besides the calle
     'tracestate',
     'a=b',
   ];
-  const read = readFields({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders }, rules);
+  const read = readHeaders({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders }, rules);
   if (!read.ok) throw new Error(read.error.reason);
   const principal = {
     subject: 's',

@@ -3,7 +3,7 @@ import type { CompiledConfig } from '../../src/config/types.js';
 import { responses } from '../../src/decision/denial.js';
 import { accept, refuse } from '../../src/lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
-import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { KeyLookup, SessionVerifier } from '../../src/ports/auth.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
@@ -75,7 +75,7 @@ export function createStage(
   const activeConfig: ActiveConfig = {
     config,
     assertion: null,
-    fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
+    headerRules: createHeaderRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
     issuers: config.issuers.map(({ rules }) => ({
       rules,
       keys: {

@@ -41,10 +41,10 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
     name: 'look-alikes of our fields pass',
     break: (activeConfig) => ({
       ...activeConfig,
-      fieldRules: {
-        ...activeConfig.fieldRules,
+      headerRules: {
+        ...activeConfig.headerRules,
         requestKind: (name) => {
-          const kind = activeConfig.fieldRules.requestKind(name);
+          const kind = activeConfig.headerRules.requestKind(name);
           return kind === 'reserved' && !/^x-auth/i.test(name) ? 'passed' : kind;
         },
       },

@@ -8,7 +8,7 @@ import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import type { FailureReason, Reason } from '../../src/decision/denial.js';
 import type { ConnectionEnding } from '../../src/decision/limits/idle-connections.js';
-import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../src/decision/http/header-rules.js';
 import type { Revocations } from '../../src/decision/route/policy.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { CloseCauseLabel } from '../../src/decision/websocket/close-codes.js';
@@ -118,7 +118,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     return {
       config,
       assertion: null,
-      fieldRules: createFieldRules({
+      headerRules: createHeaderRules({
         identityNames,
         underscoreFields,
         http10,
@@ -222,7 +222,7 @@ function countInto(counted: Counted): Metrics {
     failure: (_route, reason) => counted.failures.push(reason),
     grpcCall: (route, status) => counted.grpcCalls.push({ route, status }),
     shadowDenial: (route, reason) => counted.shadowDenials.push({ route, reason }),
-    strippedFields: (fields) => {
+    strippedHeaders: (fields) => {
       counted.stripped += totalStripped(fields);
     },
     jwksRefresh: () => undefined,

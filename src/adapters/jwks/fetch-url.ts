@@ -163,7 +163,7 @@ async function read(
     body.on('error', () => undefined).destroy();
     return fail(`the response has status ${String(statusCode)}`, statusCode);
   }
-  if ((field(headers, 'content-encoding') ?? 'identity') !== 'identity') {
+  if ((headerValue(headers, 'content-encoding') ?? 'identity') !== 'identity') {
     body.on('error', () => undefined).destroy();
     return fail('the response is compressed, which was not asked for');
   }
@@ -176,16 +176,16 @@ async function read(
     chunks.push(chunk);
   }
   const keeping = keepingRules({
-    cacheControl: field(headers, 'cache-control'),
-    age: field(headers, 'age'),
-    expires: field(headers, 'expires'),
-    date: field(headers, 'date'),
+    cacheControl: headerValue(headers, 'cache-control'),
+    age: headerValue(headers, 'age'),
+    expires: headerValue(headers, 'expires'),
+    date: headerValue(headers, 'date'),
   });
   return accept({ bytes: Buffer.concat(chunks), ...keeping });
 }
 
 /** A field's value; several lines as one list (RFC 9110 §5.3). */
-function field(headers: Dispatcher.ResponseData['headers'], name: string): string | null {
+function headerValue(headers: Dispatcher.ResponseData['headers'], name: string): string | null {
   const value = headers[name];
   return Array.isArray(value) ? value.join(', ') : (value ?? null);
 }

@@ -317,7 +317,7 @@ export function createMetrics(): ProcessMetrics {
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
     grpcCall: (route, status) => seriesOf(route).addGrpcCall(status),
-    strippedFields: (fields) => {
+    strippedHeaders: (fields) => {
       // What almost every request has.
       if (fields === nothingStripped) return;
       for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));

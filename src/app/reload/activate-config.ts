@@ -319,7 +319,7 @@ function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSetting
     settings.maxConnections === next.maxConnections &&
     settings.http2 === next.http2 &&
     settings.maxStreams === next.maxStreams &&
-    isDeepStrictEqual(settings.sensitiveFields, next.sensitiveFields) &&
+    isDeepStrictEqual(settings.sensitiveHeaders, next.sensitiveHeaders) &&
     settings.reuse === next.reuse &&
     settings.readsBodies === next.readsBodies
   );

@@ -20,7 +20,7 @@ import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
-const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
+const headerName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 
 /** Of the assertion, where the config gives no other. */
 const defaultAssertionName = 'X-Auth-Assertion';
@@ -46,12 +46,12 @@ const upstreamSchema = map({
   host: word('upstream', 'preserve')
     .prefault('upstream')
     .describe('Which `Host` the upstream sees: its own, or the caller’s.'),
-  strip_fields: list(fieldName, 0, 'field names')
+  strip_fields: list(headerName, 0, 'field names')
     .prefault([])
     .describe(
       'Header fields of callers that it must not get, beside those that are always removed, in any case and with any punctuation.',
     ),
-  pass_fields: list(fieldName, 0, 'field names')
+  pass_fields: list(headerName, 0, 'field names')
     .prefault([])
     .describe(
       'Header fields that are removed otherwise, and that it gets: what a proxy in front sets of each request, such as `CF-IPCountry`, or ' +
@@ -122,7 +122,7 @@ function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContex
     maxConnections: file.max_connections,
     http2: file.http2,
     maxStreams: file.max_streams,
-    sensitiveFields: ['authorization', (assertion?.header ?? defaultAssertionName).toLowerCase()],
+    sensitiveHeaders: ['authorization', (assertion?.header ?? defaultAssertionName).toLowerCase()],
     reuse: file.reuse,
     readsBodies: values.receiver.reads_bodies,
   };

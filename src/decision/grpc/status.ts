@@ -50,7 +50,7 @@ const httpStatuses: Readonly<Record<GrpcCode, number>> = {
   UNAUTHENTICATED: 401,
 };
 
-const statusField = 'grpc-status';
+const statusHeader = 'grpc-status';
 
 /** A number that no code has is one of a later version, which callers take for UNKNOWN. */
 const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
@@ -62,7 +62,7 @@ const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
  *   several, or one that is no number.
  */
 export function grpcStatusIn(fields: readonly string[]): number | null {
-  const [value, ...more] = valuesOf(fields, statusField);
+  const [value, ...more] = valuesOf(fields, statusHeader);
   if (value === undefined || more.length > 0 || !wellFormedStatus.test(value)) return null;
   const number = Number(value);
   return number < grpcCodes.length ? number : grpcNumberOf('UNKNOWN');

@@ -1,6 +1,6 @@
 import { denial, type Denial } from '../denial.js';
 import { isFieldName } from './header-names.js';
-import type { RequestFieldKind } from './header-rules.js';
+import type { RequestHeaderKind } from './header-rules.js';
 import { listElements } from './header-values.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -17,7 +17,7 @@ interface ConnectionOptions {
 const ownOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', 'te', 'upgrade', 'http2-settings']);
 
 /** What a Connection field may name: nothing that we set or judge. */
-const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>([
+const removable: ReadonlySet<RequestHeaderKind> = new Set<RequestHeaderKind>([
   'passed',
   'hop-by-hop',
   'underscored',
@@ -36,7 +36,7 @@ const keepsAliveOnly: ConnectionOptions = { ...noOptions, keepsAlive: true };
  */
 export function readConnection(
   value: string | undefined,
-  kindOf: (name: string) => RequestFieldKind,
+  kindOf: (name: string) => RequestHeaderKind,
 ): Result<ConnectionOptions, Denial> {
   if (value === undefined) return accept(noOptions);
   if (value === 'keep-alive') return accept(keepsAliveOnly);
@@ -53,7 +53,7 @@ export function readConnection(
 }
 
 /** Leaves out the fields of these names, in lower case, from names and values in turn. */
-export function withoutFields(fields: readonly string[], names: ReadonlySet<string>): readonly string[] {
+export function withoutHeaders(fields: readonly string[], names: ReadonlySet<string>): readonly string[] {
   if (names.size === 0) return fields;
   return fields.filter((_text, i) => !names.has((fields[i - (i % 2)] ?? '').toLowerCase()));
 }

@@ -2,12 +2,12 @@ import type { IdentityHeaders } from '../route/policy.js';
 import type { Principal } from '../token/principal.js';
 import { trimBlanks } from '../../lib/text.js';
 import { isHost } from './header-values.js';
-import type { RequestFields } from './request-headers.js';
+import type { RequestHeaders } from './request-headers.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 
 /** What a request is forwarded with. */
 export interface Forwarding {
-  readonly fields: RequestFields;
+  readonly fields: RequestHeaders;
   /** Of the request as it came: `1.1`, or `1.0`. */
   readonly httpVersion: string;
   /** The caller's address as the socket has it; empty on a socket that has none. */

@@ -39,17 +39,17 @@ const judgedNames = [
 ] as const;
 
 /** `client-cert` is judged where the config has it read, and else one of `certificatePrefixes`. */
-export type JudgedField = (typeof judgedNames)[number] | typeof clientCertField;
+export type JudgedHeader = (typeof judgedNames)[number] | typeof clientCertHeader;
 
 /** RFC 9440 §2.1. */
-export const clientCertField = 'client-cert';
+export const clientCertHeader = 'client-cert';
 
-export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(
-  judgedNames.map((name): [string, JudgedField] => [name, name]),
+export const judgedHeaders: ReadonlyMap<string, JudgedHeader> = new Map(
+  judgedNames.map((name): [string, JudgedHeader] => [name, name]),
 );
 
 /** Fields for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
-export const hopByHopFields: ReadonlySet<string> = new Set([
+export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'http2-settings',
   'keep-alive',
   'proxy-authenticate',
@@ -63,7 +63,7 @@ export const hopByHopFields: ReadonlySet<string> = new Set([
 /**
  * Fields that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets.
  */
-export const consultedFields: ReadonlySet<string> = new Set([
+export const consultedHeaders: ReadonlySet<string> = new Set([
   'cookie',
   'set-cookie',
   'origin',
@@ -87,7 +87,7 @@ export const defaultIdentityNames: readonly string[] = [
 ];
 
 /** What we tell the upstream of a reservation, and what tells the caller of it: believed where they come from us. */
-export const reservationFields: readonly string[] = [
+export const reservationHeaders: readonly string[] = [
   'Idempotency-Record',
   'Idempotency-Fence',
   'Idempotency-Outcome',
@@ -99,7 +99,7 @@ export const reservationFields: readonly string[] = [
  * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of
  * a caller they would make some upstreams take it for somebody else.
  */
-export const originFields: readonly string[] = [
+export const originHeaders: readonly string[] = [
   'X-Client-IP',
   'True-Client-IP',
   'X-True-Client-IP',
@@ -175,7 +175,7 @@ export const originPrefixes: readonly string[] = [
  * Fields by which a proxy in front of some upstreams says who the caller is: an identity header may be given such a
  * name.
  */
-export const principalFields: readonly string[] = [
+export const principalHeaders: readonly string[] = [
   'Remote-User',
   'Remote-Name',
   'Remote-Email',
@@ -230,7 +230,7 @@ export const principalPrefixes: readonly string[] = [
 ];
 
 /** Fields by which a proxy says which certificate the caller showed to it. */
-export const certificateFields: readonly string[] = [
+export const certificateHeaders: readonly string[] = [
   'X-ARR-ClientCert',
   'X-Client-Verify',
   'X-Client-DN',
@@ -251,7 +251,7 @@ export const certificatePrefixes: readonly string[] = [
 ];
 
 /** Fields by which a caller makes some upstreams act on another method, path, host or file than the policy judged. */
-export const overrideFields: readonly string[] = [
+export const overrideHeaders: readonly string[] = [
   'X-Method-Override',
   'Method-Override',
   'HTTP-Method-Override',
@@ -276,4 +276,4 @@ export const overrideFields: readonly string[] = [
 export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware', 'xhttpmethod'];
 
 /** Fields that name a second path by rule (RFC 4918 §10.3). The policy judges one. */
-export const secondPathFields: readonly string[] = ['Destination'];
+export const secondPathHeaders: readonly string[] = ['Destination'];

@@ -1,30 +1,30 @@
 import {
   isFieldName,
   lookAlikeKey,
-  certificateFields,
+  certificateHeaders,
   certificatePrefixes,
-  clientCertField,
-  consultedFields,
+  clientCertHeader,
+  consultedHeaders,
   consultedPrefixes,
   defaultIdentityNames,
-  hopByHopFields,
-  judgedFields,
-  originFields,
+  hopByHopHeaders,
+  judgedHeaders,
+  originHeaders,
   originPrefixes,
-  overrideFields,
+  overrideHeaders,
   overridePrefixes,
-  principalFields,
+  principalHeaders,
   principalPrefixes,
-  reservationFields,
-  secondPathFields,
-  type JudgedField,
+  reservationHeaders,
+  secondPathHeaders,
+  type JudgedHeader,
 } from './header-names.js';
 import { memoize, type MemoryLimits } from '../../lib/memo.js';
 import { strippedKind, type StrippedKind } from './stripped-headers.js';
 
 /** What becomes of a caller's field by its name. */
-export type RequestFieldKind =
-  | JudgedField
+export type RequestHeaderKind =
+  | JudgedHeader
   /** Goes to the upstream as it came. */
   | 'passed'
   /** Ends here and is not counted. */
@@ -38,19 +38,19 @@ export type RequestFieldKind =
   | 'malformed';
 
 /** What becomes of an upstream's field by its name. */
-type ResponseFieldKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
+type ResponseHeaderKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
 
 /** What the names of fields mean under one config. */
-export interface FieldRules {
+export interface HeaderRules {
   readonly http10: 'refuse' | 'allow';
-  readonly requestKind: (name: string) => RequestFieldKind;
+  readonly requestKind: (name: string) => RequestHeaderKind;
   /** As what a caller's field is counted that is dropped: one that is `reserved` or `underscored`. */
   readonly strippedKind: (name: string) => StrippedKind;
-  readonly responseKind: (name: string) => ResponseFieldKind;
+  readonly responseKind: (name: string) => ResponseHeaderKind;
 }
 
 /** What of the config field rules depend on. */
-export interface FieldRuleSettings {
+export interface HeaderRuleSettings {
   /** Names of the identity headers in use, the assertion's among them. */
   readonly identityNames: readonly string[];
   readonly underscoreFields: 'drop' | 'allow' | 'refuse';
@@ -67,30 +67,30 @@ export interface FieldRuleSettings {
 
 /** What looks like one of these, but is spelt another way, is not the caller's to send. */
 const reservedKeys = keysOf(
-  judgedFields.keys(),
-  hopByHopFields,
-  reservationFields,
-  originFields,
-  principalFields,
-  certificateFields,
-  overrideFields,
-  secondPathFields,
+  judgedHeaders.keys(),
+  hopByHopHeaders,
+  reservationHeaders,
+  originHeaders,
+  principalHeaders,
+  certificateHeaders,
+  overrideHeaders,
+  secondPathHeaders,
 );
 
 const reservedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes, ...overridePrefixes];
 
-const principalKeys = keysOf(principalFields);
+const principalKeys = keysOf(principalHeaders);
 
-const secondPathKeys = keysOf(secondPathFields);
+const secondPathKeys = keysOf(secondPathHeaders);
 
 /**
  * What Sallyport and the connection read and set, whatever its spelling; and what says which bytes of what a body is.
  */
 const neededKeys = keysOf(
-  judgedFields.keys(),
-  hopByHopFields,
-  consultedFields,
-  reservationFields,
+  judgedHeaders.keys(),
+  hopByHopHeaders,
+  consultedHeaders,
+  reservationHeaders,
   defaultIdentityNames,
   ['Content-Encoding', 'Content-Range'],
 );
@@ -102,14 +102,14 @@ interface ChosenNames {
   /** In lower case. */
   readonly passNames: ReadonlySet<string>;
   readonly readsClientCert: boolean;
-  readonly underscoreFields: FieldRuleSettings['underscoreFields'];
+  readonly underscoreFields: HeaderRuleSettings['underscoreFields'];
 }
 
 /** Names are the callers' to choose, so what is remembered of them has an end: about 50 KiB. */
 const memory: MemoryLimits = { maxNames: 512, maxLength: 64 };
 
 /** Works out the rules once for each config. */
-export function createFieldRules(settings: FieldRuleSettings): FieldRules {
+export function createHeaderRules(settings: HeaderRuleSettings): HeaderRules {
   const { underscoreFields, stripFields = [], passFields = [], passesOwnWord = false } = settings;
   const identityKeys = keysOf(defaultIdentityNames, settings.identityNames);
   const listedKeys = keysOf(stripFields);
@@ -120,7 +120,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
     readsClientCert: settings.readsClientCert ?? false,
     underscoreFields,
   };
-  const droppedFromResponses = keysOf(identityKeys, hopByHopFields, [
+  const droppedFromResponses = keysOf(identityKeys, hopByHopHeaders, [
     'Transfer-Encoding',
     'Upgrade',
     'Connection',
@@ -175,15 +175,15 @@ export function mayPass(name: string): boolean {
 function requestKind(
   name: string,
   { identityKeys, listedKeys, passNames, readsClientCert, underscoreFields }: ChosenNames,
-): RequestFieldKind {
+): RequestHeaderKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'reserved';
   const lowerCase = name.toLowerCase();
-  const judged = judgedFields.get(lowerCase);
+  const judged = judgedHeaders.get(lowerCase);
   if (judged !== undefined) return judged;
-  if (readsClientCert && lowerCase === clientCertField) return clientCertField;
-  if (hopByHopFields.has(lowerCase)) return 'hop-by-hop';
+  if (readsClientCert && lowerCase === clientCertHeader) return clientCertHeader;
+  if (hopByHopHeaders.has(lowerCase)) return 'hop-by-hop';
   if (passNames.has(lowerCase)) return 'passed';
   if (isReserved(key) || (listedKeys.has(key) && !isConsulted(name))) return 'reserved';
   if (!name.includes('_') || underscoreFields === 'allow') return 'passed';
@@ -192,7 +192,7 @@ function requestKind(
 
 function isConsulted(name: string): boolean {
   const lowerCase = name.toLowerCase();
-  return consultedFields.has(lowerCase) || consultedPrefixes.some((prefix) => lowerCase.startsWith(prefix));
+  return consultedHeaders.has(lowerCase) || consultedPrefixes.some((prefix) => lowerCase.startsWith(prefix));
 }
 
 function isPrincipal(key: string): boolean {
@@ -203,7 +203,7 @@ function isReserved(key: string): boolean {
   return reservedKeys.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
-function responseKind(name: string, droppedKeys: ReadonlySet<string>, passesOwnWord: boolean): ResponseFieldKind {
+function responseKind(name: string, droppedKeys: ReadonlySet<string>, passesOwnWord: boolean): ResponseHeaderKind {
   const lowerCase = name.toLowerCase();
   if (lowerCase === 'connection') return lowerCase;
   if (lowerCase === 'proxy-status') return passesOwnWord ? 'passed' : lowerCase;

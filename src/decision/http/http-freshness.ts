@@ -1,5 +1,5 @@
 /** The fields of a response that say how long it may be kept (RFC 9111 §5), as they came; `null` where absent. */
-export interface CacheFields {
+export interface CacheHeaders {
   readonly cacheControl: string | null;
   readonly age: string | null;
   readonly expires: string | null;
@@ -48,7 +48,7 @@ const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GM
  * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past
  * that, as §4.2.4 says. `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
  */
-export function keepingRules(fields: CacheFields): KeepingRules {
+export function keepingRules(fields: CacheHeaders): KeepingRules {
   const directives = readDirectives(fields.cacheControl ?? '');
   const mustAlwaysAsk = directives.has('no-store') || directives.has('no-cache');
   return {
@@ -57,7 +57,7 @@ export function keepingRules(fields: CacheFields): KeepingRules {
   };
 }
 
-function freshnessMs(maxAge: readonly string[] | undefined, fields: CacheFields): number | null {
+function freshnessMs(maxAge: readonly string[] | undefined, fields: CacheHeaders): number | null {
   if (maxAge !== undefined) {
     // Of several, the strictest (RFC 9111 §4.2.1 leaves the choice).
     const allowedS = Math.min(...maxAge.map((value) => deltaSeconds(value) ?? 0));

@@ -15,7 +15,7 @@ export interface RequestHead {
 }
 
 /** The lines of a field, combined; `null` where there are none. As they came: nobody has looked at them. */
-export function fieldValue({ rawHeaders }: RequestHead, lowerCaseName: string): string | null {
+export function headerValue({ rawHeaders }: RequestHead, lowerCaseName: string): string | null {
   let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';

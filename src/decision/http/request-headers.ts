@@ -1,25 +1,25 @@
 import { readBearer, saysDpop, tokenIn, type RememberedTokens } from '../token/credential.js';
-import { readConnection, withoutFields } from './connection-header.js';
+import { readConnection, withoutHeaders } from './connection-header.js';
 import { readCorrelation, type Correlation } from './trace-context.js';
 import { denial, type Denial } from '../denial.js';
-import type { FieldRules } from './header-rules.js';
+import type { HeaderRules } from './header-rules.js';
 import { combine, isFieldValue, listElements, isHost } from './header-values.js';
 import { readFraming, readStreamFraming, type Framing } from './framing.js';
 import { http2Version } from '../http2/request-head.js';
-import { clientCertField, type JudgedField } from './header-names.js';
+import { clientCertHeader, type JudgedHeader } from './header-names.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { addStripped, nothingStripped, type StrippedFields } from './stripped-headers.js';
+import { addStripped, nothingStripped, type StrippedHeaders } from './stripped-headers.js';
 
 /** The header section of a request, cleaned. */
-export interface RequestFields extends Framing, Correlation {
+export interface RequestHeaders extends Framing, Correlation {
   /**
    * Names and values in turn that may go to the upstream as they came: Content-Type and Idempotency-Key among them, and
    * nothing that Sallyport sets itself.
    */
   readonly passed: readonly string[];
   /** Fields dropped because they are, or look like, what only we set or judge, or for their underscore. */
-  readonly stripped: StrippedFields;
+  readonly stripped: StrippedHeaders;
   /** Fields that are dropped too, as `forwarded`, unless the caller's address is one whose `X-Forwarded-*` count. */
   readonly strippedUnlessTrusted: number;
   readonly authorization: string | null;
@@ -59,10 +59,10 @@ export interface RequestFields extends Framing, Correlation {
 }
 
 /** More fields than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
-export const maxFields = 256;
+export const maxHeaders = 256;
 
 /** A second line of one of these is a second opinion on whom, where or how much. */
-const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
+const onlyOnce: ReadonlySet<JudgedHeader> = new Set<JudgedHeader>([
   'authorization',
   'content-length',
   'content-type',
@@ -71,8 +71,8 @@ const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
   'transfer-encoding',
 ]);
 
-const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
-  clientCertField,
+const fromEarlierHops: ReadonlySet<JudgedHeader> = new Set<JudgedHeader>([
+  clientCertHeader,
   'via',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -87,17 +87,17 @@ const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
  * @param rememberedTokens where a token is looked for before its characters are read, which takes longer; `null` reads
  *   them.
  */
-export function readFields(
+export function readHeaders(
   head: RequestHead,
-  rules: FieldRules,
+  rules: HeaderRules,
   rememberedTokens: RememberedTokens | null = null,
-): Result<RequestFields, Denial> {
+): Result<RequestHeaders, Denial> {
   const { rawHeaders } = head;
   if (!isServedVersion(head, rules)) {
     return refuse(denial('http_version'));
   }
-  if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
-  const judged = new Map<JudgedField, string>();
+  if (rawHeaders.length > 2 * maxHeaders) return refuse(denial('header_too_large'));
+  const judged = new Map<JudgedHeader, string>();
   const passed: string[] = [];
   let bearer = readBearer(null);
   let bearerDigest: string | null = null;
@@ -111,7 +111,7 @@ export function readFields(
     const kind = rules.requestKind(name);
     // A token, most of what a head has, is not read twice: its characters are all such of a value.
     if (kind === 'authorization') {
-      bearerDigest = rememberedTokens?.digestOfField(value) ?? null;
+      bearerDigest = rememberedTokens?.digestOfHeader(value) ?? null;
       isDpop = bearerDigest === null && saysDpop(value);
       bearer =
         bearerDigest !== null && rememberedTokens?.has(bearerDigest) === true
@@ -155,7 +155,7 @@ export function readFields(
 }
 
 /** A line of HTTP/1 may say that it is HTTP/2.0, and Node's parser takes it: only frames are HTTP/2. */
-function isServedVersion({ httpVersion, endsStream }: RequestHead, { http10 }: FieldRules): boolean {
+function isServedVersion({ httpVersion, endsStream }: RequestHead, { http10 }: HeaderRules): boolean {
   if (httpVersion === http2Version) return endsStream !== undefined;
   return httpVersion === '1.1' || (httpVersion === '1.0' && http10 === 'allow');
 }
@@ -163,13 +163,13 @@ function isServedVersion({ httpVersion, endsStream }: RequestHead, { http10 }: F
 /** Judges what takes the whole section. */
 function conclude(
   { httpVersion, endsStream }: RequestHead,
-  judged: ReadonlyMap<JudgedField, string>,
-  rules: FieldRules,
+  judged: ReadonlyMap<JudgedHeader, string>,
+  rules: HeaderRules,
   read: Pick<
-    RequestFields,
+    RequestHeaders,
     'passed' | 'bearer' | 'bearerDigest' | 'saysDpop' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
   >,
-): Result<RequestFields, Denial> {
+): Result<RequestHeaders, Denial> {
   const host = judged.get('host');
   if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
   const framing =
@@ -188,7 +188,7 @@ function conclude(
   const { closes, keepsAlive, upgrades, removes } = connection.value;
   const correlation = readCorrelation(judged.get('x-request-id'), judged.get('traceparent'), judged.get('tracestate'));
   return accept({
-    passed: withoutFields(read.passed, removes),
+    passed: withoutHeaders(read.passed, removes),
     stripped: addStripped(read.stripped, 'forwarded', correlation.replaced),
     strippedUnlessTrusted: read.strippedUnlessTrusted,
     takesTrailers: read.takesTrailers,
@@ -214,7 +214,7 @@ function conclude(
     forwardedProto: judged.get('x-forwarded-proto') ?? null,
     forwardedHost: judged.get('x-forwarded-host') ?? null,
     via: judged.get('via') ?? null,
-    clientCert: judged.get(clientCertField) ?? null,
+    clientCert: judged.get(clientCertHeader) ?? null,
     closes: closes || (httpVersion === '1.0' && !keepsAlive),
   });
 }

@@ -1,5 +1,5 @@
-import { withoutFields } from './connection-header.js';
-import type { FieldRules } from './header-rules.js';
+import { withoutHeaders } from './connection-header.js';
+import type { HeaderRules } from './header-rules.js';
 import { isFieldValue, listElements } from './header-values.js';
 import { withoutOwnMember } from './proxy-status.js';
 
@@ -12,7 +12,7 @@ import { withoutOwnMember } from './proxy-status.js';
 export function clientHeaders(
   status: number,
   rawHeaders: readonly string[],
-  rules: FieldRules,
+  rules: HeaderRules,
   requestId: string,
 ): string[] {
   const kept: string[] = ['X-Request-Id', requestId];
@@ -34,5 +34,5 @@ export function clientHeaders(
     const sent = kind === 'proxy-status' ? withoutOwnMember(value) : value;
     if (sent !== null) kept.push(name, sent);
   }
-  return removes === null ? kept : [...withoutFields(kept, removes)];
+  return removes === null ? kept : [...withoutHeaders(kept, removes)];
 }

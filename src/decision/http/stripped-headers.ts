@@ -1,15 +1,15 @@
 /** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
 import {
   lookAlikeKey,
-  certificateFields,
+  certificateHeaders,
   certificatePrefixes,
-  hopByHopFields,
-  originFields,
+  hopByHopHeaders,
+  originHeaders,
   originPrefixes,
-  principalFields,
+  principalHeaders,
   principalPrefixes,
-  reservationFields,
-  type JudgedField,
+  reservationHeaders,
+  type JudgedHeader,
 } from './header-names.js';
 
 /**
@@ -26,23 +26,23 @@ export const strippedKinds = ['identity', 'forwarded', 'override', 'listed', 'ho
 export type StrippedKind = (typeof strippedKinds)[number];
 
 /** How many of each kind; a kind without any is left out. */
-export type StrippedFields = Readonly<Partial<Record<StrippedKind, number>>>;
+export type StrippedHeaders = Readonly<Partial<Record<StrippedKind, number>>>;
 
 /** What almost every request has. */
-export const nothingStripped: StrippedFields = Object.freeze({});
+export const nothingStripped: StrippedHeaders = Object.freeze({});
 
 /** These and some more of a kind. */
-export function addStripped(to: StrippedFields, kind: StrippedKind, count: number): StrippedFields {
+export function addStripped(to: StrippedHeaders, kind: StrippedKind, count: number): StrippedHeaders {
   return count === 0 ? to : { ...to, [kind]: (to[kind] ?? 0) + count };
 }
 
 /** Of all kinds together. */
-export function totalStripped(stripped: StrippedFields): number {
+export function totalStripped(stripped: StrippedHeaders): number {
   return strippedKinds.reduce((total, kind) => total + (stripped[kind] ?? 0), 0);
 }
 
 /** What a spelling of a field that is judged is dropped as, where it is not the right one. */
-const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
+const judgedAs: Readonly<Record<JudgedHeader, StrippedKind>> = {
   authorization: 'identity',
   'client-cert': 'forwarded',
   dpop: 'identity',
@@ -64,19 +64,19 @@ const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
 };
 
 const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
-  ...reservationFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'identity']),
-  ...[...originFields, ...principalFields, ...certificateFields].map((name): [string, StrippedKind] => [
+  ...reservationHeaders.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'identity']),
+  ...[...originHeaders, ...principalHeaders, ...certificateHeaders].map((name): [string, StrippedKind] => [
     lookAlikeKey(name),
     'forwarded',
   ]),
-  ...Array.from(hopByHopFields, (name): [string, StrippedKind] => [lookAlikeKey(name), 'hop']),
+  ...Array.from(hopByHopHeaders, (name): [string, StrippedKind] => [lookAlikeKey(name), 'hop']),
   ...Object.entries(judgedAs).map(([name, kind]): [string, StrippedKind] => [lookAlikeKey(name), kind]),
 ]);
 
 const forwardedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes];
 
 /** What decides as what a field is dropped. */
-interface StrippedFieldRules {
+interface StrippedHeaderRules {
   /** Of the identity headers and of what the operator lists. */
   readonly identityKeys: ReadonlySet<string>;
   readonly listedKeys: ReadonlySet<string>;
@@ -88,7 +88,10 @@ interface StrippedFieldRules {
  * Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an
  * underscore.
  */
-export function strippedKind(name: string, { identityKeys, listedKeys, isReserved }: StrippedFieldRules): StrippedKind {
+export function strippedKind(
+  name: string,
+  { identityKeys, listedKeys, isReserved }: StrippedHeaderRules,
+): StrippedKind {
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'identity';
   if (listedKeys.has(key)) return 'listed';

@@ -1,7 +1,7 @@
 /** Names of fields, in lower case, that HTTP/2 or Node's interface to it treats apart. */
 
 /** Fields of a connection of HTTP/1.1, which no message of HTTP/2 has (RFC 9113 §8.2.2). */
-export const connectionFields: ReadonlySet<string> = new Set([
+export const connectionHeaders: ReadonlySet<string> = new Set([
   'connection',
   'http2-settings',
   'keep-alive',
@@ -11,7 +11,7 @@ export const connectionFields: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields of which `node:http2` sends one line, and refuses a list of values. */
-export const oneLineFields: ReadonlySet<string> = new Set([
+export const oneLineHeaders: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
   'access-control-max-age',
   'access-control-request-method',

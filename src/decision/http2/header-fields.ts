@@ -1,26 +1,26 @@
 /** Header sections as `node:http2` takes them. */
 import { trimBlanks } from '../../lib/text.js';
-import { connectionFields, oneLineFields } from './field-names.js';
+import { connectionHeaders, oneLineHeaders } from './field-names.js';
 
 /** An object of field names and values. */
-type Http2Fields = Record<string, string | string[]>;
+type Http2Headers = Record<string, string | string[]>;
 
 /**
  * Makes an object of names and values in turn: names in lower case, a list where one comes several times. What only a
  * connection of HTTP/1.1 has is left out, and of several lines of a field that has one, the first counts: more are an
  * upstream's mistake. The object has no prototype, so that no name means anything else in it.
  */
-export function http2Fields(fields: readonly string[]): Http2Fields {
-  const out = Object.create(null) as Http2Fields;
+export function http2Headers(fields: readonly string[]): Http2Headers {
+  const out = Object.create(null) as Http2Headers;
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase();
-    if (connectionFields.has(name) || name.startsWith(':')) continue;
+    if (connectionHeaders.has(name) || name.startsWith(':')) continue;
     // A field value neither begins nor ends with white space (RFC 9113 §8.2.1).
     const value = trimBlanks(fields[i + 1] ?? '');
     const earlier = out[name];
     if (earlier === undefined) out[name] = value;
     else if (Array.isArray(earlier)) earlier.push(value);
-    else if (!oneLineFields.has(name)) out[name] = [earlier, value];
+    else if (!oneLineHeaders.has(name)) out[name] = [earlier, value];
   }
   return out;
 }

@@ -1,7 +1,7 @@
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { RequestHead } from '../http/request-head.js';
-import { connectionFields } from './field-names.js';
+import { connectionHeaders } from './field-names.js';
 
 /** As `RequestHead.httpVersion` of what came over HTTP/2. */
 export const http2Version = '2.0';
@@ -36,7 +36,7 @@ export function readHttp2Head(rawHeaders: readonly string[], endsStream: boolean
       if (!pseudoNames.has(name) || fields.length > 0 || host !== null) problem ??= denial('field_malformed');
       else if (pseudo.has(name)) problem ??= denial('field_repeated');
       else pseudo.set(name, value);
-    } else if (upperCase.test(name) || connectionFields.has(name) || (name === 'te' && value !== 'trailers')) {
+    } else if (upperCase.test(name) || connectionHeaders.has(name) || (name === 'te' && value !== 'trailers')) {
       problem ??= denial('field_malformed');
     } else if (name === 'host') {
       if (host !== null) problem ??= denial('field_repeated');

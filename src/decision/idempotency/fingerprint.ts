@@ -16,7 +16,7 @@ export interface FingerprintInput {
 }
 
 /** Fields that may never be part of a fingerprint: they differ between honest retries. */
-export const volatileFields: ReadonlySet<string> = new Set([
+export const volatileHeaders: ReadonlySet<string> = new Set([
   'authorization',
   'dpop',
   'date',

@@ -90,8 +90,8 @@ export function mayBeStored(name: string): boolean {
  * @param added names that the route adds, lower-case.
  * @returns raw pairs, or `null` where they exceed 8 KiB: the response is then not replayable.
  */
-export function storedFields(fields: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
-  return pickFields(fields, kept, added);
+export function storedHeaders(fields: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
+  return pickHeaders(fields, kept, added);
 }
 
 /**
@@ -106,10 +106,10 @@ export function storedTrailers(
   added: ReadonlySet<string>,
 ): readonly string[] | null {
   const isHeadAlone = trailers.length === 0 && !hasBody;
-  return isHeadAlone ? pickFields(fields, keptTrailers, new Set()) : pickFields(trailers, keptTrailers, added);
+  return isHeadAlone ? pickHeaders(fields, keptTrailers, new Set()) : pickHeaders(trailers, keptTrailers, added);
 }
 
-function pickFields(
+function pickHeaders(
   fields: readonly string[],
   usual: ReadonlySet<string>,
   added: ReadonlySet<string>,
@@ -153,7 +153,7 @@ function areShowable(fields: readonly string[]): boolean {
  *
  * @param key the caller's `Idempotency-Key` as received, echoed.
  */
-export function replayedFields(response: StoredResponse, key: string, requestId: string): string[] {
+export function replayedHeaders(response: StoredResponse, key: string, requestId: string): string[] {
   return [
     'X-Request-Id',
     requestId,

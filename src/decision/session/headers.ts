@@ -21,10 +21,10 @@ const sessionCookies: ReadonlySet<string> = new Set([
   'st-last-access-token-update',
 ]);
 
-const tokenFields: ReadonlySet<string> = new Set(['anti-csrf', 'front-token']);
+const tokenHeaders: ReadonlySet<string> = new Set(['anti-csrf', 'front-token']);
 
 /** What a frontend's request says besides its credential. */
-export interface SessionFields {
+export interface SessionHeaders {
   /** Values of each cookie named `sAccessToken`, in order. */
   readonly accessTokens: readonly string[];
   readonly antiCsrf: string | null;
@@ -33,7 +33,7 @@ export interface SessionFields {
 }
 
 /** Reads them out of fields that came: names and values in turn. */
-export function readSessionFields(passed: readonly string[]): SessionFields {
+export function readSessionHeaders(passed: readonly string[]): SessionHeaders {
   const accessTokens: string[] = [];
   let antiCsrf: string | null = null;
   let hasRid = false;
@@ -63,14 +63,14 @@ export function readSessionFields(passed: readonly string[]): SessionFields {
  * name only looks like one of them, in case, percent-encoding, quotes or what stands around it, goes too: some readers
  * fold these.
  */
-export function withoutSessionFields(passed: readonly string[]): readonly string[] {
+export function withoutSessionHeaders(passed: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (let i = 0; i + 1 < passed.length; i += 2) {
     const name = passed[i] ?? '';
     const value = passed[i + 1] ?? '';
     const lower = name.toLowerCase();
     if (lower !== 'cookie') {
-      if (!isSessionField(lower)) kept.push(name, value);
+      if (!isSessionHeaderName(lower)) kept.push(name, value);
       continue;
     }
     const others = cookiesOf(value).filter(({ names }) => !names.some((name) => sessionCookies.has(folded(name))));
@@ -132,9 +132,9 @@ export function withRenewedSession(
 const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;
 
 /** Some upstreams read `_` and `.` in names of fields as `-`. */
-function isSessionField(lowerCase: string): boolean {
+function isSessionHeaderName(lowerCase: string): boolean {
   const name = lowerCase.replace(/[_.]/g, '-');
-  return tokenFields.has(name) || name.startsWith('st-');
+  return tokenHeaders.has(name) || name.startsWith('st-');
 }
 
 interface Cookie {
@@ -145,8 +145,8 @@ interface Cookie {
   readonly names: readonly string[];
 }
 
-function cookiesOf(field: string): readonly Cookie[] {
-  return field
+function cookiesOf(header: string): readonly Cookie[] {
+  return header
     .split(';')
     .map(trimBlanks)
     .filter((text) => text !== '')

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { peekHeader, maxTokenBytes } from './compact-jws.js';
 import { denial, type Denial } from '../denial.js';
-import type { RequestFields } from '../http/request-headers.js';
+import type { RequestHeaders } from '../http/request-headers.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { readSessionFields, type SessionFields } from '../session/headers.js';
+import { readSessionHeaders, type SessionHeaders } from '../session/headers.js';
 import { isSessionHeader } from '../session/token.js';
 
 /** What a caller shows to prove who it is. */
@@ -13,7 +13,7 @@ export type Credential =
       readonly kind: 'session';
       readonly token: string;
       readonly from: 'field' | 'cookie';
-      readonly fields: SessionFields;
+      readonly fields: SessionHeaders;
     };
 
 /** Which kinds count. */
@@ -34,11 +34,11 @@ export function readCredential(
     bearer,
     passed,
     saysDpop: isProved,
-  }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed' | 'saysDpop'>,
+  }: Pick<RequestHeaders, 'authorization' | 'bearer' | 'passed' | 'saysDpop'>,
   accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
   if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
-  const fields = readSessionFields(passed);
+  const fields = readSessionHeaders(passed);
   const [cookie, second] = fields.accessTokens;
   if (cookie !== undefined && authorization !== null) return refuse(denial('credential_ambiguous'));
   // Two of them came from two domains, and nothing says which is meant.
@@ -61,13 +61,13 @@ const dpopScheme = 'dpop ';
 export const usualScheme = 'Bearer ';
 
 /** Names what is remembered of a token: of the field as it comes, since a part of a text costs more to hand over. */
-export function fieldDigest(authorization: string): string {
+export function headerDigest(authorization: string): string {
   return hash('sha256', authorization, 'base64url');
 }
 
 /** The same of a token, as its field usually comes. */
 export function bearerDigest(token: string): string {
-  return fieldDigest(usualScheme + token);
+  return headerDigest(usualScheme + token);
 }
 
 /** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two fields that something joined into one are refused. */
@@ -82,7 +82,7 @@ export interface RememberedTokens {
    * The digest of `usualScheme` and the token, of a field that holds just these; `null` of any other, and of what is
    * too long for a token.
    */
-  readonly digestOfField: (authorization: string) => string | null;
+  readonly digestOfHeader: (authorization: string) => string | null;
   /** Whether a token of this digest was verified. It may have expired since. */
   readonly has: (digest: string) => boolean;
 }

@@ -6,7 +6,7 @@ import { absentType, type Algorithm } from './profiles.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
 /** The part of an issuer's rules that a header is held to. */
-export type HeaderRules = Pick<IssuerRules, 'profile' | 'algorithms' | 'headerTypes' | 'keyIds'>;
+export type TokenHeaderRules = Pick<IssuerRules, 'profile' | 'algorithms' | 'headerTypes' | 'keyIds'>;
 
 /** Members that every profile takes. Of the Core, Kubernetes and SPIFFE (JWT-SVID §2) no other may be there. */
 export const knownHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
@@ -21,7 +21,7 @@ const refusedHeaderMembers: ReadonlySet<string> = new Set(['b64', 'crit', 'enc',
 const coreTokenType = 'JWT';
 
 /** Why the header is none for tokens of this issuer, or `null`. Nothing in it has been verified. */
-export function headerProblem(header: JsonObject, rules: HeaderRules): Reason | null {
+export function headerProblem(header: JsonObject, rules: TokenHeaderRules): Reason | null {
   const { alg, kid } = header;
   // The list has nothing else in it, so that neither `none` nor HS256 is ever found.
   if (!rules.algorithms.has(alg as Algorithm)) return 'algorithm_refused';
@@ -33,7 +33,7 @@ export function headerProblem(header: JsonObject, rules: HeaderRules): Reason | 
 }
 
 /** Whether `typ` is one that counts: media types have no case and may leave out `application/` (RFC 7515 §4.1.9). */
-export function hasAcceptedType({ typ }: JsonObject, { profile, headerTypes }: HeaderRules): boolean {
+export function hasAcceptedType({ typ }: JsonObject, { profile, headerTypes }: TokenHeaderRules): boolean {
   if (profile === 'core') return typ === undefined || typ === coreTokenType;
   if (typ === undefined) return headerTypes.has(absentType);
   if (typeof typ !== 'string') return false;
@@ -47,7 +47,7 @@ export function mediaType(typ: string): string {
 }
 
 /** Whether no token of this issuer may have such a member. */
-export function isRefusedMember(name: string, { profile }: Pick<HeaderRules, 'profile'>): boolean {
+export function isRefusedMember(name: string, { profile }: Pick<TokenHeaderRules, 'profile'>): boolean {
   return profile === 'oauth' ? refusedHeaderMembers.has(name) : !knownHeaderMembers.has(name);
 }
 
@@ -55,7 +55,7 @@ export function isRefusedMember(name: string, { profile }: Pick<HeaderRules, 'pr
 const progress: readonly Reason[] = ['algorithm_refused', 'token_malformed', 'key_id_refused'];
 
 /** Why a header is none for any of the issuers: by those that its key id is for, and of them the nearest. */
-export function nearestProblem(header: JsonObject, issuers: readonly HeaderRules[]): Reason {
+export function nearestProblem(header: JsonObject, issuers: readonly TokenHeaderRules[]): Reason {
   const { kid } = header;
   const meant = isKeyId(kid) ? issuers.filter(({ keyIds }) => acceptsKeyId(keyIds, kid)) : [];
   const problems = (meant.length === 0 ? issuers : meant).flatMap((rules) => headerProblem(header, rules) ?? []);

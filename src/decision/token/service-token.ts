@@ -3,14 +3,14 @@ import { maxSubjectLength } from './principal.js';
 import { parseCompactJws, type SignedToken } from './compact-jws.js';
 import { type Denial, type Reason, denial } from '../denial.js';
 import { coreKeyRules } from './profiles.js';
-import { headerProblem, type HeaderRules } from './service-header.js';
+import { headerProblem, type TokenHeaderRules } from './service-header.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { type JsonObject, isJsonArray, type JsonValue } from '../../lib/strict-json.js';
 import type { IssuerRules } from '../route/policy.js';
 import { isVisibleAscii } from '../../lib/text.js';
 
 /** What the header of a Core's token is held to, whichever keys count. */
-const coreHeader: HeaderRules = {
+const coreHeader: TokenHeaderRules = {
   profile: 'core',
   algorithms: coreKeyRules.algorithms,
   headerTypes: new Set(),

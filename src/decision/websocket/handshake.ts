@@ -3,7 +3,7 @@ import { valuesOf, combine, listElements } from '../http/header-values.js';
 import { createHash } from 'node:crypto';
 import { denial, type Denial } from '../denial.js';
 import { trimBlanks } from '../../lib/text.js';
-import type { RequestFields } from '../http/request-headers.js';
+import type { RequestHeaders } from '../http/request-headers.js';
 import type { RequestHead } from '../http/request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Route } from '../route/policy.js';
@@ -36,7 +36,7 @@ interface Agreement {
  */
 export function refusedUpgrade(
   { method, httpVersion }: RequestHead,
-  fields: RequestFields,
+  fields: RequestHeaders,
   isOffered: boolean,
 ): Denial | null {
   if (fields.upgrade !== webSocketProtocol || !isOffered) return denial('upgrade_refused');
@@ -101,7 +101,7 @@ function trimmedValues(fields: readonly string[], name: string): readonly string
  * origins, those count; else a session counts only on a page of the same host. Who sends no Origin is no page, and
  * brings no cookie of one.
  */
-export function refusedOrigin(fields: RequestFields, { origins }: Route, principal: Principal | null): Denial | null {
+export function refusedOrigin(fields: RequestHeaders, { origins }: Route, principal: Principal | null): Denial | null {
   if (fields.upgrade === null) return null;
   const given = fields.passed.filter((_text, i) => i % 2 === 1 && fields.passed[i - 1]?.toLowerCase() === 'origin');
   const isSession = principal?.kind === 'session';

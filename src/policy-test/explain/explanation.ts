@@ -7,7 +7,7 @@ import { proofWords } from './proof.js';
 import { explainRevocation } from './revocation.js';
 import { explainLeftOut, explainPrincipal } from './token.js';
 import { explainPolicy, explainReservation } from './policy.js';
-import { explainFields, fieldsSeen } from './headers.js';
+import { explainHeaders, headersSeen } from './headers.js';
 import { refusingStep, stepNames, type ExplainedStepName } from './steps.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
@@ -29,7 +29,7 @@ interface Explanation {
 
 /** Puts a decision into words. What they say of the outcome is the ruling's; nothing is decided here. */
 export function explain(explained: Explained): Explanation {
-  return { steps: stepNames.map((step) => explainStep(step, explained)), headers: fieldsSeen(explained) };
+  return { steps: stepNames.map((step) => explainStep(step, explained)), headers: headersSeen(explained) };
 }
 
 function explainStep(step: ExplainedStepName, explained: Explained): ExplainedStep {
@@ -91,7 +91,7 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'target':
       return targetWords(explained);
     case 'fields':
-      return explainFields(head, activeConfig.fieldRules);
+      return explainHeaders(head, activeConfig.headerRules);
     case 'route':
       return explainRoute(head, activeConfig.config, route);
     case 'credential':

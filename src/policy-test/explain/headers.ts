@@ -1,11 +1,11 @@
-import type { FieldRules } from '../../decision/http/header-rules.js';
+import type { HeaderRules } from '../../decision/http/header-rules.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import { readFields } from '../../decision/http/request-headers.js';
+import { readHeaders } from '../../decision/http/request-headers.js';
 import type { Explained } from './explanation.js';
 import type { Ruling } from '../simulate/decide.js';
 
 /** Values that are nobody's business on a screen. */
-export const secretFields: ReadonlySet<string> = new Set([
+export const secretHeaders: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
   'st-access-token',
@@ -14,7 +14,7 @@ export const secretFields: ReadonlySet<string> = new Set([
 ]);
 
 /** Says which fields of the caller are not passed on. */
-export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): readonly string[] {
+export function explainHeaders({ rawHeaders }: RequestHead, rules: HeaderRules): readonly string[] {
   const names = rawHeaders.filter((_, index) => index % 2 === 0);
   const of = (...kinds: readonly string[]): readonly string[] =>
     names.filter((name) => kinds.includes(rules.requestKind(name)));
@@ -50,13 +50,13 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
 }
 
 /** What the upstream would see, as names and values, without what is secret or new each time. */
-export function fieldsSeen({
+export function headersSeen({
   head,
   activeConfig,
   ruling: { forwarded, preparation, principal, decision },
 }: Explained): readonly (readonly [string, string])[] | null {
   if (forwarded === null) return null;
-  const read = readFields(head, activeConfig.fieldRules);
+  const read = readHeaders(head, activeConfig.headerRules);
   const isNew = (name: string): boolean =>
     read.ok &&
     ((name === 'X-Request-Id' && read.value.requestId === null) ||
@@ -66,7 +66,7 @@ export function fieldsSeen({
     const name = forwarded[at] ?? '';
     seen.push([
       name,
-      isNew(name) ? '(a new one)' : secretFields.has(name.toLowerCase()) ? '(as it came)' : (forwarded[at + 1] ?? ''),
+      isNew(name) ? '(a new one)' : secretHeaders.has(name.toLowerCase()) ? '(as it came)' : (forwarded[at + 1] ?? ''),
     ]);
   }
   const { assertion } = activeConfig.config;

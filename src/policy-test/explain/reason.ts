@@ -6,7 +6,7 @@ import {
   bodySizeWords,
   bodyWords,
   credentialWords,
-  fieldWords,
+  headerWords,
   headerSizeWords,
   keyWords,
   malformedTargetWords,
@@ -43,13 +43,17 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
         `the request is HTTP/${head.httpVersion}; accepted: HTTP/1.1; listen.http_1_0 is ${config.listen.http10}`,
       ];
     case 'framing':
-      return fieldWords(reason, 'one Content-Length of digits, or Transfer-Encoding: chunked, and not both', explained);
+      return headerWords(
+        reason,
+        'one Content-Length of digits, or Transfer-Encoding: chunked, and not both',
+        explained,
+      );
     case 'field_malformed':
-      return fieldWords(reason, 'names of letters, digits and -, and values without controls', explained);
+      return headerWords(reason, 'names of letters, digits and -, and values without controls', explained);
     case 'field_repeated':
       return repeatedWords(explained);
     case 'field_refused':
-      return fieldWords(reason, 'names without _; listen.underscore_fields is refuse', explained);
+      return headerWords(reason, 'names without _; listen.underscore_fields is refuse', explained);
     case 'host_malformed':
       return sentWords(explained, ['host'], 'one host name or address, with a port where it has one');
     case 'connection_option':

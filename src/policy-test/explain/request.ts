@@ -2,11 +2,11 @@
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
 import { maxKeyCharacters } from '../../decision/idempotency/key.js';
-import { maxFields, readFields } from '../../decision/http/request-headers.js';
+import { maxHeaders, readHeaders } from '../../decision/http/request-headers.js';
 import { headerBytes } from '../../decision/http/request-head.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import type { Explained } from './explanation.js';
-import { secretFields } from './headers.js';
+import { secretHeaders } from './headers.js';
 
 /** What callers wrote; longer texts are cut. */
 const maxShown = 120;
@@ -64,23 +64,23 @@ export function methodWords({ head: { method } }: Explained, allowed: string): r
 export function headerSizeWords({ head, activeConfig: { config } }: Explained): readonly string[] {
   return [
     `it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} fields; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and ` +
-      `${maxFields} fields are read at most`,
+      `${maxHeaders} fields are read at most`,
   ];
 }
 
 /** The fields that are refused for this reason when they come alone, with what is accepted. */
-export function fieldWords(
+export function headerWords(
   reason: Reason,
   allowed: string,
-  { head, activeConfig: { fieldRules } }: Explained,
+  { head, activeConfig: { headerRules } }: Explained,
 ): readonly string[] {
   const fields = pairsOf(head.rawHeaders).filter(([name, value]) => {
     const others = name.toLowerCase() === 'host' ? [] : soundHead;
-    const alone = readFields({ ...head, rawHeaders: [...others, name, value] }, fieldRules);
+    const alone = readHeaders({ ...head, rawHeaders: [...others, name, value] }, headerRules);
     return !alone.ok && alone.error.reason === reason;
   });
   return [
-    `${fields.length === 0 ? 'its fields together are refused' : fields.map(shownField).join(', ')}; accepted: ${allowed}`,
+    `${fields.length === 0 ? 'its fields together are refused' : fields.map(shownHeader).join(', ')}; accepted: ${allowed}`,
   ];
 }
 
@@ -97,14 +97,14 @@ export function repeatedWords({ head }: Explained): readonly string[] {
 export function sentWords({ head }: Explained, names: readonly string[], allowed: string): readonly string[] {
   const sent = pairsOf(head.rawHeaders).filter(([name]) => names.includes(name.toLowerCase()));
   return [
-    `${sent.length === 0 ? `there is no ${names.join(', ')}` : sent.map(shownField).join(', ')}; accepted: ${allowed}`,
+    `${sent.length === 0 ? `there is no ${names.join(', ')}` : sent.map(shownHeader).join(', ')}; accepted: ${allowed}`,
   ];
 }
 
 export function bodyWords({ head, ruling: { route } }: Explained): readonly string[] {
   const sent = pairsOf(head.rawHeaders)
     .filter(([name]) => ['content-length', 'transfer-encoding'].includes(name.toLowerCase()))
-    .map(shownField)
+    .map(shownHeader)
     .join(', ');
   return [
     `${head.method} comes with a body (${sent}); ${route === null ? 'no route has' : `route ${route.name} has not`} body: allow`,
@@ -162,8 +162,8 @@ function pairsOf(rawHeaders: readonly string[]): readonly (readonly [string, str
   return rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? ''] as const] : []));
 }
 
-function shownField([name, value]: readonly [string, string]): string {
-  return secretFields.has(name.toLowerCase()) ? name : `${name}: ${shownText(value)}`;
+function shownHeader([name, value]: readonly [string, string]): string {
+  return secretHeaders.has(name.toLowerCase()) ? name : `${name}: ${shownText(value)}`;
 }
 
 function shownText(text: string): string {

@@ -10,8 +10,8 @@ import type { Reason } from '../../decision/denial.js';
 import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
-import { readFields } from '../../decision/http/request-headers.js';
-import { readSessionFields } from '../../decision/session/headers.js';
+import { readHeaders } from '../../decision/http/request-headers.js';
+import { readSessionHeaders } from '../../decision/session/headers.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeySourceState } from '../../ports/auth.js';
@@ -313,8 +313,8 @@ function malformedClaims(claims: JsonObject): readonly string[] {
 }
 
 function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
-  const fields = readFields(head, activeConfig.fieldRules);
-  const sent = fields.ok ? readSessionFields(fields.value.passed) : null;
+  const fields = readHeaders(head, activeConfig.headerRules);
+  const sent = fields.ok ? readSessionHeaders(fields.value.passed) : null;
   return [
     `${head.method} with a session cookie has ${sent?.antiCsrf === null ? 'no anti-csrf' : 'an anti-csrf'} and ${sent?.hasRid === true ? 'a rid' : 'no rid'}`,
     'it needs the anti-csrf that the session was made with, or, where it was made without one, a rid; GET needs neither',
@@ -323,9 +323,9 @@ function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
 
 /** What was presented; `null` where nothing can be read as a token. */
 export function tokenOf({ head, activeConfig }: Explained): string | null {
-  const fields = readFields(head, activeConfig.fieldRules);
+  const fields = readHeaders(head, activeConfig.headerRules);
   if (!fields.ok) return null;
-  const [cookie] = activeConfig.sessions === null ? [] : readSessionFields(fields.value.passed).accessTokens;
+  const [cookie] = activeConfig.sessions === null ? [] : readSessionHeaders(fields.value.passed).accessTokens;
   if (fields.value.bearer.ok) return fields.value.bearer.value;
   return cookie ?? null;
 }

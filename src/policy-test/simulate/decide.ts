@@ -5,7 +5,7 @@ import { isHealthPath } from '../../decision/grpc/health.js';
 import { responseOf, denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
-import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
+import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
@@ -81,7 +81,7 @@ export function isAnsweredHere({ decision, forwarded }: Pick<Ruling, 'decision' 
 /** gRPC calls come over HTTP/2, whatever a written request says of that. */
 function isProbe(head: RequestHead, { config: { listen } }: ActiveConfig): boolean {
   if (!listen.answersGrpcHealth || head.method !== 'POST') return false;
-  return isHealthPath(head.target) && isGrpc(fieldValue(head, 'content-type'));
+  return isHealthPath(head.target) && isGrpc(headerValue(head, 'content-type'));
 }
 
 function peerOf({ config: { listen } }: ActiveConfig): Peer {

@@ -119,7 +119,7 @@ function readClaims(
 const words = 'a text';
 const name = z.string('a name').min(1, 'a name').max(200, 'at most 200 characters');
 const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], words);
-const fieldValues = z.union(
+const headerValues = z.union(
   [scalar.transform((value) => [value]), z.array(scalar, 'a text, or a list of them')],
   'a text, or a list of them',
 );
@@ -137,7 +137,7 @@ const requestSchema = map({
     .string(grpcAllowed)
     .regex(/^[^/?#]+\/[^/?#]+$/, grpcAllowed)
     .optional(),
-  headers: z.record(z.string(), fieldValues, 'a map of names and values').prefault({}),
+  headers: z.record(z.string(), headerValues, 'a map of names and values').prefault({}),
   body: z.string(words).nullable().prefault(null),
 }).refine(
   ({ method, path, grpc }) =>

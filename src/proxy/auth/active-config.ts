@@ -1,6 +1,6 @@
 import type { CompiledConfig, OpaqueTokenRules } from '../../config/types.js';
 import type { AssertedRequest } from '../../decision/token/assertion.js';
-import { type FieldRules, createFieldRules } from '../../decision/http/header-rules.js';
+import { type HeaderRules, createHeaderRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource, ProofKeeper } from '../../ports/auth.js';
 import type { ActiveSessions } from './verify-session.js';
@@ -28,7 +28,7 @@ export interface IntrospectionInForce {
  */
 export interface ActiveConfig {
   readonly config: CompiledConfig;
-  readonly fieldRules: FieldRules;
+  readonly headerRules: HeaderRules;
   /** Whether all that is allowed is allowed to everybody: on the calling side. Left out elsewhere. */
   readonly asksNobody?: boolean;
   readonly issuers: readonly ActiveIssuer[];
@@ -54,7 +54,7 @@ export interface ActiveConfig {
 }
 
 /** What runs beside a config. */
-interface RunningParts extends Omit<ActiveConfig, 'config' | 'fieldRules' | 'revocations' | 'asksNobody'> {
+interface RunningParts extends Omit<ActiveConfig, 'config' | 'headerRules' | 'revocations' | 'asksNobody'> {
   /** Whether it is the calling side: nobody is asked who they are, and upstreams may be such proxies. */
   readonly isCallingSide?: boolean;
   /** What is revoked through the store. */
@@ -80,7 +80,7 @@ export function createActiveConfig(
   };
   return {
     config,
-    fieldRules: createFieldRules({
+    headerRules: createHeaderRules({
       identityNames,
       underscoreFields,
       http10,

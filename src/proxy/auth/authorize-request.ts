@@ -13,7 +13,7 @@ import { identityHeaders, upstreamHeaders } from '../../decision/http/forwarded-
 import { readMethod, headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
-import { readFields, type RequestFields } from '../../decision/http/request-headers.js';
+import { readHeaders, type RequestHeaders } from '../../decision/http/request-headers.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { readGrpcTimeout } from '../../decision/grpc/timeout.js';
 import { valuesOf } from '../../decision/http/header-values.js';
@@ -21,7 +21,7 @@ import { readTarget, type RequestTarget } from '../../decision/http/request-targ
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
 import { matchRoute, placeOf } from '../../decision/route/route-table.js';
-import { withoutSessionFields } from '../../decision/session/headers.js';
+import { withoutSessionHeaders } from '../../decision/session/headers.js';
 import {
   passesInShadow,
   shadowPass,
@@ -29,7 +29,7 @@ import {
   unmatchedRoute,
   type ShadowPass,
 } from '../../decision/route/shadow-mode.js';
-import { addStripped, nothingStripped, type StrippedFields } from '../../decision/http/stripped-headers.js';
+import { addStripped, nothingStripped, type StrippedHeaders } from '../../decision/http/stripped-headers.js';
 import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
@@ -60,7 +60,7 @@ export interface Findings {
   /** Whom a credential that held speaks for. */
   readonly principal: Principal | null;
   /** Fields of the caller that were dropped because only we say or judge such. */
-  readonly stripped: StrippedFields;
+  readonly stripped: StrippedHeaders;
   /**
    * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.
    */
@@ -81,7 +81,7 @@ export const unread = {
 export interface Admission extends Findings {
   readonly route: Route;
   readonly target: RequestTarget;
-  readonly fields: RequestFields;
+  readonly fields: RequestHeaders;
   /**
    * How long a gRPC caller waits (`grpc-timeout`), milliseconds; `null` where it does not say, and on routes that are
    * not of gRPC.
@@ -136,10 +136,10 @@ interface ParsedRequest {
   readonly observe: Observe;
   readonly asker: KeyAsker | null;
   readonly target: RequestTarget;
-  readonly fields: RequestFields;
+  readonly fields: RequestHeaders;
   readonly route: Route | null;
   readonly requestId: string;
-  readonly stripped: StrippedFields;
+  readonly stripped: StrippedHeaders;
   readonly nowMs: number;
   /** As in `authorizeRequest`. */
   readonly provedKey: string | null | undefined;
@@ -176,7 +176,7 @@ export function authorizeRequest(
   const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
   if (!target.ok) return refused(target.error);
   const route = matchRoute(table, head.method, target.value);
-  const fields = observe('fields', readFields(head, activeConfig.fieldRules, rememberedTokens(route, activeConfig)));
+  const fields = observe('fields', readHeaders(head, activeConfig.headerRules, rememberedTokens(route, activeConfig)));
   if (!fields.ok) return refused(fields.error);
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
@@ -378,7 +378,7 @@ function admission(
     stripped,
     traceId: traceIdOf(traceparent),
     clientCertificate: verifiedName(certificateOf(request)),
-    forwarded: forwardedFields(request, route, principal, traceparent),
+    forwarded: forwardedHeaders(request, route, principal, traceparent),
     shadow,
     shadowAdmission,
     revoked: () => (caller === null ? null : revokedNow(request, caller)),
@@ -432,12 +432,12 @@ function refusedBody({ head, fields }: ParsedRequest, route: Route): Reason | nu
 }
 
 /** What is malformed was refused before. */
-function grpcTimeoutOf({ passed }: RequestFields, { isGrpc: isGrpcRoute }: Route): number | null {
+function grpcTimeoutOf({ passed }: RequestHeaders, { isGrpc: isGrpcRoute }: Route): number | null {
   const timeout = isGrpcRoute ? readGrpcTimeout(valuesOf(passed, 'grpc-timeout')) : null;
   return timeout?.ok === true ? timeout.value : null;
 }
 
-function forwardedFields(
+function forwardedHeaders(
   request: ParsedRequest,
   route: Route,
   principal: Principal | null,
@@ -446,7 +446,7 @@ function forwardedFields(
   const { fields, head, peer, activeConfig, requestId } = request;
   const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamHeaders({
-    fields: keepsSession ? fields : { ...fields, passed: withoutSessionFields(fields.passed) },
+    fields: keepsSession ? fields : { ...fields, passed: withoutSessionHeaders(fields.passed) },
     httpVersion: head.httpVersion,
     remoteAddress: peer.remoteAddress,
     trusted: peer.trusted,
@@ -475,7 +475,7 @@ function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {
   return encodedSlash || pathParameters;
 }
 
-function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestFields): boolean {
+function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestHeaders): boolean {
   return hasBody && (method === 'GET' || method === 'HEAD');
 }
 

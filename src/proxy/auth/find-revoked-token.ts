@@ -3,10 +3,10 @@ import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../.
 import { subjectOf } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
-import type { RequestFields } from '../../decision/http/request-headers.js';
+import type { RequestHeaders } from '../../decision/http/request-headers.js';
 import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
-import { readSessionFields } from '../../decision/session/headers.js';
+import { readSessionHeaders } from '../../decision/session/headers.js';
 import type { KeyAsker, KeySource, VerificationKey } from '../../ports/auth.js';
 import type { ActiveConfig, ActiveIssuer } from './active-config.js';
 import { checkSignature, type SignatureVerdict } from './signature-queue.js';
@@ -33,13 +33,13 @@ type Found = Denial | null;
  * @param asker who waits for what is slow to verify.
  */
 export function findRevokedToken(
-  { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>,
+  { authorization, passed }: Pick<RequestHeaders, 'authorization' | 'passed'>,
   activeConfig: ActiveConfig,
   asker: KeyAsker | null = null,
 ): Found | Promise<Found> {
   const { sessions } = activeConfig;
   const revoked = activeConfig.revocations();
-  const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
+  const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionHeaders(passed).accessTokens)];
   const tokens = [...new Set(credentials.flatMap(tokensIn))];
   if (tokens.some((token) => namesRevokedKey(token, revoked))) return denial('key_revoked');
   const opaque = opaqueTokensIn(authorization ?? '', activeConfig.issuers);

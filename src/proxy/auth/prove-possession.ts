@@ -3,7 +3,7 @@ import { refusedCertificate, type CallerCertificate } from '../../decision/bindi
 import type { Confirmation } from '../../decision/binding/confirmation.js';
 import { verifyDpopProof } from '../../decision/binding/dpop-proof.js';
 import { denial, type Denial } from '../../decision/denial.js';
-import type { RequestFields } from '../../decision/http/request-headers.js';
+import type { RequestHeaders } from '../../decision/http/request-headers.js';
 import type { ProofKeeper } from '../../ports/auth.js';
 import type { ListenSettings } from '../../config/types.js';
 
@@ -12,7 +12,7 @@ export interface Possession {
   /** What the token is bound to; `undefined` where that is nothing. */
   readonly confirmation: Confirmation | undefined;
   readonly token: string;
-  readonly fields: Pick<RequestFields, 'saysDpop' | 'dpop'>;
+  readonly fields: Pick<RequestHeaders, 'saysDpop' | 'dpop'>;
   readonly method: string;
   /** What precedes the query in the request target. */
   readonly path: string;

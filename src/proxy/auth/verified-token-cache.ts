@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { bearerDigest, fieldDigest, usualScheme, type RememberedTokens } from '../../decision/token/credential.js';
+import { bearerDigest, headerDigest, usualScheme, type RememberedTokens } from '../../decision/token/credential.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
 import type { TokenLookups } from '../../ports/auth.js';
@@ -76,10 +76,10 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
   let bytes = 0;
 
   return {
-    digestOfField: (authorization) => {
+    digestOfHeader: (authorization) => {
       const mayHoldToken =
         authorization.startsWith(usualScheme) && authorization.length <= usualScheme.length + maxTokenBytes;
-      return mayHoldToken ? fieldDigest(authorization) : null;
+      return mayHoldToken ? headerDigest(authorization) : null;
     },
     has: (digest) => entries.has(digest),
     find: (token, nowMs, known = null) => {

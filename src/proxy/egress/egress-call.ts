@@ -108,7 +108,7 @@ export class EgressCall implements UpstreamCall {
     if (this.isOver) return;
     this.startedMs = this.deps.clock.monotonic();
     this.target.budget.onRequest();
-    const { authorization, idempotencyKey, contentType } = this.readFields();
+    const { authorization, idempotencyKey, contentType } = this.readHeaders();
     const refused = this.readSubject(authorization);
     if (refused !== null) {
       this.fail(refused);
@@ -162,7 +162,7 @@ export class EgressCall implements UpstreamCall {
     }
   }
 
-  private readFields(): Record<'authorization' | 'idempotencyKey' | 'contentType', string | null> {
+  private readHeaders(): Record<'authorization' | 'idempotencyKey' | 'contentType', string | null> {
     const found: Record<'authorization' | 'idempotencyKey' | 'contentType', string | null> = {
       authorization: null,
       idempotencyKey: null,

@@ -1,6 +1,6 @@
 import { responseOf, isFailure, type Reason } from '../../decision/denial.js';
 import type { AttemptsMade } from '../../decision/egress/attempts.js';
-import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
+import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 import type { Clock } from '../../ports/system.js';
 import type { Metrics, Outcome, Protocol, RequestRecord } from '../../ports/observability.js';
@@ -125,7 +125,7 @@ export function recordRequest(
     protocol: protocolOf(head),
     grpc_status: grpcStatus,
     client_address: clientOf(recorder, head, peer) || null,
-    user_agent: fieldValue(head, 'user-agent'),
+    user_agent: headerValue(head, 'user-agent'),
   };
   const certificate = findings.clientCertificate ?? null;
   if (certificate !== null) entry.client_certificate = certificate;
@@ -157,7 +157,7 @@ export function clientOf(
   head: RequestHead,
   { remoteAddress, trusted }: Peer,
 ): string {
-  const forwardedFor = trusted ? fieldValue(head, 'x-forwarded-for') : null;
+  const forwardedFor = trusted ? headerValue(head, 'x-forwarded-for') : null;
   return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }
 

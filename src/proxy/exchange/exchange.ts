@@ -98,7 +98,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private acquire(decision: Judgement): void {
     if (this.phase !== 'deciding') return;
     this.findings = decision.ok ? decision.value : decision.error;
-    this.deps.metrics.strippedFields(this.findings.stripped);
+    this.deps.metrics.strippedHeaders(this.findings.stripped);
     if (!decision.ok) {
       this.refuse(decision.error.denial);
       return;
@@ -267,7 +267,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (this.phase !== 'forwarding') return;
     try {
       const { activeConfig, findings, deps } = this;
-      const fields = clientHeaders(status, rawHeaders, activeConfig.fieldRules, findings.requestId);
+      const fields = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
       const isWhole = this.writer.begin(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock));
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {

@@ -1,7 +1,7 @@
 import { denial, type Denial } from '../../decision/denial.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { healthResponse, isHealthPath, maxHealthBodyBytes } from '../../decision/grpc/health.js';
-import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
+import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import { http2Version } from '../../decision/http2/request-head.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
 import type { ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
@@ -30,7 +30,7 @@ export function isHealthCheck(head: RequestHead): boolean {
     httpVersion === http2Version &&
     method === 'POST' &&
     isHealthPath(target) &&
-    isGrpc(fieldValue(head, 'content-type'))
+    isGrpc(headerValue(head, 'content-type'))
   );
 }
 

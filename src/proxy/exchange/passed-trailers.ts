@@ -22,7 +22,7 @@ export function passedTrailers(
 ): readonly string[] | null {
   const { http2 } = activeConfig.config.upstream;
   const context = {
-    rules: activeConfig.fieldRules,
+    rules: activeConfig.headerRules,
     isAskedFor: of === 'request' ? http2 : fields.takesTrailers,
     isGrpcOverHttp2: route.isGrpc && head.httpVersion === http2Version && http2,
   };

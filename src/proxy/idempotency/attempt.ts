@@ -34,9 +34,9 @@ export interface AttemptedWrite {
 }
 
 /** Names of what the upstream learns of a reservation. */
-const recordField = 'Idempotency-Record';
-const fenceField = 'Idempotency-Fence';
-const recordKey = recordField.toLowerCase();
+const recordHeader = 'Idempotency-Record';
+const fenceHeader = 'Idempotency-Fence';
+const recordKey = recordHeader.toLowerCase();
 
 /**
  * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
@@ -121,7 +121,7 @@ export class Attempt {
   /** What the upstream is told of it: names and values in turn. */
   fields(): readonly string[] {
     const { reservationId } = this.write.preparation;
-    return reservationId === null ? [] : [recordField, reservationId, fenceField, String(this.fence)];
+    return reservationId === null ? [] : [recordHeader, reservationId, fenceHeader, String(this.fence)];
   }
 
   /**

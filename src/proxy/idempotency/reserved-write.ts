@@ -7,8 +7,8 @@ import { revocationReasons } from '../../decision/revocation/match.js';
 import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import {
   isShowable,
-  replayedFields,
-  storedFields,
+  replayedHeaders,
+  storedHeaders,
   storedTrailers,
 } from '../../decision/idempotency/stored-response.js';
 
@@ -293,9 +293,9 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.run(async () => {
       const { status, rawHeaders } = response;
       const body = response.body.take();
-      const fields = this.fieldsOf(response);
+      const fields = this.headersOf(response);
       const { storeHeaders } = this.request.preparation.rules;
-      const kept = storedFields(fields, storeHeaders);
+      const kept = storedHeaders(fields, storeHeaders);
       // How a gRPC call ended stands there; trailers of other responses may be dropped (RFC 9110 §6.5.1), and are.
       const end = this.isGrpc()
         ? storedTrailers({ fields, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
@@ -375,7 +375,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (!this.client.isGone()) {
       this.client.respond({
         status,
-        fields: replayedFields(response, sentKey ?? '', requestId),
+        fields: replayedHeaders(response, sentKey ?? '', requestId),
         body: Buffer.from(body),
         trailers: response.trailers ?? null,
         isReplayed: true,
@@ -418,8 +418,8 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.onOver(this);
   }
 
-  private fieldsOf({ status, rawHeaders }: BufferedResponse): string[] {
-    return clientHeaders(status, rawHeaders, this.request.activeConfig.fieldRules, this.request.admission.requestId);
+  private headersOf({ status, rawHeaders }: BufferedResponse): string[] {
+    return clientHeaders(status, rawHeaders, this.request.activeConfig.headerRules, this.request.admission.requestId);
   }
 
   /** Whether a response may be shown again; where only the token was reserved none is, and it goes on as it comes. */

@@ -123,7 +123,7 @@ export class WebSocket implements UpstreamOperation {
       webSocketProtocol,
       'Connection',
       'Upgrade',
-      ...clientHeaders(101, rawHeaders, activeConfig.fieldRules, admission.requestId),
+      ...clientHeaders(101, rawHeaders, activeConfig.headerRules, admission.requestId),
     ];
     const switched = response.switchProtocols(
       withRenewedToken(fields, admission.principal, activeConfig, this.host.clock),

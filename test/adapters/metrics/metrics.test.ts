@@ -95,9 +95,9 @@ t.test('counts', async (t) => {
   metrics.denial('list-orders', 'token_expired');
   metrics.denial('list-orders', 'token_expired');
   metrics.failure('create-order', 'upstream_failed');
-  metrics.strippedFields({ identity: 3 });
-  metrics.strippedFields({});
-  metrics.strippedFields({ identity: 1, forwarded: 2 });
+  metrics.strippedHeaders({ identity: 3 });
+  metrics.strippedHeaders({});
+  metrics.strippedHeaders({ identity: 1, forwarded: 2 });
   metrics.jwksRefresh('core', 'ok');
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');

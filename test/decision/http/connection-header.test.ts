@@ -1,10 +1,14 @@
 import t from 'tap';
-import { readConnection, withoutFields } from '../../../src/decision/http/connection-header.js';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { readConnection, withoutHeaders } from '../../../src/decision/http/connection-header.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import { malformedOptions, ownFields } from '../../support/attacks/connection-options.js';
 import { cases, lookAlikes } from '../../support/attacks/field-names.js';
 
-const { requestKind } = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'refuse', http10: 'refuse' });
+const { requestKind } = createHeaderRules({
+  identityNames: ['X-Caller'],
+  underscoreFields: 'refuse',
+  http10: 'refuse',
+});
 
 const accepted = [
   { name: 'none', input: undefined, closes: false, keepsAlive: false, upgrades: false, removes: [] },
@@ -66,7 +70,7 @@ t.test('what Connection asks for', (t) => {
 
 t.test('a field with an underscore may be named, whatever becomes of it', (t) => {
   for (const underscoreFields of ['drop', 'allow', 'refuse'] as const) {
-    const rules = createFieldRules({ identityNames: [], underscoreFields, http10: 'refuse' });
+    const rules = createHeaderRules({ identityNames: [], underscoreFields, http10: 'refuse' });
     t.match(
       readConnection('my_field', rules.requestKind),
       { ok: true, value: { removes: new Set(['my_field']) } },
@@ -94,9 +98,9 @@ t.test('an option that is no token is malformed', (t) => {
 
 t.test('fields are left out by name, in any case', (t) => {
   const fields = ['A', '1', 'b', '2', 'a', 'b'];
-  t.equal(withoutFields(fields, new Set()), fields);
-  t.same(withoutFields(fields, new Set(['a'])), ['b', '2']);
-  t.same(withoutFields(fields, new Set(['b'])), ['A', '1', 'a', 'b']);
-  t.same(withoutFields(fields, new Set(['1', '2'])), fields, 'values are no names');
+  t.equal(withoutHeaders(fields, new Set()), fields);
+  t.same(withoutHeaders(fields, new Set(['a'])), ['b', '2']);
+  t.same(withoutHeaders(fields, new Set(['b'])), ['A', '1', 'a', 'b']);
+  t.same(withoutHeaders(fields, new Set(['1', '2'])), fields, 'values are no names');
   t.end();
 });

@@ -1,13 +1,13 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import { upstreamHeaders, type Forwarding } from '../../../src/decision/http/forwarded-headers.js';
-import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { readHeaders, type RequestHeaders } from '../../../src/decision/http/request-headers.js';
 
-const rules = createFieldRules({ identityNames: ['X-Auth-Subject'], underscoreFields: 'drop', http10: 'allow' });
+const rules = createHeaderRules({ identityNames: ['X-Auth-Subject'], underscoreFields: 'drop', http10: 'allow' });
 const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-function fieldsOf(...rawHeaders: readonly string[]): RequestFields {
-  const fields = readFields(
+function fieldsOf(...rawHeaders: readonly string[]): RequestHeaders {
+  const fields = readHeaders(
     { method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'orders.example.com:8443', ...rawHeaders] },
     rules,
   );
@@ -15,7 +15,7 @@ function fieldsOf(...rawHeaders: readonly string[]): RequestFields {
   return fields.value;
 }
 
-function forward(fields: RequestFields, more: Partial<Forwarding> = {}): string[] {
+function forward(fields: RequestHeaders, more: Partial<Forwarding> = {}): string[] {
   return upstreamHeaders({
     fields,
     httpVersion: '1.1',

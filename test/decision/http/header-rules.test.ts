@@ -1,15 +1,15 @@
 import t from 'tap';
 import {
-  createFieldRules,
+  createHeaderRules,
   mayNameIdentity,
   mayPass,
   mayStrip,
-  type FieldRuleSettings,
+  type HeaderRuleSettings,
 } from '../../../src/decision/http/header-rules.js';
 import { believedFields, cases, lookAlikes } from '../../support/attacks/field-names.js';
 
-const rules = (settings: Partial<FieldRuleSettings> = {}): ReturnType<typeof createFieldRules> =>
-  createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
+const rules = (settings: Partial<HeaderRuleSettings> = {}): ReturnType<typeof createHeaderRules> =>
+  createHeaderRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
 
 /** Fields that a caller may not send in any spelling. */
 const neverTheCallers = [

@@ -3,13 +3,13 @@ import {
   keepingRules,
   lifetimeMs,
   staleAllowanceMs,
-  type CacheFields,
+  type CacheHeaders,
 } from '../../../src/decision/http/http-freshness.js';
 
-const none: CacheFields = { cacheControl: null, age: null, expires: null, date: null };
+const none: CacheHeaders = { cacheControl: null, age: null, expires: null, date: null };
 const date = 'Tue, 15 Nov 1994 08:12:31 GMT';
 
-const rows: { name: string; input: Partial<CacheFields>; expected: number | null }[] = [
+const rows: { name: string; input: Partial<CacheHeaders>; expected: number | null }[] = [
   { name: 'nothing said', input: {}, expected: null },
   { name: 'other directives only', input: { cacheControl: 'public, must-revalidate' }, expected: null },
   { name: 'max-age', input: { cacheControl: 'max-age=60' }, expected: 60_000 },

@@ -1,13 +1,13 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
-import type { FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
+import type { HeaderRuleSettings } from '../../../src/decision/http/header-rules.js';
 import { host, read } from './read-headers.js';
 
 interface Refused {
   readonly name: string;
   readonly input: readonly string[];
   readonly reason: Reason;
-  readonly settings?: Partial<FieldRuleSettings>;
+  readonly settings?: Partial<HeaderRuleSettings>;
   readonly httpVersion?: string;
 }
 

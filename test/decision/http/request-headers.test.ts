@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import t from 'tap';
 import { readBearer, type RememberedTokens } from '../../../src/decision/token/credential.js';
 import { responseOf } from '../../../src/decision/denial.js';
-import type { FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
-import type { RequestFields } from '../../../src/decision/http/request-headers.js';
+import type { HeaderRuleSettings } from '../../../src/decision/http/header-rules.js';
+import type { RequestHeaders } from '../../../src/decision/http/request-headers.js';
 import { readVectors } from '../../vectors/corpus.js';
 import { host, read } from './read-headers.js';
 
-const plain: RequestFields = {
+const plain: RequestHeaders = {
   passed: [],
   stripped: {},
   strippedUnlessTrusted: 0,
@@ -43,8 +43,8 @@ const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 interface Accepted {
   readonly name: string;
   readonly input: readonly string[];
-  readonly expected: Partial<RequestFields>;
-  readonly settings?: Partial<FieldRuleSettings>;
+  readonly expected: Partial<RequestHeaders>;
+  readonly settings?: Partial<HeaderRuleSettings>;
   readonly httpVersion?: string;
 }
 
@@ -379,7 +379,7 @@ t.test('whatever a caller sends, nothing that we set gets through', (t) => {
 t.test('a token is looked for where some are remembered, and read where it is not among them', (t) => {
   /** Its own digest, where it is a field that may have one. */
   const remembered: RememberedTokens = {
-    digestOfField: (field) => (field.startsWith('Bearer ') ? field : null),
+    digestOfHeader: (field) => (field.startsWith('Bearer ') ? field : null),
     has: (digest) => digest === 'Bearer a.b.c',
   };
   const cases: readonly (readonly [field: string, digest: string | null])[] = [

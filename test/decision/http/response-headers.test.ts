@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import { clientHeaders } from '../../../src/decision/http/response-headers.js';
 
-const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
+const rules = createHeaderRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
 
 const cases = [
   { name: 'nothing', input: [], expected: [] },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import {
   addStripped,
   nothingStripped,
@@ -9,7 +9,7 @@ import {
 } from '../../../src/decision/http/stripped-headers.js';
 import { believedFields, cases, lookAlikes, obeyedFields } from '../../support/attacks/field-names.js';
 
-const { requestKind, strippedKind } = createFieldRules({
+const { requestKind, strippedKind } = createHeaderRules({
   identityNames: ['X-Caller'],
   underscoreFields: 'drop',
   http10: 'refuse',
@@ -110,7 +110,7 @@ t.test('fields that are dropped are told apart by what they would have told the 
 });
 
 t.test('an identity header counts as one whatever its name would mean otherwise', (t) => {
-  const rules = createFieldRules({ identityNames: ['X-Forwarded-User'], underscoreFields: 'drop', http10: 'refuse' });
+  const rules = createHeaderRules({ identityNames: ['X-Forwarded-User'], underscoreFields: 'drop', http10: 'refuse' });
   for (const name of ['X-Forwarded-User', 'x_forwarded_user']) t.equal(rules.strippedKind(name), 'identity', name);
   t.equal(rules.strippedKind('X-Forwarded-Email'), 'forwarded');
   t.end();

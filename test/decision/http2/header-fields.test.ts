@@ -1,8 +1,8 @@
 import t from 'tap';
-import { http2Fields } from '../../../src/decision/http2/header-fields.js';
+import { http2Headers } from '../../../src/decision/http2/header-fields.js';
 
 t.test('names and values in turn become the object that node:http2 takes', (t) => {
-  const fields = http2Fields([
+  const fields = http2Headers([
     'Content-Type',
     'text/plain',
     'Set-Cookie',

@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { fingerprintOf, volatileFields, type FingerprintInput } from '../../../src/decision/idempotency/fingerprint.js';
+import {
+  fingerprintOf,
+  volatileHeaders,
+  type FingerprintInput,
+} from '../../../src/decision/idempotency/fingerprint.js';
 
 const base: FingerprintInput = {
   method: 'POST',
@@ -83,7 +87,7 @@ t.test('names of listed fields count in any case', (t) => {
 
 t.test('what differs between honest retries can never be part of it', (t) => {
   for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) {
-    t.ok(volatileFields.has(name), name);
+    t.ok(volatileHeaders.has(name), name);
   }
   t.end();
 });
@@ -104,7 +108,7 @@ t.test('a fingerprint outlives an upgrade: the same request has the one that is 
 });
 
 t.test('what differs between honest retries may not be part of it', (t) => {
-  t.same([...volatileFields].sort(), [
+  t.same([...volatileHeaders].sort(), [
     'authorization',
     'baggage',
     'date',

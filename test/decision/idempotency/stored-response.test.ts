@@ -3,8 +3,8 @@ import {
   isShowable,
   maxStoredHeaderBytes,
   mayBeStored,
-  replayedFields,
-  storedFields,
+  replayedHeaders,
+  storedHeaders,
   storedTrailers,
   whyNeverStored,
 } from '../../../src/decision/idempotency/stored-response.js';
@@ -40,7 +40,7 @@ t.test('only listed fields are kept, in their order and spelling', (t) => {
     'Set-Cookie',
     'a=b',
   ];
-  t.same(storedFields(fields, none), [
+  t.same(storedHeaders(fields, none), [
     'Content-Type',
     'text/plain',
     'content-encoding',
@@ -62,7 +62,7 @@ t.test('only listed fields are kept, in their order and spelling', (t) => {
     'Retry-After',
     '3',
   ]);
-  t.same(storedFields(['X-Total-Count', '4', 'X-Other', '5'], new Set(['x-total-count'])), ['X-Total-Count', '4']);
+  t.same(storedHeaders(['X-Total-Count', '4', 'X-Other', '5'], new Set(['x-total-count'])), ['X-Total-Count', '4']);
   t.end();
 });
 
@@ -102,7 +102,7 @@ const never = [
 for (const name of never) {
   t.test(`${name} is never kept, even where a route adds it`, (t) => {
     t.same(
-      storedFields([name, 'x', name.toLowerCase(), 'x', name.toUpperCase(), 'x'], new Set([name.toLowerCase()])),
+      storedHeaders([name, 'x', name.toLowerCase(), 'x', name.toUpperCase(), 'x'], new Set([name.toLowerCase()])),
       [],
     );
     t.equal(mayBeStored(name), false);
@@ -114,9 +114,9 @@ for (const name of never) {
 t.test('up to 8 KiB of fields are kept, and no byte more', (t) => {
   t.equal(maxStoredHeaderBytes, 8_192);
   const value = 'x'.repeat(maxStoredHeaderBytes - 'Link'.length);
-  t.same(storedFields(['Link', value, 'Server', 'does not count'], none), ['Link', value]);
-  t.equal(storedFields(['Link', `${value}x`], none), null);
-  t.same(storedFields([], none), []);
+  t.same(storedHeaders(['Link', value, 'Server', 'does not count'], none), ['Link', value]);
+  t.equal(storedHeaders(['Link', `${value}x`], none), null);
+  t.same(storedHeaders([], none), []);
   t.end();
 });
 
@@ -145,7 +145,7 @@ t.test('of trailers, what says how a gRPC call ended is kept, and what a route a
 
 t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
   const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
-  t.same(replayedFields(response, '"k"', 'r-1'), [
+  t.same(replayedHeaders(response, '"k"', 'r-1'), [
     'X-Request-Id',
     'r-1',
     'Content-Type',

@@ -1,5 +1,9 @@
 import t from 'tap';
-import { readSessionFields, withoutSessionFields, withRenewedSession } from '../../../src/decision/session/headers.js';
+import {
+  readSessionHeaders,
+  withoutSessionHeaders,
+  withRenewedSession,
+} from '../../../src/decision/session/headers.js';
 
 t.test('what a frontend sends is read as it stands', (t) => {
   const cases = [
@@ -31,7 +35,7 @@ t.test('what a frontend sends is read as it stands', (t) => {
     { name: 'anti-csrf', passed: ['Anti-CSRF', 'x'], expected: { antiCsrf: 'x' } },
     { name: 'two of them', passed: ['anti-csrf', 'x', 'anti-csrf', 'y'], expected: { antiCsrf: 'x, y' } },
   ];
-  for (const { name, passed, expected } of cases) t.match(readSessionFields(passed), expected, name);
+  for (const { name, passed, expected } of cases) t.match(readSessionHeaders(passed), expected, name);
   t.end();
 });
 
@@ -94,8 +98,8 @@ t.test('the receiver gets none of it, and everything else as it came', (t) => {
     'st-refresh-token',
     'st-last-access-token-update',
   ];
-  for (const name of names) t.same(withoutSessionFields(['Cookie', `a=1; ${name}=x`]), ['Cookie', 'a=1'], name);
-  for (const { name, passed, expected } of cases) t.same(withoutSessionFields(passed), expected, name);
+  for (const name of names) t.same(withoutSessionHeaders(['Cookie', `a=1; ${name}=x`]), ['Cookie', 'a=1'], name);
+  for (const { name, passed, expected } of cases) t.same(withoutSessionHeaders(passed), expected, name);
   t.end();
 });
 

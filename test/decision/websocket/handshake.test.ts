@@ -1,17 +1,17 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
+import { readHeaders, type RequestHeaders } from '../../../src/decision/http/request-headers.js';
 import { acceptOf, readAgreement, refusedUpgrade } from '../../../src/decision/websocket/handshake.js';
 import { handshakeFields, handshakes, sampleKey, type ChangedHandshake } from '../../support/attacks/handshakes.js';
 
-const rules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
+const rules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
 
 function judged(
   { method = 'GET', httpVersion = '1.1', fields = {} }: ChangedHandshake,
   isOffered = true,
 ): string | null {
   const head = { method, target: '/', httpVersion, rawHeaders: ['Host', 'a', ...handshakeFields(fields)] };
-  const read = readFields(head, rules);
+  const read = readHeaders(head, rules);
   if (!read.ok) return read.error.reason;
   return refusedUpgrade(head, read.value, isOffered)?.reason ?? null;
 }
@@ -70,7 +70,7 @@ const answers: readonly {
 ];
 
 t.test('RFC 6455 §4.1: the 101 of a receiver, against what was asked', (t) => {
-  const read = readFields(
+  const read = readHeaders(
     {
       method: 'GET',
       target: '/',
@@ -86,7 +86,7 @@ t.test('RFC 6455 §4.1: the 101 of a receiver, against what was asked', (t) => {
     },
     rules,
   );
-  const asked: RequestFields['passed'] = read.ok ? read.value.passed : [];
+  const asked: RequestHeaders['passed'] = read.ok ? read.value.passed : [];
   for (const { name, fields, expected } of answers) {
     const agreement = readAgreement(asked, fields);
     t.equal(agreement.ok ? agreement.value.extended : null, expected, name);

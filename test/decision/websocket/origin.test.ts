@@ -1,11 +1,11 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
-import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { readHeaders, type RequestHeaders } from '../../../src/decision/http/request-headers.js';
 import { refusedOrigin } from '../../../src/decision/websocket/handshake.js';
 import { routeOf } from '../route/route-samples.js';
 
-const rules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
+const rules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
 const service: Principal = {
   kind: 'service',
   issuerName: 'core',
@@ -19,7 +19,7 @@ const service: Principal = {
 };
 const session: Principal = { ...service, kind: 'session' };
 
-function fieldsOf(origins: readonly string[], host: string, more: readonly string[]): RequestFields {
+function fieldsOf(origins: readonly string[], host: string, more: readonly string[]): RequestHeaders {
   const rawHeaders = [
     'Host',
     host,
@@ -30,7 +30,7 @@ function fieldsOf(origins: readonly string[], host: string, more: readonly strin
     ...origins.flatMap((origin) => ['Origin', origin]),
     ...more,
   ];
-  const read = readFields({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders }, rules);
+  const read = readHeaders({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders }, rules);
   if (!read.ok) throw new Error(read.error.reason);
   return read.value;
 }
@@ -121,7 +121,7 @@ t.test('RFC 6455 §10.2: which pages may open a WebSocket', (t) => {
       name,
     );
   }
-  const read = readFields(
+  const read = readHeaders(
     { method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', 'Origin', 'https://evil.example'] },
     rules,
   );

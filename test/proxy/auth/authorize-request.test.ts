@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import type { RequestHead } from '../../../src/decision/http/request-head.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
@@ -25,7 +25,7 @@ function activeConfig(
   return {
     config,
     assertion: null,
-    fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+    headerRules: createHeaderRules({ identityNames, underscoreFields, http10 }),
     issuers: config.issuers.map(({ rules }) => ({
       rules,
       keys: {
@@ -243,7 +243,7 @@ t.test("a token is looked for once, and where it is nobody's concern not at all"
     ...tokens,
     digestOfField: (field: string) => {
       digests += 1;
-      return tokens.digestOfField(field);
+      return tokens.digestOfHeader(field);
     },
     has: (digest: string) => {
       looks += tokens.has(digest) ? 1 : 0;

@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
 import { maxTokenBytes } from '../../../src/decision/token/compact-jws.js';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
-import { readFields } from '../../../src/decision/http/request-headers.js';
+import { readHeaders } from '../../../src/decision/http/request-headers.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
@@ -295,13 +295,13 @@ t.test('it knows a token by its field, in the usual spelling alone, and reads a 
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(1_000_000);
   const [good, bad] = [token(), token({ aud: 'other' })];
-  const digest = verified.digestOfField(`Bearer ${good}`);
+  const digest = verified.digestOfHeader(`Bearer ${good}`);
   t.type(digest, 'string');
   t.equal(verified.has(digest ?? ''), false, 'before it was verified');
   t.match(verifyCredential(good, [issuer], nowMs, verified, null, digest), { ok: true });
   verify(bad, [issuer], nowMs, verified);
   t.equal(verified.has(digest ?? ''), true);
-  t.equal(verified.has(verified.digestOfField(`Bearer ${bad}`) ?? ''), false, 'one that was refused');
+  t.equal(verified.has(verified.digestOfHeader(`Bearer ${bad}`) ?? ''), false, 'one that was refused');
   t.match(verified.find(good, nowMs), { subject: 'checkout' }, 'found by its text as well');
   t.match(verified.find(good, nowMs, digest), { subject: 'checkout' });
   for (const other of [
@@ -313,15 +313,15 @@ t.test('it knows a token by its field, in the usual spelling alone, and reads a 
     `Bearer\t${good}`,
     `Bearer ${'a'.repeat(maxTokenBytes + 1)}`,
   ]) {
-    t.equal(verified.digestOfField(other), null, other.slice(0, 10));
+    t.equal(verified.digestOfHeader(other), null, other.slice(0, 10));
   }
-  t.type(verified.digestOfField(`Bearer ${'a'.repeat(maxTokenBytes)}`), 'string', 'the longest');
+  t.type(verified.digestOfHeader(`Bearer ${'a'.repeat(maxTokenBytes)}`), 'string', 'the longest');
 
-  const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
+  const headerRules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
   const judged = (field: string, remembered: VerifiedTokens | null): unknown => {
-    const read = readFields(
+    const read = readHeaders(
       { method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', 'Authorization', field] },
-      fieldRules,
+      headerRules,
       remembered,
     );
     return read.ok ? { ...read, value: { ...read.value, bearerDigest: null } } : read;

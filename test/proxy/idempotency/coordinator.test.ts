@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import type { ReservedRequest } from '../../../src/proxy/idempotency/reserved-write.js';
 import {
   createReservedWrites,
@@ -91,7 +91,7 @@ function ordered(
     activeConfig: {
       config: { upstream: { connectTimeoutMs: 100 } },
       assertion: null,
-      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
+      headerRules: createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         awaitTurn: ({ onTurn }: UnreservedWrite) => {
           onTurn(() => undefined);

@@ -60,7 +60,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     activeConfig: {
       config: { upstream: { connectTimeoutMs: 100 } },
       assertion: null,
-      get fieldRules(): never {
+      get headerRules(): never {
         throw new Error('a bug');
       },
       upstream: {

@@ -1,6 +1,6 @@
 /** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
 import { Readable } from 'node:stream';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import { clientHeaders } from '../../../src/decision/http/response-headers.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
@@ -157,7 +157,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     activeConfig: {
       config: { upstream: { connectTimeoutMs: connectMs } },
       assertion: null,
-      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
+      headerRules: createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         awaitTurn: (unreserved: UnreservedWrite) => {
           const begin = (): void => {
@@ -193,7 +193,7 @@ export function runBench(options: RunOptions = {}): RunBench {
       void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     onHead: (status, rawHeaders) =>
       void events.push(
-        `begin ${status} ${clientHeaders(status, rawHeaders, write.activeConfig.fieldRules, 'r').join(' ')}`,
+        `begin ${status} ${clientHeaders(status, rawHeaders, write.activeConfig.headerRules, 'r').join(' ')}`,
       ),
     onData: (chunk) => {
       events.push(`write ${chunk.toString()}`);

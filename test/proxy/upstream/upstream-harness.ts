@@ -59,7 +59,7 @@ export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): U
     maxConnections: 8,
     http2: false,
     maxStreams: 100,
-    sensitiveFields: ['authorization'],
+    sensitiveHeaders: ['authorization'],
     reuse: 'safe',
     readsBodies: false,
     ...more,

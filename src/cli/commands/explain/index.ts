@@ -44,7 +44,9 @@ export function createExplainCommand(io: Io): Command {
     .option('--method <method>', 'method of the request')
     .option('--path <path>', 'path of the request, with its query where it has one')
     .addOption(
-      new Option('--header <field>', '`Name: value`, once for each field').argParser(fieldArgument).default([], 'none'),
+      new Option('--header <field>', '`Name: value`, once for each field')
+        .argParser(headerArgument)
+        .default([], 'none'),
     )
     .addOption(
       new Option('--token-stdin', "a token on standard input, verified with the issuer's keys").conflicts([
@@ -86,7 +88,7 @@ export function createExplainCommand(io: Io): Command {
 }
 
 /** Adds a field to those before. */
-function fieldArgument(
+function headerArgument(
   value: string,
   before: readonly (readonly [string, string])[],
 ): readonly (readonly [string, string])[] {

@@ -155,7 +155,7 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
       maxConnections: file.max_connections,
       http2: file.http2,
       maxStreams: file.max_streams,
-      sensitiveFields: ['authorization'],
+      sensitiveHeaders: ['authorization'],
       // Whoever is on this side is one caller: what is left on a connection is its own.
       reuse: 'always',
       readsBodies: true,

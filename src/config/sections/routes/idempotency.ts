@@ -6,8 +6,8 @@ import { isMap, type Path } from '../../load/source-tree.js';
 import { isGrpcRoute, writtenMethods } from './grpc.js';
 import type { RouteFile } from './routes.js';
 import { duration, integer, list, map, size, text, word } from '../../schema/scalars.js';
-import { createFieldRules } from '../../../decision/http/header-rules.js';
-import { volatileFields } from '../../../decision/idempotency/fingerprint.js';
+import { createHeaderRules } from '../../../decision/http/header-rules.js';
+import { volatileHeaders } from '../../../decision/idempotency/fingerprint.js';
 import { whyNeverStored } from '../../../decision/idempotency/stored-response.js';
 import type { ReservationRules } from '../../../decision/route/policy.js';
 
@@ -24,16 +24,16 @@ const notAppliedGrpcStatuses: readonly number[] = [401, 403];
 const alwaysCompared: ReadonlySet<string> = new Set(['content-type', 'content-encoding']);
 
 /** Under any config: names with an underscore may be allowed. */
-const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'allow', http10: 'refuse' });
+const headerRules = createHeaderRules({ identityNames: [], underscoreFields: 'allow', http10: 'refuse' });
 
-const fieldName = text(/^[A-Za-z0-9._-]+$/, 'the name of a header field', 64);
+const headerName = text(/^[A-Za-z0-9._-]+$/, 'the name of a header field', 64);
 
-const comparedField = fieldName.superRefine((name, context) => {
+const comparedHeader = headerName.superRefine((name, context) => {
   const why = whyNotCompared(name);
   if (why !== null) refuse(context, name, why, 'another field, such as If-Match');
 });
 
-const keptField = fieldName.superRefine((name, context) => {
+const keptHeader = headerName.superRefine((name, context) => {
   const why = whyNeverStored(name);
   if (why !== null) refuse(context, name, `is never kept: ${why}`, 'another field, such as X-Total-Count');
 });
@@ -71,12 +71,12 @@ const settingsSchema = map({
     .describe(
       'Scope of a key: under another operation it is another key. Default: the route’s name. Routes may share one, which their keys share then.',
     ),
-  fields: list(comparedField, 0, 'field names')
+  fields: list(comparedHeader, 0, 'field names')
     .prefault([])
     .describe(
       'Header fields that tell two requests with one key apart, beside method, path, query, `Content-Type`, `Content-Encoding` and body.',
     ),
-  store_headers: list(keptField, 0, 'field names')
+  store_headers: list(keptHeader, 0, 'field names')
     .prefault([])
     .describe(
       'Header fields of the answer that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, ' +
@@ -116,8 +116,8 @@ const noKeyReserved: IdempotencyFile = settingsSchema.parse({ mode: 'none' });
 function whyNotCompared(name: string): string | null {
   const lower = name.toLowerCase();
   if (alwaysCompared.has(lower)) return 'is compared in any case';
-  if (volatileFields.has(lower)) return 'differs between honest retries';
-  return fieldRules.requestKind(name) === 'passed' ? null : 'is never passed on as it came';
+  if (volatileHeaders.has(lower)) return 'differs between honest retries';
+  return headerRules.requestKind(name) === 'passed' ? null : 'is never passed on as it came';
 }
 
 function refuse(context: z.core.$RefinementCtx<string>, name: string, why: string, instead: string): void {

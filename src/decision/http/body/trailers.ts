@@ -1,11 +1,11 @@
 /** Which fields of a trailer section pass: a section that comes when everything else was judged and begun. */
 import { lookAlikeKey } from '../header-names.js';
-import type { FieldRules } from '../header-rules.js';
+import type { HeaderRules } from '../header-rules.js';
 import { isFieldValue } from '../header-values.js';
 
 /** What a trailer section is part of. */
 interface TrailerContext {
-  readonly rules: FieldRules;
+  readonly rules: HeaderRules;
   /** Whether the next side said that it takes trailers (`TE: trailers`), which in HTTP/2 goes without saying. */
   readonly isAskedFor: boolean;
   /** Whether both sides speak HTTP/2 and the message is gRPC's: its applications name trailers as they like. */

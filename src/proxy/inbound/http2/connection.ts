@@ -8,7 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
-import { maxFields } from '../../../decision/http/request-headers.js';
+import { maxHeaders } from '../../../decision/http/request-headers.js';
 import { Allowance } from '../../../decision/limits/allowance.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
@@ -28,7 +28,7 @@ const streamWindowBytes = 65_535;
 const connectionWindowBytes = 1024 * 1024;
 
 /** Fields that reach us: more than a request may have, so that one with too many is told so. */
-const headerPairs = maxFields + 64;
+const headerPairs = maxHeaders + 64;
 
 /** What the size of a list of fields counts for each of them (RFC 9113 §6.5.2). */
 const fieldOverhead = 32;

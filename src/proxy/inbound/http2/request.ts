@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { isGrpc } from '../../../decision/grpc/content-type.js';
-import { fieldValue, type RequestHead } from '../../../decision/http/request-head.js';
+import { headerValue, type RequestHead } from '../../../decision/http/request-head.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../received-request.js';
 import type { Http2Connection } from './connection.js';
 import { Http2ResponseWriter } from './response-writer.js';
@@ -45,7 +45,7 @@ export class Http2Request implements ReceivedRequest, BodySource {
    */
   awaitBody(onKnown: () => void): void {
     const { head, hasEnded, stream } = this;
-    const saysMore = fieldValue(head, 'content-length') ?? fieldValue(head, 'expect');
+    const saysMore = headerValue(head, 'content-length') ?? headerValue(head, 'expect');
     if (hasEnded || !bodylessMethods.has(head.method) || (saysMore ?? '0') !== '0') {
       onKnown();
       return;
@@ -88,12 +88,12 @@ export class Http2Request implements ReceivedRequest, BodySource {
 
   /** Whether it is a gRPC call. */
   isGrpc(): boolean {
-    return isGrpc(fieldValue(this.head, 'content-type'));
+    return isGrpc(headerValue(this.head, 'content-type'));
   }
 
   /** Whether the caller wants to have trailers of the response (RFC 9110 §10.1.4). */
   takesTrailers(): boolean {
-    return fieldValue(this.head, 'te') === 'trailers';
+    return headerValue(this.head, 'te') === 'trailers';
   }
 
   trailers(): readonly string[] {

@@ -1,6 +1,6 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Denial } from '../../../decision/denial.js';
-import { http2Fields } from '../../../decision/http2/header-fields.js';
+import { http2Headers } from '../../../decision/http2/header-fields.js';
 import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
@@ -193,7 +193,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 
   private respond(status: number, fields: readonly string[], endStream: boolean): void {
-    const headers: OutgoingHttpHeaders = http2Fields(fields);
+    const headers: OutgoingHttpHeaders = http2Headers(fields);
     headers[':status'] = status;
     this.sentStatus = status;
     if (endStream) this.isWritten = true;
@@ -204,7 +204,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 
   private readonly sendTrailers = (): void => {
-    if (!this.stream.destroyed) this.stream.sendTrailers(http2Fields(this.trailers ?? []));
+    if (!this.stream.destroyed) this.stream.sendTrailers(http2Headers(this.trailers ?? []));
   };
 
   private waitForCaller(): void {

@@ -19,7 +19,7 @@ export function createHttp2Upstream(settings: UpstreamSettings, ca: string | nul
   const connector = createConnector(settings, ca);
   const headRules = {
     scheme: connector.origin.startsWith('https:') ? 'https' : 'http',
-    sensitiveNames: settings.sensitiveFields,
+    sensitiveNames: settings.sensitiveHeaders,
   } as const;
   /** In the order in which they were opened. */
   const usable = new Set<Http2Connection>();

@@ -1,7 +1,7 @@
 import { sensitiveHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
-import { connectionFields, oneLineFields } from '../../../decision/http2/field-names.js';
+import { connectionHeaders, oneLineHeaders } from '../../../decision/http2/field-names.js';
 import { memoize } from '../../../lib/memo.js';
 
 /** What is written of a request before its body. */
@@ -31,7 +31,7 @@ const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const sentName = memoize(
   (name: string): string => {
     const lowerCase = name.toLowerCase();
-    return isFieldName(name) && !connectionFields.has(lowerCase) ? lowerCase : '';
+    return isFieldName(name) && !connectionHeaders.has(lowerCase) ? lowerCase : '';
   },
   // Names are the callers' to choose.
   { maxNames: 512, maxLength: 64 },
@@ -70,7 +70,7 @@ export function requestHead(
       if (isStated || !decimal.test(value) || Number(value) !== length) return null;
       isStated = true;
     }
-    addField(head, name, value);
+    addHeader(head, name, value);
   }
   if (head[':authority'] === '') return null;
   if (!isStated && length !== null && (length > 0 || expectsBody.has(sentMethod))) head['content-length'] = length;
@@ -82,10 +82,10 @@ export function requestHead(
  * Adds a line; `name` in lower case. Where Node sends one line and no more, several go out as one, which means the same
  * (RFC 9110 §5.3); of all others each line stays a line of its own.
  */
-export function addField(section: OutgoingHttpHeaders, name: string, value: string): void {
+export function addHeader(section: OutgoingHttpHeaders, name: string, value: string): void {
   const earlier = section[name];
   if (earlier === undefined) section[name] = value;
-  else if (oneLineFields.has(name)) section[name] = `${String(earlier)}, ${value}`;
+  else if (oneLineHeaders.has(name)) section[name] = `${String(earlier)}, ${value}`;
   else if (Array.isArray(earlier)) earlier.push(value);
   else section[name] = [String(earlier), value];
 }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
 import { trailersOf } from '../call.js';
-import { addField } from './request-head.js';
+import { addHeader } from './request-head.js';
 
 interface UploadOptions {
   /** `null` where nobody knows. */
@@ -108,7 +108,7 @@ function trailerSection(fields: readonly string[] | null): OutgoingHttpHeaders |
     const name = (fields[i] ?? '').toLowerCase();
     const value = fields[i + 1] ?? '';
     if (!isFieldName(name) || !isFieldValue(value)) return null;
-    addField(section, name, value);
+    addHeader(section, name, value);
   }
   return section;
 }

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { createFieldRules } from '../../../../src/decision/http/header-rules.js';
+import { createHeaderRules } from '../../../../src/decision/http/header-rules.js';
 import { knownTrailers, requestTrailers, responseTrailers } from '../../../../src/decision/http/body/trailers.js';
 
-const rules = createFieldRules({
+const rules = createHeaderRules({
   identityNames: ['X-Caller', 'X-Auth-Subject'],
   underscoreFields: 'drop',
   http10: 'refuse',
@@ -132,7 +132,7 @@ t.test('a value that is none is left out, and a section has an end', (t) => {
 });
 
 t.test('fields that the operator strips do not pass as trailers', (t) => {
-  const strict = createFieldRules({
+  const strict = createHeaderRules({
     identityNames: [],
     underscoreFields: 'drop',
     http10: 'refuse',
