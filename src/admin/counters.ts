@@ -45,11 +45,11 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       increment(grpcCalls, status);
       metrics.grpcCall(route, status);
     },
-    strippedHeaders: (fields) => {
+    strippedHeaders: (dropped) => {
       // As of almost every request.
-      if (fields === nothingStripped) return;
-      stripped += totalStripped(fields);
-      metrics.strippedHeaders(fields);
+      if (dropped === nothingStripped) return;
+      stripped += totalStripped(dropped);
+      metrics.strippedHeaders(dropped);
     },
     jwksRefresh: metrics.jwksRefresh,
     discoveryRefresh: metrics.discoveryRefresh,

@@ -7,15 +7,15 @@ import { isLoopback } from '../lib/ip-ranges.js';
  * read `/status` with the operator's browser. The port is not compared: port forwarding changes it, and a rebound page
  * is betrayed by its name alone.
  */
-export function isOwnHost(field: string, configuredHost: string, localAddress: string | undefined): boolean {
-  const host = hostOf(field);
+export function isOwnHost(given: string, configuredHost: string, localAddress: string | undefined): boolean {
+  const host = hostOf(given);
   if (host === null) return false;
   return isLoopback(host) || host === configuredHost.toLowerCase() || host === plainAddress(localAddress ?? '');
 }
 
 /** Host without its port, lower-case, an IPv6 address without its brackets; `null` where it is malformed. */
-function hostOf(field: string): string | null {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?$/i.exec(field);
+function hostOf(given: string): string | null {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?$/i.exec(given);
   return (match?.[1] ?? match?.[2])?.toLowerCase() ?? null;
 }
 

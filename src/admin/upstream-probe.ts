@@ -84,8 +84,8 @@ async function ask({ settings, ca }: ProbedUpstream, path: string, limitMs: numb
   try {
     return await new Promise<Finding>((resolve) => {
       tellTooSlow = () => resolve(tooSlow);
-      const fields = ['Host', upstream.host, 'User-Agent', 'sallyport-probe', 'Accept', '*/*'];
-      const request = { holder: '', method: 'GET', target: path, fields, body: null, responseTimeoutMs: limitMs };
+      const headers = ['Host', upstream.host, 'User-Agent', 'sallyport-probe', 'Accept', '*/*'];
+      const request = { holder: '', method: 'GET', target: path, headers, body: null, responseTimeoutMs: limitMs };
       upstream.send(request, {
         // The status is all that is told; an endless page would hold the connection.
         onHead: (upstreamStatus, rawHeaders) => resolve(findingOf(upstreamStatus, rawHeaders)),

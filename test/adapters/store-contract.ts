@@ -7,7 +7,7 @@ import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-co
 
 const response = {
   status: 201,
-  fields: ['Content-Type', 'application/json', 'X-Ünicode', 'ÿ'],
+  headers: ['Content-Type', 'application/json', 'X-Ünicode', 'ÿ'],
   body: Buffer.from([0, 255, 10, 13, 128]),
 };
 
@@ -44,7 +44,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
       const reserved = again.ok ? again.value.reserved : null;
       if (reserved?.kind !== 'replayed') return t.fail(`not replayed: ${JSON.stringify(again)}`);
       t.equal(reserved.response.status, response.status);
-      t.same(reserved.response.fields, response.fields);
+      t.same(reserved.response.headers, response.headers);
       t.same(Buffer.from(reserved.response.body), response.body);
     }
     return undefined;
@@ -176,7 +176,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
           scope,
           completion('mine', fence, {
             state: 'tombstone',
-            response: { status: 502, fields: [], body: Buffer.alloc(0) },
+            response: { status: 502, headers: [], body: Buffer.alloc(0) },
           }),
         ),
         { ok: true, value: 'completed' },

@@ -158,7 +158,7 @@ export async function measureRedis(t: Scope, writes: number, atOnce: number): Pr
       fingerprint: 'f',
       state: 'completed',
       retentionMs: 86_400_000,
-      response: { status: 200, fields: ['Content-Type', 'application/json'], body },
+      response: { status: 200, headers: ['Content-Type', 'application/json'], body },
     });
   };
   await one();

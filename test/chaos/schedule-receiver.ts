@@ -150,7 +150,7 @@ export function createScheduleReceiver(
   }
 }
 
-function dispatchOf({ fields }: UpstreamRequest, sink: ResponseSink): Dispatch {
+function dispatchOf({ headers: fields }: UpstreamRequest, sink: ResponseSink): Dispatch {
   const value = (name: string): string => fieldValues(fields, name)[0] ?? '';
   return {
     requestId: value('X-Request-Id'),

@@ -61,7 +61,7 @@ export function admissionOf(
   return {
     route,
     target: target.value,
-    fields: fields.value,
+    headers: fields.value,
     principal,
     requestId: id,
     stripped: nothingStripped,

@@ -204,8 +204,8 @@ function marker(): ReturnType<typeof reserveOf> {
 async function complete(store: ReservationStore, bytes: number): Promise<unknown> {
   const [scope, attempt] = [{ ...freshScope(), token: null }, freshAttempt()];
   const fence = await acquire(store, scope, reserveOf(attempt, day));
-  const fields = ['Content-Type', 'application/json', 'ETag', 'e'.repeat(80), 'Location', 'l'.repeat(80)];
-  const response = { status: 200, fields, body: randomBytes(bytes) };
+  const headers = ['Content-Type', 'application/json', 'ETag', 'e'.repeat(80), 'Location', 'l'.repeat(80)];
+  const response = { status: 200, headers, body: randomBytes(bytes) };
   return store.complete(scope, {
     attempt,
     fence,

@@ -20,10 +20,10 @@ t.test('docs/http.md names every header of an answer that Sallyport writes, and 
   const cookie = { domain: null, sameSite: 'lax', secure: true } as const;
   const limited = { ...denial('rate_limited'), rateLimit: { policy: 'p', state: 's' } };
   const written = new Set([
-    ...reasons.flatMap((reason) => namesOf(problemOf(denial(reason), 'r').fields)),
-    ...namesOf(problemOf(limited, 'r').fields),
+    ...reasons.flatMap((reason) => namesOf(problemOf(denial(reason), 'r').headers)),
+    ...namesOf(problemOf(limited, 'r').headers),
     ...namesOf(clientHeaders(200, [], rules, 'r')),
-    ...namesOf(replayedHeaders({ status: 200, fields: [], body: Buffer.alloc(0) }, 'k', 'r')),
+    ...namesOf(replayedHeaders({ status: 200, headers: [], body: Buffer.alloc(0) }, 'k', 'r')),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'field' }, cookie, 0)),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'cookie' }, cookie, 0)),
     // Written where the answer is: its length, and whether its connection goes on.
@@ -60,7 +60,7 @@ t.test("docs/http.md names every header that the upstream gets besides the calle
   t.equal(identity.length, 10);
   const sent = namesOf(
     upstreamHeaders({
-      fields: { ...read.value, contentLength: 1 },
+      headers: { ...read.value, contentLength: 1 },
       httpVersion: '1.1',
       remoteAddress: '192.0.2.1',
       trusted: false,

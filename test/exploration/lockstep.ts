@@ -326,7 +326,7 @@ function slotOf({ fields, endsAtMs, marker, markerEndsAtMs }: Held): unknown {
             ? null
             : {
                 status: Number(field('st')),
-                fields: JSON.parse(field('h')) as string[],
+                headers: JSON.parse(field('h')) as string[],
                 body: Buffer.from(field('b')),
               },
         expiresAtMs: endsAtMs,

@@ -39,10 +39,10 @@ export function commandOf(settlement: Settlement): Command {
 
 export function responseOf({ status, text }: Answer): {
   readonly status: number;
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   readonly body: Uint8Array;
 } {
-  return { status, fields: [], body: Buffer.from(text) };
+  return { status, headers: [], body: Buffer.from(text) };
 }
 
 /** Whether the receiver says that it did nothing. */

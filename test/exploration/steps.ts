@@ -409,7 +409,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         return { kind: 'mark', command: { attempt, fence, fingerprint, route: 'r', retentionMs } };
       case 'complete': {
         const { state: kept, status, text } = command;
-        const response = { status, fields: [], body: Buffer.from(text) };
+        const response = { status, headers: [], body: Buffer.from(text) };
         return { kind: 'complete', command: { attempt, fence, fingerprint, state: kept, response, retentionMs } };
       }
     }

@@ -195,7 +195,7 @@ function wayOf(judged: Judgement, steps: readonly Step[], head: Head): string {
   if (!judged.ok) {
     return `${judged.error.denial.reason} on ${judged.error.route?.name ?? 'none'} after ${steps.join(' ')}`;
   }
-  const { route, target, fields, stripped, forwarded, principal } = judged.value;
+  const { route, target, headers: fields, stripped, forwarded, principal } = judged.value;
   const traits = [
     target.query === null ? '' : 'query',
     target.encodedSlash ? 'slash' : '',

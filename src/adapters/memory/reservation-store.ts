@@ -174,5 +174,5 @@ function soonestOf(withdrawals: RecordSlot['withdrawals']): number {
 function sizeOf(record: ReservationRecord | null): number {
   const response = record?.response ?? null;
   if (response === null) return 0;
-  return response.body.byteLength + response.fields.reduce((sum, text) => sum + text.length, 0);
+  return response.body.byteLength + response.headers.reduce((sum, text) => sum + text.length, 0);
 }

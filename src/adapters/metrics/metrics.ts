@@ -317,10 +317,10 @@ export function createMetrics(): ProcessMetrics {
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
     grpcCall: (route, status) => seriesOf(route).addGrpcCall(status),
-    strippedHeaders: (fields) => {
+    strippedHeaders: (counts) => {
       // What almost every request has.
-      if (fields === nothingStripped) return;
-      for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));
+      if (counts === nothingStripped) return;
+      for (const [kind, count] of stripped) stripped.set(kind, count + (counts[kind] ?? 0));
     },
     jwksRefresh: keys.refresh,
     discoveryRefresh: keys.discovery,

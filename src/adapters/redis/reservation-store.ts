@@ -154,8 +154,8 @@ export function completeValues(command: Complete): readonly (string | Buffer)[] 
  * Kept fields: a list, and where there are trailers an object that names both. Versions that know no trailers take the
  * object for damage and answer 503: without its trailers the response would be another one.
  */
-function headersText({ fields, trailers }: StoredResponse): string {
-  return JSON.stringify(trailers === undefined ? fields : { fields, trailers });
+function headersText({ headers, trailers }: StoredResponse): string {
+  return JSON.stringify(trailers === undefined ? headers : { fields: headers, trailers });
 }
 
 export function markValues({ attempt, fence, fingerprint, route, retentionMs }: Mark): readonly string[] {

@@ -19,7 +19,7 @@ export interface Assertions {
   /** Takes the keys of a new config; `null` where it asks for no assertion. */
   readonly use: (file: AssertionFile | null) => void;
   /** The field for one request: its name and value. */
-  readonly fields: (request: AssertedRequest, settings: AssertionSettings) => readonly string[];
+  readonly headers: (request: AssertedRequest, settings: AssertionSettings) => readonly string[];
   /** The public keys, as a JWKS; `null` where there are none. */
   readonly jwks: () => string | null;
   readonly close: () => void;
@@ -106,7 +106,7 @@ export function createAssertions(
 
   return {
     use,
-    fields: (request, settings) => {
+    headers: (request, settings) => {
       const [key] = keys;
       // A reload that takes the assertion away leaves requests that began before it.
       if (key === undefined) return [];

@@ -30,7 +30,7 @@ interface ConfigActivatorDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
   readonly sessions: ActiveSessions | null;
   /** Signs assertions; it outlives every reload. */
-  readonly assertions: Pick<Assertions, 'fields'>;
+  readonly assertions: Pick<Assertions, 'headers'>;
   /** What knows of proofs of possession; it outlives every reload. */
   readonly proofs: ProofKeeper | null;
   /** What is revoked through the store; it outlives every reload. */
@@ -278,7 +278,7 @@ function run(
       proofs,
       listed: revocations.listed,
       knowsRevocations: revocations.areKnown,
-      assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
+      assertion: assertion === null ? null : (request) => assertions.headers(request, assertion),
       upstream: upstream.upstream,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes, lookups),
     }),

@@ -16,7 +16,7 @@ const headersSchema = map({
   permissions: header('X-Auth-Permissions', 'the permissions in the token’s order, one space between'),
   token_id: header('X-Auth-Token-Id', 'the `jti`, where the token has one'),
   kind: header('X-Auth-Kind', 'the kind of credential, `service` or `session`'),
-  client_certificate: fieldName(', or null to leave it out')
+  client_certificate: headerName(', or null to leave it out')
     .nullable()
     .prefault(null)
     .describe(
@@ -30,7 +30,7 @@ const assertionSchema = map({
   ),
   audience: line(256).describe('`aud`: the upstream, by a name that no other one has.'),
   ttl: duration('1s', '60s').prefault('30s').describe('How long one holds.'),
-  header: fieldName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
+  header: headerName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
   issuer: line(256).prefault('sallyport').describe('`iss`: who signs.'),
 });
 
@@ -83,13 +83,13 @@ function compileAssertion({ assertion }: IdentityFile, absolute: AbsolutePath): 
 }
 
 function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodString>> {
-  return fieldName(', or null to leave it out')
+  return headerName(', or null to leave it out')
     .nullable()
     .prefault(name)
     .describe(`Header field with ${holds}; null leaves it out.`);
 }
 
-function fieldName(or = ''): z.ZodString {
+function headerName(or = ''): z.ZodString {
   return text(/^[A-Za-z][A-Za-z0-9-]*$/, `a field name of at most 64 letters, digits and \`-\`${or}`, 64);
 }
 

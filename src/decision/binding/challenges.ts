@@ -11,6 +11,6 @@ import { proofAlgorithms } from './dpop-proof.js';
 export function challengesOf(takesProofs: boolean, nonce: (() => string) | null): Challenges {
   if (!takesProofs) return onlyBearer;
   const asked = nonce === null ? '' : 'error="use_dpop_nonce", ';
-  const fields = [...onlyBearer(), 'WWW-Authenticate', `DPoP realm="sallyport", ${asked}algs="${proofAlgorithms}"`];
-  return nonce === null ? () => fields : () => [...fields, 'DPoP-Nonce', nonce()];
+  const headers = [...onlyBearer(), 'WWW-Authenticate', `DPoP realm="sallyport", ${asked}algs="${proofAlgorithms}"`];
+  return nonce === null ? () => headers : () => [...headers, 'DPoP-Nonce', nonce()];
 }

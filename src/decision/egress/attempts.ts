@@ -18,10 +18,10 @@ const names: ReadonlySet<string> = new Set([countName, notRetriedName, keyName].
 
 /** Names and values in turn. */
 export function attemptHeaders({ count, notRetried, key }: AttemptsMade): readonly string[] {
-  const fields = [countName, String(count)];
-  if (notRetried !== null) fields.push(notRetriedName, notRetried);
-  if (key !== null) fields.push(keyName, key);
-  return fields;
+  const headers = [countName, String(count)];
+  if (notRetried !== null) headers.push(notRetriedName, notRetried);
+  if (key !== null) headers.push(keyName, key);
+  return headers;
 }
 
 /** A target's header section with what is to be said of the attempts, and without what it says of such itself. */

@@ -57,12 +57,12 @@ export function planKey(
 }
 
 /** The value of a header that names the operation; `null` where there is none, or several. */
-export function nameInHeaders(fields: readonly string[], name: string): string | null {
+export function nameInHeaders(headers: readonly string[], name: string): string | null {
   let found: string | null = null;
-  for (let i = 0; i < fields.length; i += 2) {
-    if ((fields[i] ?? '').toLowerCase() !== name) continue;
+  for (let i = 0; i < headers.length; i += 2) {
+    if ((headers[i] ?? '').toLowerCase() !== name) continue;
     if (found !== null) return null;
-    found = fields[i + 1] ?? '';
+    found = headers[i + 1] ?? '';
   }
   return asName(found);
 }

@@ -18,7 +18,7 @@ const notServing = Uint8Array.of(0x08, 0x02);
 
 /** A response to a call of the health service. */
 export interface HealthResponse {
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   /** Empty where the call failed. */
   readonly body: Uint8Array;
   readonly trailers: readonly string[];
@@ -42,7 +42,7 @@ export function healthResponse(path: string, body: Uint8Array, isReady: boolean)
   // A message without a byte names no service; kubelet sends it where a probe has no `service`, or an empty one.
   if (body.byteLength > frameMessage(new Uint8Array()).byteLength) return failed('NOT_FOUND');
   return {
-    fields: ['content-type', 'application/grpc'],
+    headers: ['content-type', 'application/grpc'],
     body: frameMessage(isReady ? serving : notServing),
     trailers: ['grpc-status', '0'],
   };
@@ -50,7 +50,7 @@ export function healthResponse(path: string, body: Uint8Array, isReady: boolean)
 
 function failed(code: GrpcCode): HealthResponse {
   return {
-    fields: ['content-type', 'application/grpc', 'grpc-status', String(grpcNumberOf(code))],
+    headers: ['content-type', 'application/grpc', 'grpc-status', String(grpcNumberOf(code))],
     body: new Uint8Array(),
     trailers: [],
   };

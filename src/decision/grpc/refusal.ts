@@ -47,7 +47,7 @@ export function grpcCodeOf(reason: Reason): GrpcCode {
 export function grpcRefusalOf(denial: Denial, requestId: string, challenges: Challenges = onlyBearer): Problem {
   const { status, title, type } = responseOf(denial.reason);
   const code = grpcNumberOf(grpcCodeOf(denial.reason));
-  const fields = [
+  const headers = [
     'content-type',
     'application/grpc',
     'grpc-status',
@@ -56,19 +56,19 @@ export function grpcRefusalOf(denial: Denial, requestId: string, challenges: Cha
     encodeGrpcMessage(title),
   ];
   if (type !== null) {
-    fields.push('grpc-status-details-bin', encodeErrorDetails({ code, message: title, type, record: denial.record }));
+    headers.push('grpc-status-details-bin', encodeErrorDetails({ code, message: title, type, record: denial.record }));
   }
-  fields.push('x-request-id', requestId, 'proxy-status', proxyStatus(proxyErrorOf(denial)));
-  if (status === 401) fields.push(...challenges().map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)));
+  headers.push('x-request-id', requestId, 'proxy-status', proxyStatus(proxyErrorOf(denial)));
+  if (status === 401) headers.push(...challenges().map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)));
   const retryAfterS = retryAfterOf(denial);
   if (retryAfterS !== undefined) {
     // gRFC A6: how long clients wait before they repeat the call by themselves.
-    fields.push('retry-after', String(retryAfterS), 'grpc-retry-pushback-ms', String(retryAfterS * 1000));
+    headers.push('retry-after', String(retryAfterS), 'grpc-retry-pushback-ms', String(retryAfterS * 1000));
   }
   if (denial.rateLimit !== undefined) {
-    fields.push('ratelimit-policy', denial.rateLimit.policy, 'ratelimit', denial.rateLimit.state);
+    headers.push('ratelimit-policy', denial.rateLimit.policy, 'ratelimit', denial.rateLimit.state);
   }
-  return { status: 200, fields, body: '' };
+  return { status: 200, headers, body: '' };
 }
 
 /** Writes `grpc-message`: UTF-8, of which visible ASCII and blanks stand as they are, but for the percent sign. */

@@ -61,8 +61,8 @@ const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
  * @returns 0 to 16; a number that no code has counts as UNKNOWN, as for callers. `null` where none is there, or
  *   several, or one that is no number.
  */
-export function grpcStatusIn(fields: readonly string[]): number | null {
-  const [value, ...more] = valuesOf(fields, statusHeader);
+export function grpcStatusIn(headers: readonly string[]): number | null {
+  const [value, ...more] = valuesOf(headers, statusHeader);
   if (value === undefined || more.length > 0 || !wellFormedStatus.test(value)) return null;
   const number = Number(value);
   return number < grpcCodes.length ? number : grpcNumberOf('UNKNOWN');
@@ -73,7 +73,7 @@ export interface ResponseEnd {
   /** Status of the response head. */
   readonly status: number;
   /** Fields of the head, names and values in turn. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   /** Trailers, names and values in turn; empty where there are none. */
   readonly trailers: readonly string[];
   /** Whether the response had a body, of whatever size. */
@@ -90,6 +90,6 @@ export interface ResponseEnd {
 export function httpStatusOf(end: ResponseEnd): number | null {
   if (end.status !== 200) return end.status;
   const isHeadAlone = end.trailers.length === 0 && !end.hasBody;
-  const number = grpcStatusIn(isHeadAlone ? end.fields : end.trailers);
+  const number = grpcStatusIn(isHeadAlone ? end.headers : end.trailers);
   return number === null ? null : httpStatuses[grpcCodes[number] ?? 'UNKNOWN'];
 }

@@ -53,7 +53,7 @@ export function readConnection(
 }
 
 /** Leaves out the fields of these names, in lower case, from names and values in turn. */
-export function withoutHeaders(fields: readonly string[], names: ReadonlySet<string>): readonly string[] {
-  if (names.size === 0) return fields;
-  return fields.filter((_text, i) => !names.has((fields[i - (i % 2)] ?? '').toLowerCase()));
+export function withoutHeaders(headers: readonly string[], names: ReadonlySet<string>): readonly string[] {
+  if (names.size === 0) return headers;
+  return headers.filter((_text, i) => !names.has((headers[i - (i % 2)] ?? '').toLowerCase()));
 }

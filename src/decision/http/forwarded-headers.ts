@@ -7,7 +7,7 @@ import { plainAddress } from '../../lib/ip-ranges.js';
 
 /** What a request is forwarded with. */
 export interface Forwarding {
-  readonly fields: RequestHeaders;
+  readonly headers: RequestHeaders;
   /** Of the request as it came: `1.1`, or `1.0`. */
   readonly httpVersion: string;
   /** The caller's address as the socket has it; empty on a socket that has none. */
@@ -41,15 +41,15 @@ const forwardedText = /^[\t\x20-\x7e]+$/;
  * caller's has one of these names any more.
  */
 export function upstreamHeaders(forwarding: Forwarding): string[] {
-  const { fields } = forwarding;
-  const out = ['Host', forwarding.host ?? fields.host];
-  for (const text of fields.passed) out.push(text);
-  if (fields.contentLength !== null) out.push('Content-Length', String(fields.contentLength));
-  if (forwarding.forwardsAuthorization && fields.authorization !== null) {
-    out.push('Authorization', fields.authorization);
+  const { headers } = forwarding;
+  const out = ['Host', forwarding.host ?? headers.host];
+  for (const text of headers.passed) out.push(text);
+  if (headers.contentLength !== null) out.push('Content-Length', String(headers.contentLength));
+  if (forwarding.forwardsAuthorization && headers.authorization !== null) {
+    out.push('Authorization', headers.authorization);
   }
   // Worth nothing without the token, and of no use to who has both: it was used.
-  if (forwarding.forwardsAuthorization && fields.dpop !== null) out.push('DPoP', fields.dpop);
+  if (forwarding.forwardsAuthorization && headers.dpop !== null) out.push('DPoP', headers.dpop);
   out.push(
     'X-Forwarded-For',
     forwardedFor(forwarding),
@@ -63,9 +63,9 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
     forwarding.requestId,
   );
   // WebSockets have no trailers, and their Connection field has another word to say.
-  if (forwarding.takesTrailers && fields.upgrade === null) out.push('TE', 'trailers');
+  if (forwarding.takesTrailers && headers.upgrade === null) out.push('TE', 'trailers');
   if (forwarding.traceparent !== null) out.push('traceparent', forwarding.traceparent);
-  if (fields.tracestate !== null) out.push('tracestate', fields.tracestate);
+  if (headers.tracestate !== null) out.push('tracestate', headers.tracestate);
   for (const text of forwarding.identity) out.push(text);
   return out;
 }
@@ -73,19 +73,19 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
 /**
  * Earlier addresses are kept from trusted callers only: from anybody else the first of them is what the caller likes.
  */
-function forwardedFor({ fields, remoteAddress, trusted }: Forwarding): string {
+function forwardedFor({ headers, remoteAddress, trusted }: Forwarding): string {
   const address = plainAddress(remoteAddress) || 'unknown';
-  const earlier = fields.forwardedFor;
+  const earlier = headers.forwardedFor;
   return trusted && earlier !== null && forwardedText.test(earlier) ? `${earlier}, ${address}` : address;
 }
 
-function forwardedProto({ fields, trusted, encrypted }: Forwarding): string {
-  if (trusted && isListOf(fields.forwardedProto, isScheme)) return fields.forwardedProto;
+function forwardedProto({ headers, trusted, encrypted }: Forwarding): string {
+  if (trusted && isListOf(headers.forwardedProto, isScheme)) return headers.forwardedProto;
   return encrypted ? 'https' : 'http';
 }
 
-function forwardedHost({ fields, trusted }: Forwarding): string {
-  return trusted && isListOf(fields.forwardedHost, isHost) ? fields.forwardedHost : fields.host;
+function forwardedHost({ headers, trusted }: Forwarding): string {
+  return trusted && isListOf(headers.forwardedHost, isHost) ? headers.forwardedHost : headers.host;
 }
 
 /**
@@ -93,9 +93,9 @@ function forwardedHost({ fields, trusted }: Forwarding): string {
  * reliable, and some upstreams switch features off by it (compression, HTTP/1.1), so theirs ends here like
  * `X-Forwarded-*`.
  */
-function via({ fields, trusted, httpVersion }: Forwarding): string {
+function via({ headers, trusted, httpVersion }: Forwarding): string {
   const own = `${httpVersion} ${pseudonym}`;
-  return trusted && fields.via !== null && forwardedText.test(fields.via) ? `${fields.via}, ${own}` : own;
+  return trusted && headers.via !== null && forwardedText.test(headers.via) ? `${headers.via}, ${own}` : own;
 }
 
 function isListOf(value: string | null, isElement: (text: string) => boolean): value is string {
@@ -117,13 +117,13 @@ export function identityHeaders(
   principal: Principal,
   certificate: string | null = null,
 ): readonly string[] {
-  const fields: string[] = [];
-  if (names.subject !== null) fields.push(names.subject, principal.subject);
-  if (names.issuer !== null) fields.push(names.issuer, principal.issuer);
-  if (names.permissions !== null) fields.push(names.permissions, principal.permissions.join(' '));
-  if (names.tokenId !== null && principal.tokenId !== null) fields.push(names.tokenId, principal.tokenId);
-  if (names.kind !== null) fields.push(names.kind, principal.kind);
+  const headers: string[] = [];
+  if (names.subject !== null) headers.push(names.subject, principal.subject);
+  if (names.issuer !== null) headers.push(names.issuer, principal.issuer);
+  if (names.permissions !== null) headers.push(names.permissions, principal.permissions.join(' '));
+  if (names.tokenId !== null && principal.tokenId !== null) headers.push(names.tokenId, principal.tokenId);
+  if (names.kind !== null) headers.push(names.kind, principal.kind);
   const { clientCertificate: name = null } = names;
-  if (name !== null && certificate !== null) fields.push(name, certificate);
-  return fields;
+  if (name !== null && certificate !== null) headers.push(name, certificate);
+  return headers;
 }

@@ -48,25 +48,25 @@ const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GM
  * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past
  * that, as §4.2.4 says. `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
  */
-export function keepingRules(fields: CacheHeaders): KeepingRules {
-  const directives = readDirectives(fields.cacheControl ?? '');
+export function keepingRules(headers: CacheHeaders): KeepingRules {
+  const directives = readDirectives(headers.cacheControl ?? '');
   const mustAlwaysAsk = directives.has('no-store') || directives.has('no-cache');
   return {
-    freshnessMs: mustAlwaysAsk ? 0 : freshnessMs(directives.get('max-age'), fields),
+    freshnessMs: mustAlwaysAsk ? 0 : freshnessMs(directives.get('max-age'), headers),
     mustRevalidate: mustAlwaysAsk || directives.has('must-revalidate'),
   };
 }
 
-function freshnessMs(maxAge: readonly string[] | undefined, fields: CacheHeaders): number | null {
+function freshnessMs(maxAge: readonly string[] | undefined, headers: CacheHeaders): number | null {
   if (maxAge !== undefined) {
     // Of several, the strictest (RFC 9111 §4.2.1 leaves the choice).
     const allowedS = Math.min(...maxAge.map((value) => deltaSeconds(value) ?? 0));
-    const spentS = deltaSeconds(fields.age?.split(',')[0]?.trim() ?? '') ?? 0;
+    const spentS = deltaSeconds(headers.age?.split(',')[0]?.trim() ?? '') ?? 0;
     return Math.max(0, allowedS - spentS) * 1000;
   }
-  if (fields.expires === null) return null;
-  const expires = dateMs(fields.expires);
-  const date = dateMs(fields.date);
+  if (headers.expires === null) return null;
+  const expires = dateMs(headers.expires);
+  const date = dateMs(headers.date);
   return expires === null || date === null ? 0 : Math.max(0, expires - date);
 }
 

@@ -14,7 +14,7 @@ import { proxyStatus } from './proxy-status.js';
 export interface Problem {
   readonly status: number;
   /** Names and values in turn; without Content-Length. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   /** ASCII, so that characters are bytes. */
   readonly body: string;
 }
@@ -41,7 +41,7 @@ export const onlyBearer: Challenges = () => ['WWW-Authenticate', 'Bearer realm="
  */
 export function problemOf(denial: Denial, requestId: string, challenges: Challenges = onlyBearer): Problem {
   const response = responseOf(denial.reason);
-  const fields = [
+  const headers = [
     'Content-Type',
     denial.session === undefined ? 'application/problem+json' : 'application/json',
     'Cache-Control',
@@ -51,19 +51,19 @@ export function problemOf(denial: Denial, requestId: string, challenges: Challen
     'Proxy-Status',
     proxyStatus(proxyErrorOf(denial)),
   ];
-  if (response.status === 401) fields.push(...challenges());
-  if (response.status === 405) fields.push('Allow', allowedMethods);
+  if (response.status === 401) headers.push(...challenges());
+  if (response.status === 405) headers.push('Allow', allowedMethods);
   // RFC 6455 §4.4; 426 names what to upgrade to (RFC 9110 §15.5.22).
-  if (response.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
+  if (response.status === 426) headers.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
   const retryAfterS = retryAfterOf(denial);
-  if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
-  if (denial.attempts !== undefined) fields.push(...attemptHeaders(denial.attempts));
-  if (denial.session !== undefined) return { status: response.status, fields, body: sessionBodyOf(denial.session) };
+  if (retryAfterS !== undefined) headers.push('Retry-After', String(retryAfterS));
+  if (denial.attempts !== undefined) headers.push(...attemptHeaders(denial.attempts));
+  if (denial.session !== undefined) return { status: response.status, headers, body: sessionBodyOf(denial.session) };
   if (denial.rateLimit !== undefined) {
-    fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
+    headers.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
   }
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
-  return { status: response.status, fields, body: body ?? bodyOf(response, denial.record) };
+  return { status: response.status, headers, body: body ?? bodyOf(response, denial.record) };
 }
 
 /** The `error` of `Proxy-Status`: of a failure as exactly as it is known, of refusals that of the reason. */

@@ -10,13 +10,13 @@ type Http2Headers = Record<string, string | string[]>;
  * connection of HTTP/1.1 has is left out, and of several lines of a field that has one, the first counts: more are an
  * upstream's mistake. The object has no prototype, so that no name means anything else in it.
  */
-export function http2Headers(fields: readonly string[]): Http2Headers {
+export function http2Headers(headers: readonly string[]): Http2Headers {
   const out = Object.create(null) as Http2Headers;
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = (fields[i] ?? '').toLowerCase();
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = (headers[i] ?? '').toLowerCase();
     if (connectionHeaders.has(name) || name.startsWith(':')) continue;
     // A field value neither begins nor ends with white space (RFC 9113 §8.2.1).
-    const value = trimBlanks(fields[i + 1] ?? '');
+    const value = trimBlanks(headers[i + 1] ?? '');
     const earlier = out[name];
     if (earlier === undefined) out[name] = value;
     else if (Array.isArray(earlier)) earlier.push(value);

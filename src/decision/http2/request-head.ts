@@ -25,7 +25,7 @@ const pseudoNames: ReadonlySet<string> = new Set([':method', ':scheme', ':path',
  */
 export function readHttp2Head(rawHeaders: readonly string[], endsStream: boolean): Result<RequestHead, Refused> {
   const pseudo = new Map<string, string>();
-  const fields: string[] = [];
+  const headers: string[] = [];
   let host: string | null = null;
   let cookieAt = -1;
   let problem: Denial | null = null;
@@ -33,7 +33,7 @@ export function readHttp2Head(rawHeaders: readonly string[], endsStream: boolean
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     if (name.startsWith(':')) {
-      if (!pseudoNames.has(name) || fields.length > 0 || host !== null) problem ??= denial('field_malformed');
+      if (!pseudoNames.has(name) || headers.length > 0 || host !== null) problem ??= denial('field_malformed');
       else if (pseudo.has(name)) problem ??= denial('field_repeated');
       else pseudo.set(name, value);
     } else if (upperCase.test(name) || connectionHeaders.has(name) || (name === 'te' && value !== 'trailers')) {
@@ -42,10 +42,10 @@ export function readHttp2Head(rawHeaders: readonly string[], endsStream: boolean
       if (host !== null) problem ??= denial('field_repeated');
       host = value;
     } else if (name === 'cookie' && cookieAt !== -1) {
-      fields[cookieAt] = `${fields[cookieAt] ?? ''}; ${value}`;
+      headers[cookieAt] = `${headers[cookieAt] ?? ''}; ${value}`;
     } else {
-      if (name === 'cookie') cookieAt = fields.length + 1;
-      fields.push(name, value);
+      if (name === 'cookie') cookieAt = headers.length + 1;
+      headers.push(name, value);
     }
   }
   const method = pseudo.get(':method') ?? '';
@@ -57,7 +57,7 @@ export function readHttp2Head(rawHeaders: readonly string[], endsStream: boolean
     target,
     httpVersion: http2Version,
     // First, as HTTP/1.1 recommends: what reads the head reads it there.
-    rawHeaders: named === null ? fields : ['host', named, ...fields],
+    rawHeaders: named === null ? headers : ['host', named, ...headers],
     endsStream,
   };
   problem ??= problemOfPseudo({ method, target, scheme: pseudo.get(':scheme') ?? '' });

@@ -12,7 +12,7 @@ export interface FingerprintInput {
   readonly contentEncoding: string | null;
   readonly body: Uint8Array;
   /** Values of the fields that the route lists, in the route's order; `null` where the request has none. */
-  readonly fields: readonly { readonly name: string; readonly value: string | null }[];
+  readonly headers: readonly { readonly name: string; readonly value: string | null }[];
 }
 
 /** Fields that may never be part of a fingerprint: they differ between honest retries. */
@@ -36,7 +36,7 @@ export const volatileHeaders: ReadonlySet<string> = new Set([
  */
 export function fingerprintOf(input: FingerprintInput): string {
   const body = createHash('sha256').update(input.body).digest();
-  const fields = input.fields.flatMap(({ name, value }) => [name.toLowerCase(), ...optional(value)]);
+  const headers = input.headers.flatMap(({ name, value }) => [name.toLowerCase(), ...optional(value)]);
   return digestOf('sallyport fingerprint 1', [
     input.method,
     input.operation,
@@ -45,7 +45,7 @@ export function fingerprintOf(input: FingerprintInput): string {
     ...optional(input.contentType),
     ...optional(input.contentEncoding),
     body,
-    ...fields,
+    ...headers,
   ]);
 }
 

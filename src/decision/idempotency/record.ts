@@ -27,7 +27,7 @@ export const longestAheadMs = 31 * 86_400_000;
 export interface StoredResponse {
   readonly status: number;
   /** Raw pairs: name, value, name, value. Empty in a tombstone. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   /** Empty in a tombstone. */
   readonly body: Uint8Array;
   /** What came behind the body, raw pairs. Not there where nothing is kept of it: records of HTTP/1.1 have none. */
@@ -224,7 +224,7 @@ function reserveRecord(
 }
 
 /** Stands in for a response that a damaged record lacks: no body, and a status nobody sends. */
-const noResponse: StoredResponse = { status: 0, fields: [], body: new Uint8Array() };
+const noResponse: StoredResponse = { status: 0, headers: [], body: new Uint8Array() };
 
 function acquire(
   command: NonNullable<Reserve['key']> & { readonly attempt: string },

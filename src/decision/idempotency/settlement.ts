@@ -63,13 +63,13 @@ export function statedOutcome(rawHeaders: readonly string[]): string | null {
   return words.find((word) => word === 'committed') ?? words[0] ?? null;
 }
 
-function grpcStatusOf({ status, fields, trailers, body }: StoredResponse): number | null {
-  return httpStatusOf({ status, fields, trailers: trailers ?? [], hasBody: body.byteLength > 0 });
+function grpcStatusOf({ status, headers, trailers, body }: StoredResponse): number | null {
+  return httpStatusOf({ status, headers, trailers: trailers ?? [], hasBody: body.byteLength > 0 });
 }
 
 /** What is kept of a response that cannot be shown again. */
 export function statusOnly(status: number): StoredResponse {
-  return { status, fields: [], body: new Uint8Array() };
+  return { status, headers: [], body: new Uint8Array() };
 }
 
 /** The upstream's own word, where the route trusts it, beats the meaning of the status. */

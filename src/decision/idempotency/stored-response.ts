@@ -86,12 +86,12 @@ export function mayBeStored(name: string): boolean {
 /**
  * Picks the fields of the upstream's response that are kept, in their order.
  *
- * @param fields raw pairs: name, value, name, value.
+ * @param headers raw pairs: name, value, name, value.
  * @param added names that the route adds, lower-case.
  * @returns raw pairs, or `null` where they exceed 8 KiB: the response is then not replayable.
  */
-export function storedHeaders(fields: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
-  return pickHeaders(fields, kept, added);
+export function storedHeaders(headers: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
+  return pickHeaders(headers, kept, added);
 }
 
 /**
@@ -102,23 +102,23 @@ export function storedHeaders(fields: readonly string[], added: ReadonlySet<stri
  * @returns raw pairs, or `null` where they exceed 8 KiB.
  */
 export function storedTrailers(
-  { fields, trailers, hasBody }: Omit<ResponseEnd, 'status'>,
+  { headers, trailers, hasBody }: Omit<ResponseEnd, 'status'>,
   added: ReadonlySet<string>,
 ): readonly string[] | null {
   const isHeadAlone = trailers.length === 0 && !hasBody;
-  return isHeadAlone ? pickHeaders(fields, keptTrailers, new Set()) : pickHeaders(trailers, keptTrailers, added);
+  return isHeadAlone ? pickHeaders(headers, keptTrailers, new Set()) : pickHeaders(trailers, keptTrailers, added);
 }
 
 function pickHeaders(
-  fields: readonly string[],
+  headers: readonly string[],
   usual: ReadonlySet<string>,
   added: ReadonlySet<string>,
 ): readonly string[] | null {
   const stored: string[] = [];
   let bytes = 0;
-  for (let index = 0; index + 1 < fields.length; index += 2) {
-    const name = fields[index] ?? '';
-    const value = fields[index + 1] ?? '';
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] ?? '';
+    const value = headers[index + 1] ?? '';
     const lower = name.toLowerCase();
     if (!(usual.has(lower) || added.has(lower)) || !mayBeStored(lower)) continue;
     bytes += Buffer.byteLength(name, 'latin1') + Buffer.byteLength(value, 'latin1');
@@ -139,13 +139,15 @@ export function isFinalStatus(status: number): boolean {
  * Whether a response that a store hands back may be shown: one that the upstream can have given and that can be
  * written. A store may be damaged, or others may write to it.
  */
-export function isShowable({ status, fields, trailers }: StoredResponse): boolean {
-  return isFinalStatus(status) && areShowable(fields) && areShowable(trailers ?? []);
+export function isShowable({ status, headers, trailers }: StoredResponse): boolean {
+  return isFinalStatus(status) && areShowable(headers) && areShowable(trailers ?? []);
 }
 
-function areShowable(fields: readonly string[]): boolean {
-  if (fields.length % 2 !== 0) return false;
-  return fields.every((text, index) => (index % 2 === 1 ? isFieldValue(text) : isFieldName(text) && mayBeStored(text)));
+function areShowable(headers: readonly string[]): boolean {
+  if (headers.length % 2 !== 0) return false;
+  return headers.every((text, index) =>
+    index % 2 === 1 ? isFieldValue(text) : isFieldName(text) && mayBeStored(text),
+  );
 }
 
 /**
@@ -157,7 +159,7 @@ export function replayedHeaders(response: StoredResponse, key: string, requestId
   return [
     'X-Request-Id',
     requestId,
-    ...response.fields,
+    ...response.headers,
     'Cache-Control',
     'no-store',
     'Idempotency-Key',

@@ -97,15 +97,15 @@ const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
  * replaces. What the upstream says of the session gives way to it.
  */
 export function withRenewedSession(
-  fields: readonly string[],
+  headers: readonly string[],
   { accessToken, frontToken, to }: RenewedSession,
   cookie: SessionCookie,
   nowMs: number,
 ): string[] {
   const kept: string[] = [];
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    const value = fields[i + 1] ?? '';
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
     const lower = name.toLowerCase();
     const isReplaced =
       lower === 'st-access-token' ||

@@ -13,7 +13,7 @@ export type Credential =
       readonly kind: 'session';
       readonly token: string;
       readonly from: 'field' | 'cookie';
-      readonly fields: SessionHeaders;
+      readonly headers: SessionHeaders;
     };
 
 /** Which kinds count. */
@@ -38,17 +38,17 @@ export function readCredential(
   accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
   if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
-  const fields = readSessionHeaders(passed);
-  const [cookie, second] = fields.accessTokens;
+  const headers = readSessionHeaders(passed);
+  const [cookie, second] = headers.accessTokens;
   if (cookie !== undefined && authorization !== null) return refuse(denial('credential_ambiguous'));
   // Two of them came from two domains, and nothing says which is meant.
   if (second !== undefined) return refuse(denial('credential_ambiguous'));
-  if (cookie !== undefined) return accept({ kind: 'session', token: cookie, from: 'cookie', fields });
+  if (cookie !== undefined) return accept({ kind: 'session', token: cookie, from: 'cookie', headers });
   if (!bearer.ok) return bearer;
   const token = bearer.value;
   // What a session is proved by is its cookie, and no key.
   if (isProved) return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
-  if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'field', fields });
+  if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'field', headers });
   return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
 }
 

@@ -36,16 +36,16 @@ interface Agreement {
  */
 export function refusedUpgrade(
   { method, httpVersion }: RequestHead,
-  fields: RequestHeaders,
+  headers: RequestHeaders,
   isOffered: boolean,
 ): Denial | null {
-  if (fields.upgrade !== webSocketProtocol || !isOffered) return denial('upgrade_refused');
-  if (method !== 'GET' || httpVersion !== '1.1' || !fields.upgrades || fields.hasBody) {
+  if (headers.upgrade !== webSocketProtocol || !isOffered) return denial('upgrade_refused');
+  if (method !== 'GET' || httpVersion !== '1.1' || !headers.upgrades || headers.hasBody) {
     return denial('websocket_handshake');
   }
   const [versions, keys] = [
-    trimmedValues(fields.passed, 'sec-websocket-version'),
-    trimmedValues(fields.passed, 'sec-websocket-key'),
+    trimmedValues(headers.passed, 'sec-websocket-version'),
+    trimmedValues(headers.passed, 'sec-websocket-key'),
   ];
   if (versions.length !== 1 || versions[0] !== version) {
     return denial(versions.length === 1 ? 'websocket_version' : 'websocket_handshake');
@@ -85,14 +85,14 @@ export function acceptOf(key: string): string {
 }
 
 /** Names of the extensions, without their parameters; no quoted string of a parameter holds a comma (RFC 6455 §9.1). */
-function extensionsOf(fields: readonly string[]): readonly string[] {
-  return listElements(trimmedValues(fields, 'sec-websocket-extensions').reduce(combine, '')).map((text) =>
+function extensionsOf(headers: readonly string[]): readonly string[] {
+  return listElements(trimmedValues(headers, 'sec-websocket-extensions').reduce(combine, '')).map((text) =>
     trimBlanks(text.split(';')[0] ?? ''),
   );
 }
 
-function trimmedValues(fields: readonly string[], name: string): readonly string[] {
-  return valuesOf(fields, name).map(trimBlanks);
+function trimmedValues(headers: readonly string[], name: string): readonly string[] {
+  return valuesOf(headers, name).map(trimBlanks);
 }
 
 /**
@@ -101,15 +101,15 @@ function trimmedValues(fields: readonly string[], name: string): readonly string
  * origins, those count; else a session counts only on a page of the same host. Who sends no Origin is no page, and
  * brings no cookie of one.
  */
-export function refusedOrigin(fields: RequestHeaders, { origins }: Route, principal: Principal | null): Denial | null {
-  if (fields.upgrade === null) return null;
-  const given = fields.passed.filter((_text, i) => i % 2 === 1 && fields.passed[i - 1]?.toLowerCase() === 'origin');
+export function refusedOrigin(headers: RequestHeaders, { origins }: Route, principal: Principal | null): Denial | null {
+  if (headers.upgrade === null) return null;
+  const given = headers.passed.filter((_text, i) => i % 2 === 1 && headers.passed[i - 1]?.toLowerCase() === 'origin');
   const isSession = principal?.kind === 'session';
   const [origin] = given;
-  if (origin === undefined) return isSession && fields.authorization === null ? denial('origin_refused') : null;
+  if (origin === undefined) return isSession && headers.authorization === null ? denial('origin_refused') : null;
   const isAllowed =
     given.length === 1 &&
-    (origins === null ? !isSession || isSameHost(origin, fields.host) : origins.has(origin.toLowerCase()));
+    (origins === null ? !isSession || isSameHost(origin, headers.host) : origins.has(origin.toLowerCase()));
   return isAllowed ? null : denial('origin_refused');
 }
 

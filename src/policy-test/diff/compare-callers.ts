@@ -98,7 +98,7 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
   }
 
   async function passes({ show }: Caller, request: PolicyRequest, activeConfig: ActiveConfig): Promise<boolean> {
-    const { decision } = await rule(headOf(request, show(activeConfig, request).fields), 0, activeConfig, deps.nowMs);
+    const { decision } = await rule(headOf(request, show(activeConfig, request).headers), 0, activeConfig, deps.nowMs);
     return decision !== 'denied';
   }
 }

@@ -74,13 +74,13 @@ export function headerWords(
   allowed: string,
   { head, activeConfig: { headerRules } }: Explained,
 ): readonly string[] {
-  const fields = pairsOf(head.rawHeaders).filter(([name, value]) => {
+  const headers = pairsOf(head.rawHeaders).filter(([name, value]) => {
     const others = name.toLowerCase() === 'host' ? [] : soundHead;
     const alone = readHeaders({ ...head, rawHeaders: [...others, name, value] }, headerRules);
     return !alone.ok && alone.error.reason === reason;
   });
   return [
-    `${fields.length === 0 ? 'its fields together are refused' : fields.map(shownHeader).join(', ')}; accepted: ${allowed}`,
+    `${headers.length === 0 ? 'its fields together are refused' : headers.map(shownHeader).join(', ')}; accepted: ${allowed}`,
   ];
 }
 

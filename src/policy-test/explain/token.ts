@@ -313,8 +313,8 @@ function malformedClaims(claims: JsonObject): readonly string[] {
 }
 
 function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
-  const fields = readHeaders(head, activeConfig.headerRules);
-  const sent = fields.ok ? readSessionHeaders(fields.value.passed) : null;
+  const headers = readHeaders(head, activeConfig.headerRules);
+  const sent = headers.ok ? readSessionHeaders(headers.value.passed) : null;
   return [
     `${head.method} with a session cookie has ${sent?.antiCsrf === null ? 'no anti-csrf' : 'an anti-csrf'} and ${sent?.hasRid === true ? 'a rid' : 'no rid'}`,
     'it needs the anti-csrf that the session was made with, or, where it was made without one, a rid; GET needs neither',
@@ -323,10 +323,10 @@ function antiCsrfWords({ head, activeConfig }: Explained): readonly string[] {
 
 /** What was presented; `null` where nothing can be read as a token. */
 export function tokenOf({ head, activeConfig }: Explained): string | null {
-  const fields = readHeaders(head, activeConfig.headerRules);
-  if (!fields.ok) return null;
-  const [cookie] = activeConfig.sessions === null ? [] : readSessionHeaders(fields.value.passed).accessTokens;
-  if (fields.value.bearer.ok) return fields.value.bearer.value;
+  const headers = readHeaders(head, activeConfig.headerRules);
+  if (!headers.ok) return null;
+  const [cookie] = activeConfig.sessions === null ? [] : readSessionHeaders(headers.value.passed).accessTokens;
+  if (headers.value.bearer.ok) return headers.value.bearer.value;
   return cookie ?? null;
 }
 

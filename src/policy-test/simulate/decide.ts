@@ -101,7 +101,7 @@ function parserRefusal({ method }: RequestHead): Denial | null {
 const unaskedStore: PlannedStore = { floorS: () => null };
 
 function conclude(admission: Admission, bodyBytes: number, activeConfig: ActiveConfig, steps: readonly Step[]): Ruling {
-  const plan = planRequest(admission, activeConfig, unaskedStore, admission.fields.contentLength ?? bodyBytes);
+  const plan = planRequest(admission, activeConfig, unaskedStore, admission.headers.contentLength ?? bodyBytes);
   switch (plan.kind) {
     case 'refuse':
       return refused(plan.denial, admission, steps);

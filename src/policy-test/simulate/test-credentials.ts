@@ -13,11 +13,11 @@ import type { CompiledConfig } from '../../config/types.js';
 /** A credential as it comes with a request, and what is to be said of it. */
 export interface ShownCredential {
   /** Names and values in turn. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   readonly notes: readonly string[];
 }
 
-export const noCredential: ShownCredential = { fields: [], notes: [] };
+export const noCredential: ShownCredential = { headers: [], notes: [] };
 
 /** A token with these claims, as if the issuer that they name had made it. */
 export function assumeToken(
@@ -31,7 +31,7 @@ export function assumeToken(
   const rules = issuerMeant(config, given, routeOf(request, activeConfig));
   if (rules === null) {
     return {
-      fields: bearer(keys.token('d-assumed', given)),
+      headers: bearer(keys.token('d-assumed', given)),
       notes: ['assumed; the config has no issuer that could have made it'],
     };
   }
@@ -43,7 +43,7 @@ export function assumeToken(
           `filled in as issuer ${rules.name} would: ${filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ')}`,
         ];
   return {
-    fields: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims, rules)),
+    headers: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims, rules)),
     notes: ['assumed: these claims are taken for granted, and no signature was verified', ...filled],
   };
 }
@@ -58,7 +58,7 @@ export function assumeSession(
   const { claims, filledIn } = completeSessionClaims(given, sessions?.settings.issuer ?? '', nowMs);
   const filled = filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ');
   return {
-    fields: bearer(keys.sessionToken('d-assumed', claims)),
+    headers: bearer(keys.sessionToken('d-assumed', claims)),
     notes: [
       'assumed: a session with these claims, for which the Core vouches',
       ...(filled === '' ? [] : [`filled in: ${filled}`]),
@@ -71,7 +71,7 @@ export function forgeToken(activeConfig: ActiveConfig, keys: AssumedKeys): Shown
   const [issuer] = activeConfig.issuers;
   const keyId = issuer === undefined ? 'd-assumed' : acceptedKeyId(issuer.rules.keyIds, activeConfig.config.revoked);
   return {
-    fields: bearer(keys.forgedToken(keyId, issuer?.rules)),
+    headers: bearer(keys.forgedToken(keyId, issuer?.rules)),
     notes: ['a token with a signature that does not hold'],
   };
 }

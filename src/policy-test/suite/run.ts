@@ -30,7 +30,7 @@ export async function runCase(
   const nowMs = policyCase.atMs ?? wallMs;
   const credential = credentialOf(policyCase, activeConfig, keys, nowMs);
   const { request } = policyCase;
-  const head = headOf(request, credential.fields);
+  const head = headOf(request, credential.headers);
   const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs);
   const explained: Explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
   return { policyCase, explained, mismatches: compare(policyCase, explained) };

@@ -80,14 +80,14 @@ function readCase(
 ): PolicyCase {
   const { name, request, claims, session, credential, at, expect } = entry;
   const given = claims ?? session;
-  const fields = Object.entries(request.headers).flatMap(([field, values]) =>
-    values.map((value): readonly [string, string] => [field, value]),
+  const headers = Object.entries(request.headers).flatMap(([header, values]) =>
+    values.map((value): readonly [string, string] => [header, value]),
   );
   return {
     name,
     file,
     line,
-    request: requestOf(request, fields),
+    request: requestOf(request, headers),
     credential:
       given === undefined
         ? { kind: credential ?? 'none' }
@@ -100,10 +100,10 @@ function readCase(
 /** A gRPC method says all that every call of it has in common; what is not one is a path that no route has. */
 function requestOf(
   { method = 'POST', path, grpc, body }: CaseFile['request'],
-  fields: PolicyRequest['headers'],
+  headers: PolicyRequest['headers'],
 ): PolicyRequest {
-  if (grpc === undefined) return { method, path: path ?? '', headers: fields, body };
-  return { method: 'POST', path: `/${grpc}`, headers: [grpcContentType, ...fields], body };
+  if (grpc === undefined) return { method, path: path ?? '', headers, body };
+  return { method: 'POST', path: `/${grpc}`, headers: [grpcContentType, ...headers], body };
 }
 
 function readClaims(

@@ -81,7 +81,7 @@ export const unread = {
 export interface Admission extends Findings {
   readonly route: Route;
   readonly target: RequestTarget;
-  readonly fields: RequestHeaders;
+  readonly headers: RequestHeaders;
   /**
    * How long a gRPC caller waits (`grpc-timeout`), milliseconds; `null` where it does not say, and on routes that are
    * not of gRPC.
@@ -136,7 +136,7 @@ interface ParsedRequest {
   readonly observe: Observe;
   readonly asker: KeyAsker | null;
   readonly target: RequestTarget;
-  readonly fields: RequestHeaders;
+  readonly headers: RequestHeaders;
   readonly route: Route | null;
   readonly requestId: string;
   readonly stripped: StrippedHeaders;
@@ -176,10 +176,10 @@ export function authorizeRequest(
   const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
   if (!target.ok) return refused(target.error);
   const route = matchRoute(table, head.method, target.value);
-  const fields = observe('fields', readHeaders(head, activeConfig.headerRules, rememberedTokens(route, activeConfig)));
-  if (!fields.ok) return refused(fields.error);
+  const headers = observe('fields', readHeaders(head, activeConfig.headerRules, rememberedTokens(route, activeConfig)));
+  if (!headers.ok) return refused(headers.error);
 
-  const { stripped, strippedUnlessTrusted, requestId } = fields.value;
+  const { stripped, strippedUnlessTrusted, requestId } = headers.value;
   const request: ParsedRequest = {
     head,
     peer,
@@ -187,7 +187,7 @@ export function authorizeRequest(
     observe,
     asker,
     target: target.value,
-    fields: fields.value,
+    headers: headers.value,
     route: observe('route', route),
     requestId: requestId ?? newRequestId(),
     stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
@@ -202,7 +202,7 @@ export function authorizeRequest(
   // There is nothing that a credential could open: who is told that a route is unknown learns no more than the config.
   if (activeConfig.asksNobody) return deny(request, null, denial('route_unknown'));
 
-  const credential = observe('credential', readCredential(fields.value, acceptedKinds(request)));
+  const credential = observe('credential', readCredential(headers.value, acceptedKinds(request)));
   if (!credential.ok) return denyUnlessShadowed(request, credential.error);
   request.token = credential.value.token;
   return thenSync(verify(credential.value, request, nowMs), (verdict) =>
@@ -213,13 +213,13 @@ export function authorizeRequest(
 /**
  * What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody.
  */
-function refusedOnAnyRoute({ fields, target, head, route, activeConfig }: ParsedRequest): Denial | null {
+function refusedOnAnyRoute({ headers, target, head, route, activeConfig }: ParsedRequest): Denial | null {
   const { table } = activeConfig.config;
-  const upgrade = fields.upgrade === null ? null : refusedUpgrade(head, fields, table.anyAllowsWebSocket);
+  const upgrade = headers.upgrade === null ? null : refusedUpgrade(head, headers, table.anyAllowsWebSocket);
   if (upgrade !== null) return upgrade;
   if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
   if (target.pathParameters && !table.anyAllowsPathParameters) return denial('target_malformed');
-  if (hasUnexpectedBody(head, fields) && !table.anyAllowsBody) return denial('body_not_allowed');
+  if (hasUnexpectedBody(head, headers) && !table.anyAllowsBody) return denial('body_not_allowed');
   if (route !== null || !usesOptOut(target)) return null;
   return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
 }
@@ -261,7 +261,7 @@ function verifyService(token: string, request: ParsedRequest, nowMs: number): Ve
     activeConfig,
     route,
     asker,
-    fields: { bearerDigest },
+    headers: { bearerDigest },
   } = request;
   return thenSync(
     verifyCredential(token, activeConfig.issuers, nowMs, activeConfig.verified, asker, bearerDigest),
@@ -280,7 +280,7 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
-  if (principal.confirmation === undefined && !request.fields.saysDpop) return authorizeProved(request, principal);
+  if (principal.confirmation === undefined && !request.headers.saysDpop) return authorizeProved(request, principal);
   return thenSync(provesPossession(request, principal), (refused) => {
     observe('proof', refused);
     // Whose token it is says nothing of who sent it.
@@ -306,22 +306,22 @@ function authorizeProved(request: ParsedRequest, principal: Principal): Judgemen
  * What the caller showed: to us, or as a proxy in front says that ended TLS. The certificate of that proxy itself is
  * nobody else's.
  */
-function certificateOf({ peer, fields, activeConfig }: ParsedRequest): CallerCertificate | null {
+function certificateOf({ peer, headers, activeConfig }: ParsedRequest): CallerCertificate | null {
   if (!peer.trusted || !activeConfig.config.listen.readsClientCert) return peer.certificate ?? null;
-  return fields.clientCert === null ? null : readClientCert(fields.clientCert);
+  return headers.clientCert === null ? null : readClientCert(headers.clientCert);
 }
 
 function provesPossession(
   request: ParsedRequest,
   { confirmation, issuerName }: Principal,
 ): Denial | null | Promise<Denial | null> {
-  const { activeConfig, token, fields, head, target, provedKey, asker, nowMs } = request;
+  const { activeConfig, token, headers, head, target, provedKey, asker, nowMs } = request;
   const issuer = activeConfig.issuers.find(({ rules }) => rules.name === issuerName);
   return provePossession(
     {
       confirmation,
       token: token ?? '',
-      fields,
+      headers,
       method: head.method,
       path: target.path,
       certificate: certificateOf(request),
@@ -341,7 +341,7 @@ function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal
 
 /** What is left once it is settled that the caller may use the route. */
 function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): Judgement {
-  const origin = refusedOrigin(request.fields, route, principal);
+  const origin = refusedOrigin(request.headers, route, principal);
   if (origin !== null) return denyOrShadow(request, principal, origin);
   const body = request.observe('body', refusedBody(request, route));
   if (body !== null) return deny(request, principal, denial(body));
@@ -364,16 +364,16 @@ function admission(
   shadow: ShadowPass | null,
   shadowAdmission: Admission['shadowAdmission'] = keepRefusal,
 ): Admission {
-  const { fields, target, requestId, stripped } = request;
+  const { headers, target, requestId, stripped } = request;
   const traceparent =
-    fields.traceparent ?? (request.activeConfig.config.upstream.beginsTrace ? newTraceparent() : null);
+    headers.traceparent ?? (request.activeConfig.config.upstream.beginsTrace ? newTraceparent() : null);
   const caller = principal ?? shadow?.principal ?? null;
   return {
     route,
     principal,
     target,
-    fields,
-    grpcTimeoutMs: grpcTimeoutOf(fields, route),
+    headers,
+    grpcTimeoutMs: grpcTimeoutOf(headers, route),
     requestId,
     stripped,
     traceId: traceIdOf(traceparent),
@@ -389,7 +389,7 @@ function admission(
 function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
-  return thenSync(findRevokedToken(request.fields, request.activeConfig, request.asker), (found) =>
+  return thenSync(findRevokedToken(request.headers, request.activeConfig, request.asker), (found) =>
     found === null ? judgement : deny(request, null, request.observe('revocation', found)),
   );
 }
@@ -420,15 +420,15 @@ function denyOrShadow(request: ParsedRequest, principal: Principal | null, reaso
   return accept(admission(request, route, null, shadowPass(reason, principal, matched)));
 }
 
-function refusedBody({ head, fields }: ParsedRequest, route: Route): Reason | null {
-  if (fields.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
-  if (hasUnexpectedBody(head, fields) && !route.allowsBody) return 'body_not_allowed';
+function refusedBody({ head, headers }: ParsedRequest, route: Route): Reason | null {
+  if (headers.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
+  if (hasUnexpectedBody(head, headers) && !route.allowsBody) return 'body_not_allowed';
   if (route.isGrpc) {
-    const [contentType = null] = valuesOf(fields.passed, 'content-type');
+    const [contentType = null] = valuesOf(headers.passed, 'content-type');
     if (!isGrpc(contentType)) return 'content_type_refused';
-    if (!readGrpcTimeout(valuesOf(fields.passed, 'grpc-timeout')).ok) return 'field_malformed';
+    if (!readGrpcTimeout(valuesOf(headers.passed, 'grpc-timeout')).ok) return 'field_malformed';
   }
-  return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
+  return (headers.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
 }
 
 /** What is malformed was refused before. */
@@ -443,10 +443,10 @@ function forwardedHeaders(
   principal: Principal | null,
   traceparent: string | null,
 ): string[] {
-  const { fields, head, peer, activeConfig, requestId } = request;
+  const { headers, head, peer, activeConfig, requestId } = request;
   const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamHeaders({
-    fields: keepsSession ? fields : { ...fields, passed: withoutSessionHeaders(fields.passed) },
+    headers: keepsSession ? headers : { ...headers, passed: withoutSessionHeaders(headers.passed) },
     httpVersion: head.httpVersion,
     remoteAddress: peer.remoteAddress,
     trusted: peer.trusted,
@@ -456,7 +456,7 @@ function forwardedHeaders(
     traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
     // Servers of gRPC may refuse calls without it.
-    takesTrailers: fields.takesTrailers || route.isGrpc,
+    takesTrailers: headers.takesTrailers || route.isGrpc,
     identity:
       principal === null
         ? []
@@ -465,8 +465,8 @@ function forwardedHeaders(
 }
 
 function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
-  const { requestId, route, stripped, fields } = request;
-  const traceId = traceIdOf(fields.traceparent);
+  const { requestId, route, stripped, headers } = request;
+  const traceId = traceIdOf(headers.traceparent);
   const clientCertificate = verifiedName(certificateOf(request));
   return refuse({ denial: reason, requestId, route, principal, stripped, traceId, clientCertificate });
 }

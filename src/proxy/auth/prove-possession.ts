@@ -12,7 +12,7 @@ export interface Possession {
   /** What the token is bound to; `undefined` where that is nothing. */
   readonly confirmation: Confirmation | undefined;
   readonly token: string;
-  readonly fields: Pick<RequestHeaders, 'saysDpop' | 'dpop'>;
+  readonly headers: Pick<RequestHeaders, 'saysDpop' | 'dpop'>;
   readonly method: string;
   /** What precedes the query in the request target. */
   readonly path: string;
@@ -40,9 +40,9 @@ export interface PossessionDeps {
  * so is one that is bound and comes as a `Bearer`, so that nobody strips the proof off (RFC 9449 §7.1).
  */
 export function provePossession(asked: Possession, deps: PossessionDeps): Denial | null | Promise<Denial | null> {
-  const { confirmation, fields, certificate, ignoresBinding } = asked;
+  const { confirmation, headers, certificate, ignoresBinding } = asked;
   const key = confirmation?.key ?? null;
-  if (key === null && fields.saysDpop && !ignoresBinding) return denial('proof_mismatch');
+  if (key === null && headers.saysDpop && !ignoresBinding) return denial('proof_mismatch');
   if (confirmation === undefined) return null;
   const refused = refusedCertificate(confirmation, certificate);
   if (refused !== null || key === null) return refused;
@@ -52,12 +52,12 @@ export function provePossession(asked: Possession, deps: PossessionDeps): Denial
 
 function proveKey(
   key: string,
-  { token, fields, method, path, nowMs }: Possession,
+  { token, headers, method, path, nowMs }: Possession,
   { dpop, proofs }: PossessionDeps,
 ): Denial | Promise<Denial | null> {
-  if (!fields.saysDpop || fields.dpop === null || dpop === null || proofs === null) return denial('proof_missing');
+  if (!headers.saysDpop || headers.dpop === null || dpop === null || proofs === null) return denial('proof_missing');
   const { isNonce } = proofs;
-  const proof = verifyDpopProof(fields.dpop, { method, path, token, key, nowMs, isNonce }, dpop);
+  const proof = verifyDpopProof(headers.dpop, { method, path, token, key, nowMs, isNonce }, dpop);
   if (!proof.ok) return proof.error;
   return proofs.use({ key, ...proof.value }, nowMs).then(
     (outcome) => {

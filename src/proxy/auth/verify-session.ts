@@ -87,10 +87,10 @@ function readClaims(token: SignedToken, { settings }: ActiveSessions, nowMs: num
  * has a token against that, it has to be repeated; else there has to be a `rid`, which a foreign page cannot add
  * unasked (CORS). GET is left out, as in the SDK.
  */
-function provesOrigin({ fields }: SessionCredential, { antiCsrfToken }: SessionClaims, method: string): boolean {
+function provesOrigin({ headers }: SessionCredential, { antiCsrfToken }: SessionClaims, method: string): boolean {
   if (method === 'GET') return true;
-  if (antiCsrfToken === null) return fields.hasRid;
-  const [given, expected] = [Buffer.from(fields.antiCsrf ?? ''), Buffer.from(antiCsrfToken)];
+  if (antiCsrfToken === null) return headers.hasRid;
+  const [given, expected] = [Buffer.from(headers.antiCsrf ?? ''), Buffer.from(antiCsrfToken)];
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 

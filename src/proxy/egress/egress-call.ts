@@ -58,7 +58,7 @@ export class EgressCall implements UpstreamCall {
   private readonly target: EgressTarget;
   private readonly deps: EgressCallDeps;
   /** What every attempt is sent with. */
-  private readonly fields: string[] = [];
+  private readonly headers: string[] = [];
   private body: KeptBody | Buffer | null = null;
   /** Bytes of a body that came in one piece and counts among what is held; `null` where there was no room for it. */
   private heldBytes: number | null = 0;
@@ -168,16 +168,16 @@ export class EgressCall implements UpstreamCall {
       idempotencyKey: null,
       contentType: null,
     };
-    this.fields.push('Host', this.target.upstream.host);
-    const { fields } = this.request;
-    for (let i = 0; i < fields.length; i += 2) {
-      const name = fields[i] ?? '';
-      const value = fields[i + 1] ?? '';
+    this.headers.push('Host', this.target.upstream.host);
+    const { headers } = this.request;
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i] ?? '';
+      const value = headers[i + 1] ?? '';
       const lowerCase = name.toLowerCase();
       if (lowerCase === 'authorization') found.authorization = value;
       else if (lowerCase === 'idempotency-key') found.idempotencyKey = value;
       else if (lowerCase === 'content-type') found.contentType = value;
-      if (!notPassed.has(lowerCase)) this.fields.push(name, value);
+      if (!notPassed.has(lowerCase)) this.headers.push(name, value);
     }
     return found;
   }
@@ -195,7 +195,7 @@ export class EgressCall implements UpstreamCall {
     const { body } = this;
     const { keyFrom } = this.target;
     if (keyFrom === null) return;
-    if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.fields, keyFrom.name));
+    if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.headers, keyFrom.name));
     else if (!(body instanceof KeptBody)) this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path));
     else {
       body.readWhole((whole) =>
@@ -219,7 +219,7 @@ export class EgressCall implements UpstreamCall {
   private useKey(key: string): void {
     this.hasKey = true;
     this.key = key;
-    this.fields.push('Idempotency-Key', key);
+    this.headers.push('Idempotency-Key', key);
   }
 
   /**
@@ -255,7 +255,7 @@ export class EgressCall implements UpstreamCall {
     deps.onAttempt(target.name, this.attempts > 0);
     this.attempts += 1;
     this.counted = Math.max(1, this.counted);
-    const fields = token === null ? [...this.fields] : [...this.fields, 'Authorization', `Bearer ${token}`];
+    const headers = token === null ? [...this.headers] : [...this.headers, 'Authorization', `Bearer ${token}`];
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
     const attempt = this.createAttempt();
     // Its response had its time to end.
@@ -265,7 +265,7 @@ export class EgressCall implements UpstreamCall {
       holder,
       method,
       target: outgoingTarget(target, request.target),
-      fields,
+      headers,
       body: body instanceof KeptBody ? body.open() : body,
       responseTimeoutMs,
       ...(upgrade === undefined || onUpgrade === undefined

@@ -21,13 +21,13 @@ export function assertionHeaders(
  * the token is this caller's alone.
  */
 export function withRenewedToken(
-  fields: string[],
+  headers: string[],
   principal: Principal | null,
   { sessions }: ActiveConfig,
   clock: Clock,
 ): string[] {
   const renewed = principal?.session?.renewed ?? null;
   return renewed === null || sessions === null
-    ? fields
-    : withRenewedSession(fields, renewed, sessions.settings.cookie, clock.now());
+    ? headers
+    : withRenewedSession(headers, renewed, sessions.settings.cookie, clock.now());
 }

@@ -134,7 +134,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** Plans what becomes of it, and sends it on its way. */
   private plan(admission: Admission): void {
     const { reserving } = this.deps;
-    const plan = planRequest(admission, this.activeConfig, reserving, admission.fields.contentLength ?? 0);
+    const plan = planRequest(admission, this.activeConfig, reserving, admission.headers.contentLength ?? 0);
     if (plan.kind === 'forward') {
       if (plan.admission !== admission) this.passInShadow(plan.admission);
       this.forward(plan.admission, null);
@@ -151,7 +151,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
    * @param read the body, where it was read before.
    */
   private forward(admission: Admission, read: Buffer | null): void {
-    if (admission.fields.upgrade !== null) {
+    if (admission.headers.upgrade !== null) {
       this.openWebSocket(admission);
       return;
     }
@@ -167,7 +167,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       return;
     }
     body.gather((whole) => {
-      const gathered = whole === null ? body : framedBody(whole, admission.fields);
+      const gathered = whole === null ? body : framedBody(whole, admission.headers);
       this.attempt(() => this.send(admission, gathered));
     });
   }
@@ -176,18 +176,18 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     // The client may have left while the body was read.
     if (this.phase !== 'forwarding') return;
     const { method } = this.head;
-    const { forwarded, fields, route, target } = admission;
+    const { forwarded, headers, route, target } = admission;
     const assertion = assertionHeaders(admission, method, this.activeConfig);
     const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
-    const needsLength = fields.chunked && fields.contentLength === null && Buffer.isBuffer(body);
+    const needsLength = headers.chunked && headers.contentLength === null && Buffer.isBuffer(body);
     this.summary.upstreamAsked();
     this.operation = this.activeConfig.upstream.send(
       {
         holder: holderOf(admission),
         method,
         target: target.raw,
-        fields: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
+        headers: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
         body,
         responseTimeoutMs: Math.min(route.responseTimeoutMs, admission.grpcTimeoutMs ?? Infinity),
       },
@@ -238,10 +238,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   private openBody(admission: Admission, maxBytes: number): RequestBody | null {
-    const { fields } = admission;
+    const { headers } = admission;
     const { head, activeConfig } = this;
-    if (!fields.hasBody) return null;
-    this.upload = openBody(this.received, fields, {
+    if (!headers.hasBody) return null;
+    this.upload = openBody(this.received, headers, {
       maxBytes,
       pace: this.deps.bodyPace,
       upstreamTimeoutMs: this.activeConfig.config.upstream.idleTimeoutMs,
@@ -267,8 +267,11 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (this.phase !== 'forwarding') return;
     try {
       const { activeConfig, findings, deps } = this;
-      const fields = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
-      const isWhole = this.writer.begin(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock));
+      const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
+      const isWhole = this.writer.begin(
+        status,
+        withRenewedToken(headers, findings.principal, activeConfig, deps.clock),
+      );
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);
@@ -309,13 +312,13 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   /** Sends a whole response: the upstream's, or one that was kept. */
-  respond({ status, fields, body, trailers, isReplayed }: WholeResponse): void {
+  respond({ status, headers, body, trailers, isReplayed }: WholeResponse): void {
     if (this.phase !== 'forwarding') return;
     try {
       this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
       const { activeConfig, findings, deps } = this;
-      this.writer.sendWhole(status, withRenewedToken(fields, findings.principal, activeConfig, deps.clock), body);
+      this.writer.sendWhole(status, withRenewedToken(headers, findings.principal, activeConfig, deps.clock), body);
       this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
     } catch (error) {
       this.fail(error);

@@ -79,8 +79,8 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
   private respond(message: Buffer): void {
     if (this.hasResponded) return;
     this.hasResponded = true;
-    const { fields, body, trailers } = healthResponse(this.received.head.target, message, this.deps.isReady());
-    if (this.writer.begin(200, [...fields, 'x-request-id', newRequestId()])) return;
+    const { headers, body, trailers } = healthResponse(this.received.head.target, message, this.deps.isReady());
+    if (this.writer.begin(200, [...headers, 'x-request-id', newRequestId()])) return;
     this.writer.write(Buffer.from(body));
     this.writer.end(trailers);
   }

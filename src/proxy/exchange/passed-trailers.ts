@@ -6,7 +6,7 @@ import type { Admission } from '../auth/authorize-request.js';
 
 /** The exchange that a trailer section is part of. */
 interface TrailersOf {
-  readonly admission: Pick<Admission, 'fields' | 'route'>;
+  readonly admission: Pick<Admission, 'headers' | 'route'>;
   readonly head: RequestHead;
   readonly activeConfig: ActiveConfig;
 }
@@ -18,12 +18,12 @@ interface TrailersOf {
 export function passedTrailers(
   of: 'request' | 'response',
   trailers: readonly string[],
-  { admission: { fields, route }, head, activeConfig }: TrailersOf,
+  { admission: { headers, route }, head, activeConfig }: TrailersOf,
 ): readonly string[] | null {
   const { http2 } = activeConfig.config.upstream;
   const context = {
     rules: activeConfig.headerRules,
-    isAskedFor: of === 'request' ? http2 : fields.takesTrailers,
+    isAskedFor: of === 'request' ? http2 : headers.takesTrailers,
     isGrpcOverHttp2: route.isGrpc && head.httpVersion === http2Version && http2,
   };
   return of === 'request' ? requestTrailers(trailers, context) : responseTrailers(trailers, context);

@@ -119,7 +119,7 @@ export class Attempt {
   }
 
   /** What the upstream is told of it: names and values in turn. */
-  fields(): readonly string[] {
+  headers(): readonly string[] {
     const { reservationId } = this.write.preparation;
     return reservationId === null ? [] : [recordHeader, reservationId, fenceHeader, String(this.fence)];
   }
@@ -191,7 +191,7 @@ export class Attempt {
       },
     } = this.write;
     if (recordId === null) return { state, response };
-    const texts = [...response.fields, ...(response.trailers ?? [])];
+    const texts = [...response.headers, ...(response.trailers ?? [])];
     const bytes = texts.reduce((sum, text) => sum + text.length, response.body.byteLength);
     if ((await share.keeps(scope.principal, { bytes, retentionMs })) || state === 'tombstone') {
       return { state, response };
@@ -275,9 +275,9 @@ export class Attempt {
 }
 
 /** Names what is asked for, so that one key stands for one request. */
-function fingerprint({ admission: { target, fields }, preparation: { rules }, method, body }: AttemptedWrite): string {
+function fingerprint({ admission: { target, headers }, preparation: { rules }, method, body }: AttemptedWrite): string {
   const valueOf = (name: string): string | null => {
-    const values = valuesOf(fields.passed, name);
+    const values = valuesOf(headers.passed, name);
     return values.length === 0 ? null : values.join(', ');
   };
   return fingerprintOf({
@@ -288,6 +288,6 @@ function fingerprint({ admission: { target, fields }, preparation: { rules }, me
     contentType: valueOf('content-type'),
     contentEncoding: valueOf('content-encoding'),
     body,
-    fields: rules.fields.map((name) => ({ name, value: valueOf(name) })),
+    headers: rules.fields.map((name) => ({ name, value: valueOf(name) })),
   });
 }

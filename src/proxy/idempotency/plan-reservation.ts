@@ -39,7 +39,7 @@ export function planReservation(
   const {
     route: { reservation: rules, isGrpc },
     principal,
-    fields,
+    headers,
   } = admission;
   if (rules === null) return accept(null);
   const issuer = issuerOf(principal, activeConfig);
@@ -48,7 +48,9 @@ export function planReservation(
   if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
   if (rules.singleUse && isBefore(principal, issuer, floorS)) return refuse(denial('issue_time_revoked'));
   const key =
-    rules.key === null ? accept(null) : readIdempotencyKey(fields.idempotencyKey, rules.key, fields.isHttp2 || isGrpc);
+    rules.key === null
+      ? accept(null)
+      : readIdempotencyKey(headers.idempotencyKey, rules.key, headers.isHttp2 || isGrpc);
   if (!key.ok) return key;
   if (key.value === null && !rules.singleUse) return accept(null);
   const scope = scopeOf({
@@ -65,7 +67,7 @@ export function planReservation(
     scope,
     recordId: recordIdOf(scope),
     reservationId: reservationIdOf(scope),
-    sentKey: key.value === null ? null : fields.idempotencyKey,
+    sentKey: key.value === null ? null : headers.idempotencyKey,
   });
 }
 

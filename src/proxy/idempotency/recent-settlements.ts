@@ -7,8 +7,8 @@ const bytesOfOne = 1_024;
 /** What it takes, about: in memory, and on its way to the store. */
 export function bytesOf({ write }: Settling): number {
   if (write.kind !== 'complete') return bytesOfOne;
-  const { body, fields } = write.command.response;
-  return fields.reduce((bytes, field) => bytes + field.length, bytesOfOne + body.byteLength);
+  const { body, headers } = write.command.response;
+  return headers.reduce((bytes, text) => bytes + text.length, bytesOfOne + body.byteLength);
 }
 
 /** What the store took lately: after a fail-over it may have forgotten it. */

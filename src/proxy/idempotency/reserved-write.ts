@@ -119,7 +119,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       return;
     }
     this.releaseBuffer = readWhole(body, this.deps.budget.open(preparation.scope.principal), {
-      expectedBytes: admission.fields.contentLength,
+      expectedBytes: admission.headers.contentLength,
       onWhole: (bytes) => this.awaitTurn(bytes),
       onOverload: () => this.refuse(denial('overloaded')),
     });
@@ -242,7 +242,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private dispatch(): void {
     const { body } = this;
     const {
-      admission: { target, fields, forwarded, route },
+      admission: { target, headers, forwarded, route },
       method,
       activeConfig: { upstream },
     } = this.request;
@@ -253,7 +253,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.client.upstreamAsked();
     // The whole body is here: its length is known, however it came.
     const length =
-      fields.contentLength === null && (body.length > 0 || fields.chunked)
+      headers.contentLength === null && (body.length > 0 || headers.chunked)
         ? ['Content-Length', String(body.length)]
         : [];
     this.call = upstream.send(
@@ -261,10 +261,10 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
         holder: holderOf(this.request.admission),
         method,
         target: target.raw,
-        fields: [
+        headers: [
           ...forwarded,
           ...length,
-          ...this.attempt.fields(),
+          ...this.attempt.headers(),
           ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
         ],
         body: body.length > 0 ? body : null,
@@ -293,23 +293,23 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.run(async () => {
       const { status, rawHeaders } = response;
       const body = response.body.take();
-      const fields = this.headersOf(response);
+      const headers = this.headersOf(response);
       const { storeHeaders } = this.request.preparation.rules;
-      const kept = storedHeaders(fields, storeHeaders);
+      const kept = storedHeaders(headers, storeHeaders);
       // How a gRPC call ended stands there; trailers of other responses may be dropped (RFC 9110 §6.5.1), and are.
       const end = this.isGrpc()
-        ? storedTrailers({ fields, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
+        ? storedTrailers({ headers, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
         : [];
       const outcome: UpstreamOutcome =
         kept === null || end === null
           ? cutOff(response)
           : {
               kind: 'whole',
-              response: { status, fields: kept, body, ...(end.length === 0 ? {} : { trailers: end }) },
+              response: { status, headers: kept, body, ...(end.length === 0 ? {} : { trailers: end }) },
               outcome: statedOutcome(rawHeaders),
             };
       await this.attempt.settle(outcome);
-      if (!this.client.isGone()) this.client.respond({ status, fields, body, trailers, isReplayed: false });
+      if (!this.client.isGone()) this.client.respond({ status, headers, body, trailers, isReplayed: false });
       this.end();
     });
   }
@@ -375,7 +375,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (!this.client.isGone()) {
       this.client.respond({
         status,
-        fields: replayedHeaders(response, sentKey ?? '', requestId),
+        headers: replayedHeaders(response, sentKey ?? '', requestId),
         body: Buffer.from(body),
         trailers: response.trailers ?? null,
         isReplayed: true,

@@ -71,8 +71,8 @@ export function createParseErrorResponse(
 }
 
 /** A whole response that closes its connection, for callers of whom Node made no request. */
-function problemBytes({ status, fields, body }: Problem, now: Date): string {
+function problemBytes({ status, headers, body }: Problem, now: Date): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nDate: ${now.toUTCString()}\r\nConnection: close\r\n`;
-  for (let i = 0; i + 1 < fields.length; i += 2) head += `${fields[i] ?? ''}: ${fields[i + 1] ?? ''}\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) head += `${headers[i] ?? ''}: ${headers[i + 1] ?? ''}\r\n`;
   return `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -53,7 +53,7 @@ export interface BodySource {
 export interface WholeResponse {
   readonly status: number;
   /** Names and values in turn. */
-  readonly fields: string[];
+  readonly headers: string[];
   readonly body: Buffer;
   /** Names and values in turn; `null` where there are none. */
   readonly trailers: readonly string[] | null;
@@ -87,13 +87,13 @@ export interface ResponseWriter extends UpgradableResponse {
   /** Answers with a refusal. `isBodyRead` tells whether somebody asked for the body of the request. */
   readonly refuse: (reason: Denial, requestId: string, isBodyRead: boolean) => void;
   /** Begins the upstream's response; `true` when that is already the whole of it, which then ends as in `end`. */
-  readonly begin: (status: number, fields: string[]) => boolean;
+  readonly begin: (status: number, headers: string[]) => boolean;
   /** `false` when the client does not keep up: `onWritable` says when it does. */
   readonly write: (chunk: Buffer) => boolean;
   /** Ends the response; `trailers` are names and values in turn. */
   readonly end: (trailers: readonly string[] | null) => void;
   /** Begins a whole response, of which only the end is left to say then. */
-  readonly sendWhole: (status: number, fields: string[], body: Buffer) => void;
+  readonly sendWhole: (status: number, headers: string[], body: Buffer) => void;
   /** Breaks it off, so that nobody takes what was sent for the whole. */
   readonly abort: () => void;
   /**

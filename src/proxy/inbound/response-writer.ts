@@ -18,9 +18,9 @@ const maxHeldBytes = 16 * 1024;
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
 
 /** As Node takes them. */
-function pairsOf(fields: readonly string[]): [string, string][] {
+function pairsOf(headers: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
-  for (let i = 0; i + 1 < fields.length; i += 2) pairs.push([fields[i] ?? '', fields[i + 1] ?? '']);
+  for (let i = 0; i + 1 < headers.length; i += 2) pairs.push([headers[i] ?? '', headers[i + 1] ?? '']);
   return pairs;
 }
 
@@ -74,7 +74,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   private listensForDrain = false;
   /** `null` until a small piece has to wait: most responses are one with their head, or come in large pieces. */
   private gatheredWrites: GatheredWrites | null = null;
-  private fields: readonly string[] = [];
+  private headers: readonly string[] = [];
 
   constructor({ req, res, connection, upgrade }: Http1Parts, pace: ResponseWriterHost) {
     this.req = req;
@@ -114,10 +114,10 @@ export class Http1ResponseWriter implements ResponseWriter {
    */
   refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     if (this.req.socket.destroyed || this.isSwitched) return;
-    const { status, fields, body } = problemOf(reason, requestId, () => this.host.challenges());
+    const { status, headers, body } = problemOf(reason, requestId, () => this.host.challenges());
     this.writeHead(
       status,
-      [...fields, 'Content-Length', String(Buffer.byteLength(body))],
+      [...headers, 'Content-Length', String(Buffer.byteLength(body))],
       closing.has(status) || (this.comesWithBody && !isBodyRead),
     );
     this.res.end(body);
@@ -127,9 +127,9 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   /** Begins the upstream's response; `true` when that is already the whole of it, which then ends as in `end`. */
-  begin(status: number, fields: string[]): boolean {
-    this.fields = fields;
-    this.writeHead(status, fields);
+  begin(status: number, headers: string[]): boolean {
+    this.headers = headers;
+    this.writeHead(status, headers);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
       this.connection.startWriteTimeout(this.host.writeTimeoutMs(), this.onWriteTimeout);
@@ -139,10 +139,10 @@ export class Http1ResponseWriter implements ResponseWriter {
     return false;
   }
 
-  switchProtocols(fields: string[]): UpgradedSocket | null {
+  switchProtocols(headers: string[]): UpgradedSocket | null {
     if (this.upgrade === null) return null;
     this.isSwitched = true;
-    this.res.writeHead(101, fields);
+    this.res.writeHead(101, headers);
     this.res.flushHeaders();
     return this.upgrade.handOver();
   }
@@ -152,10 +152,10 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   /** Begins a whole response, of which only the end is left to say then. */
-  sendWhole(status: number, fields: string[], body: Buffer): void {
-    const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
-    if (!hasLength && !this.isHead && !bodyless.has(status)) fields.push('Content-Length', String(body.length));
-    const isWhole = this.begin(status, fields);
+  sendWhole(status: number, headers: string[], body: Buffer): void {
+    const hasLength = headers.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    if (!hasLength && !this.isHead && !bodyless.has(status)) headers.push('Content-Length', String(body.length));
+    const isWhole = this.begin(status, headers);
     if (!isWhole && body.length > 0) this.write(body);
   }
 
@@ -205,7 +205,7 @@ export class Http1ResponseWriter implements ResponseWriter {
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
   abort(): void {
-    const hasLength = this.fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    const hasLength = this.headers.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !hasLength;
     this.connection.abort(endsWithConnection);
   }
@@ -235,12 +235,12 @@ export class Http1ResponseWriter implements ResponseWriter {
     this.res.on('drain', () => this.onDrain());
   }
 
-  private writeHead(status: number, fields: string[], isLast = false): void {
+  private writeHead(status: number, headers: string[], isLast = false): void {
     if (isLast || this.mustClose()) {
-      fields.push('Connection', 'close');
+      headers.push('Connection', 'close');
       this.connection.stopServing();
     }
-    this.res.writeHead(status, fields);
+    this.res.writeHead(status, headers);
     // Node may have reasons of its own to make it the last one.
     if (!this.res.shouldKeepAlive) this.connection.stopServing();
   }

@@ -13,7 +13,7 @@ export interface ConnectionRequest {
    * Names and values in turn. A streamed body without `Content-Length` goes out chunked, or in HTTP/2 without a length.
    * `TE: trailers` asks for the trailers of the response.
    */
-  readonly fields: string[];
+  readonly headers: string[];
   /** A stream that has trailers is a `BodyTrailers` too. */
   readonly body: Readable | Buffer | null;
   /** Protocol to switch to, where one is asked for. */
@@ -40,7 +40,7 @@ export interface RequestEvents {
   /** The last byte of it was written. */
   readonly onRequestSent: () => void;
   /** The final response head; names and values in turn. */
-  readonly onHead: (status: number, fields: string[]) => void;
+  readonly onHead: (status: number, headers: string[]) => void;
   /** `false` stops the upstream until `resume`. */
   readonly onData: (chunk: Buffer) => boolean;
   /**
@@ -56,7 +56,7 @@ export interface RequestEvents {
    * room on the connection after all; `mayRepeat` tells that nothing of a streamed body is used up.
    */
   readonly onUnprocessed: (error: Error | null, mayRepeat: boolean) => void;
-  readonly onUpgrade: (fields: readonly string[], socket: Duplex) => void;
+  readonly onUpgrade: (headers: readonly string[], socket: Duplex) => void;
 }
 
 /** What carries one request of a call at a time: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. */
@@ -213,17 +213,17 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     this.breakOff(denial('upstream_timeout'));
   }
 
-  onHead(status: number, fields: readonly string[]): void {
+  onHead(status: number, headers: readonly string[]): void {
     if (this.isOver) return;
     this.hasHead = true;
     this.connection?.setLimit(this.host.idleTimeoutMs);
-    this.sink.onHead(status, fields);
+    this.sink.onHead(status, headers);
   }
 
-  onUpgrade(fields: readonly string[], socket: Duplex): void {
+  onUpgrade(headers: readonly string[], socket: Duplex): void {
     const isFirstEnd = this.end();
     this.release(false);
-    if (isFirstEnd && this.request.onUpgrade !== undefined) this.request.onUpgrade(fields, socket);
+    if (isFirstEnd && this.request.onUpgrade !== undefined) this.request.onUpgrade(headers, socket);
     else socket.destroy();
   }
 

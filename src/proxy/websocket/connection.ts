@@ -82,14 +82,14 @@ export class WebSocket implements UpstreamOperation {
       forwarded,
       route: { responseTimeoutMs },
     } = admission;
-    const fields = [...forwarded, ...assertionHeaders(admission, method, activeConfig)];
+    const headers = [...forwarded, ...assertionHeaders(admission, method, activeConfig)];
     client.upstreamAsked();
     this.call = activeConfig.upstream.send(
       {
         holder: holderOf(admission),
         method,
         target: target.raw,
-        fields,
+        headers,
         body: null,
         responseTimeoutMs,
         upgrade: webSocketProtocol,
@@ -112,13 +112,13 @@ export class WebSocket implements UpstreamOperation {
   /** The upstream has switched: so does the client's side, and from then on frames are relayed. */
   private onUpgrade(rawHeaders: readonly string[], upstream: Duplex): void {
     const { response, client, activeConfig, admission } = this.handshake;
-    const agreement = readAgreement(admission.fields.passed, rawHeaders);
+    const agreement = readAgreement(admission.headers.passed, rawHeaders);
     if (!agreement.ok || this.host.isDraining()) {
       upstream.on('error', () => undefined).destroy();
       client.onError(agreement.ok ? denial('shutting_down') : agreement.error);
       return;
     }
-    const fields = [
+    const headers = [
       'Upgrade',
       webSocketProtocol,
       'Connection',
@@ -126,7 +126,7 @@ export class WebSocket implements UpstreamOperation {
       ...clientHeaders(101, rawHeaders, activeConfig.headerRules, admission.requestId),
     ];
     const switched = response.switchProtocols(
-      withRenewedToken(fields, admission.principal, activeConfig, this.host.clock),
+      withRenewedToken(headers, admission.principal, activeConfig, this.host.clock),
     );
     if (switched === null) {
       upstream.on('error', () => undefined).destroy();

@@ -34,7 +34,7 @@ t.test(
         fence,
         fingerprint: 'f',
         state: 'completed',
-        response: { status: 200, fields: [], body: Buffer.alloc(2_000) },
+        response: { status: 200, headers: [], body: Buffer.alloc(2_000) },
         retentionMs: 100,
       }),
       { ok: true, value: 'completed' },
@@ -49,7 +49,7 @@ t.test('bytes of kept responses are bounded too', async (t) => {
   t.teardown(() => store.close());
   const scope = { ...freshScope(), token: null };
   const fence = await acquire(store, scope, reserveOf('a'));
-  const response = { status: 200, fields: [], body: Buffer.alloc(1_000) };
+  const response = { status: 200, headers: [], body: Buffer.alloc(1_000) };
   await store.complete(scope, {
     attempt: 'a',
     fence,
@@ -173,16 +173,16 @@ t.test('and again when the next one does', async (t) => {
 });
 
 t.test('what a response takes is its body and its fields', async (t) => {
-  for (const { body, fields, isFull } of [
-    { body: 999, fields: [], isFull: false },
-    { body: 1_000, fields: [], isFull: true },
-    { body: 991, fields: ['Server', 'ab'], isFull: false },
-    { body: 992, fields: ['Server', 'ab'], isFull: true },
+  for (const { body, headers, isFull } of [
+    { body: 999, headers: [], isFull: false },
+    { body: 1_000, headers: [], isFull: true },
+    { body: 991, headers: ['Server', 'ab'], isFull: false },
+    { body: 992, headers: ['Server', 'ab'], isFull: true },
   ]) {
     const store = createMemoryStore(clock, { maxEntries: 100, maxBytes: 1_000 }, 1_000_000);
     const scope = { ...freshScope(), token: null };
     const fence = await acquire(store, scope, reserveOf('a'));
-    const response = { status: 200, fields, body: Buffer.alloc(body) };
+    const response = { status: 200, headers, body: Buffer.alloc(body) };
     await store.complete(scope, {
       attempt: 'a',
       fence,
@@ -191,7 +191,7 @@ t.test('what a response takes is its body and its fields', async (t) => {
       response,
       retentionMs: 60_000,
     });
-    t.equal(await asksForRoom(store), !isFull, `${String(body)} bytes and ${fields.join()}`);
+    t.equal(await asksForRoom(store), !isFull, `${String(body)} bytes and ${headers.join()}`);
     await store.close();
   }
   t.same(memoryStoreLimits, { maxEntries: 100_000, maxBytes: 67_108_864 });

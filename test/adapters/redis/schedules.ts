@@ -187,7 +187,7 @@ async function compareSchedule(
   function completeOf(step: CompleteStep): Complete {
     const response = {
       status: step.status,
-      fields: ['X', String(step.status)],
+      headers: ['X', String(step.status)],
       body: Buffer.from([step.status & 0xff, 0]),
       ...(step.status === 201 ? { trailers: ['grpc-status', '0'] } : {}),
     };

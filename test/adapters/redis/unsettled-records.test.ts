@@ -47,7 +47,7 @@ async function oneOfEach(store: RedisStore) {
   await store.mark(marked, markOf('marked', fence));
   await acquire(store, pending, reserveOf('pending', long));
   const done = await acquire(store, completed, reserveOf('completed', long));
-  const response = { status: 200, fields: [], body: Buffer.from('kept') };
+  const response = { status: 200, headers: [], body: Buffer.from('kept') };
   await store.complete(completed, {
     attempt: 'completed',
     fence: done,

@@ -55,7 +55,7 @@ t.test('a key that is replaced in its file stays published for longer than what 
   const kids = (): string[] =>
     (JSON.parse(assertions.jwks() ?? '{"keys":[]}') as JSONWebKeySet).keys.map(({ kid }) => kid ?? '');
   const signer = (): string | undefined => {
-    const [name, value = ''] = assertions.fields(
+    const [name, value = ''] = assertions.headers(
       { principal: principal(), method: 'GET', target: '/' },
       settings(path),
     );
@@ -86,7 +86,7 @@ t.test('a key that is replaced in its file stays published for longer than what 
   assertions.use(other);
   t.equal(signer(), other.keys[0]?.keyId, 'a config that names another file');
   assertions.use(null);
-  t.same(assertions.fields({ principal: principal(), method: 'GET', target: '/' }, settings(path)), []);
+  t.same(assertions.headers({ principal: principal(), method: 'GET', target: '/' }, settings(path)), []);
   t.equal(kids().length, 3, 'what was signed before is still verified');
   advance(publishedAfterMs);
   t.equal(assertions.jwks(), null);

@@ -49,7 +49,7 @@ async function start(t: Scope, overrides: ConfigTree): Promise<ConfigActivator> 
     log: silent,
     metrics: createMetrics(),
     sessions: null,
-    assertions: { fields: () => [] },
+    assertions: { headers: () => [] },
     proofs: null,
     revocations: { listed: () => [], areKnown: () => true },
     onClientCertificates: () => undefined,

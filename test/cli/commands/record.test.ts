@@ -58,7 +58,7 @@ async function setup(t: Scope) {
   await store.complete(scope('completed'), {
     ...completed,
     state: 'completed',
-    response: { status: 201, fields: ['X-Canary', 'canary'], body },
+    response: { status: 201, headers: ['X-Canary', 'canary'], body },
   });
   return { redis, store, fence, config: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } };
 }

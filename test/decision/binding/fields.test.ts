@@ -1,15 +1,15 @@
 /** What becomes of the fields that prove something: which are read, which go on. */
 import t from 'tap';
 import { identityHeaders, upstreamHeaders } from '../../../src/decision/http/forwarded-headers.js';
-import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
+import { readHeaders, type RequestHeaders } from '../../../src/decision/http/request-headers.js';
 import { principal } from '../samples.js';
 
-function read(fields: readonly string[], readsClientCert?: boolean): RequestFields {
+function read(fields: readonly string[], readsClientCert?: boolean): RequestHeaders {
   const settings = { identityNames: [], underscoreFields: 'drop', http10: 'refuse' } as const;
-  const rules = createFieldRules(readsClientCert === undefined ? settings : { ...settings, readsClientCert });
+  const rules = createHeaderRules(readsClientCert === undefined ? settings : { ...settings, readsClientCert });
   const head = { method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', ...fields] };
-  const found = readFields(head, rules);
+  const found = readHeaders(head, rules);
   if (!found.ok) throw new Error(found.error.reason);
   return found.value;
 }
@@ -49,7 +49,7 @@ t.test('Client-Cert is read where the config says so, and is dropped elsewhere',
 t.test('a proof goes on with the token, and the name of a certificate where a header is named for it', (t) => {
   const forwarded = (forwardsAuthorization: boolean, fields: readonly string[]): readonly string[] =>
     upstreamHeaders({
-      fields: read(fields),
+      headers: read(fields),
       httpVersion: '1.1',
       remoteAddress: '192.0.2.1',
       trusted: false,

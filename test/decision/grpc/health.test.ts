@@ -8,7 +8,7 @@ const ofService = frameMessage(Buffer.from('\x0a\x06orders'));
 
 t.test('health-checking.md: Check is answered by readiness', (t) => {
   t.same(healthResponse(check, whole, true), {
-    fields: ['content-type', 'application/grpc'],
+    headers: ['content-type', 'application/grpc'],
     body: Buffer.from([0, 0, 0, 0, 2, 8, 1]),
     trailers: ['grpc-status', '0'],
   });
@@ -28,7 +28,7 @@ const failures: readonly (readonly [string, string, Uint8Array, string])[] = [
 for (const [name, path, body, status] of failures) {
   t.test(name, (t) => {
     t.same(healthResponse(path, body, true), {
-      fields: ['content-type', 'application/grpc', 'grpc-status', status],
+      headers: ['content-type', 'application/grpc', 'grpc-status', status],
       body: new Uint8Array(),
       trailers: [],
     });

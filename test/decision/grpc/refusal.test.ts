@@ -4,10 +4,10 @@ import { encodeGrpcMessage, grpcCodeOf, grpcRefusalOf } from '../../../src/decis
 import { grpcNumberOf, type GrpcCode } from '../../../src/decision/grpc/status.js';
 
 function fieldsOf(refused: Denial): Map<string, string> {
-  const { fields } = grpcRefusalOf(refused, 'r-1');
+  const { headers } = grpcRefusalOf(refused, 'r-1');
   const map = new Map<string, string>();
-  for (let i = 0; i < fields.length; i += 2) map.set(fields[i] ?? '', fields[i + 1] ?? '');
-  t.equal(map.size * 2, fields.length, `${refused.reason}: no field twice`);
+  for (let i = 0; i < headers.length; i += 2) map.set(headers[i] ?? '', headers[i + 1] ?? '');
+  t.equal(map.size * 2, headers.length, `${refused.reason}: no field twice`);
   return map;
 }
 
@@ -79,25 +79,25 @@ t.test('each reason has its code: the whole list', (t) => {
 t.test('a refusal is one head: a 200 without a body that says how the call ended', (t) => {
   for (const reason of reasons) {
     const { status, body } = grpcRefusalOf(denial(reason), 'r-1');
-    const fields = fieldsOf(denial(reason));
+    const headers = fieldsOf(denial(reason));
     const answer = responseOf(reason);
     t.equal(status, 200, reason);
     t.equal(body, '', reason);
-    t.equal(fields.get('content-type'), 'application/grpc', reason);
-    t.equal(fields.get('grpc-status'), String(grpcNumberOf(grpcCodeOf(reason))), reason);
-    t.equal(fields.get('grpc-message'), answer.title, reason);
-    t.equal(fields.get('x-request-id'), 'r-1', reason);
-    t.equal(fields.get('proxy-status'), `sallyport; error=${answer.error}`, reason);
-    t.equal(fields.get('www-authenticate'), answer.status === 401 ? 'Bearer realm="sallyport"' : undefined, reason);
+    t.equal(headers.get('content-type'), 'application/grpc', reason);
+    t.equal(headers.get('grpc-status'), String(grpcNumberOf(grpcCodeOf(reason))), reason);
+    t.equal(headers.get('grpc-message'), answer.title, reason);
+    t.equal(headers.get('x-request-id'), 'r-1', reason);
+    t.equal(headers.get('proxy-status'), `sallyport; error=${answer.error}`, reason);
+    t.equal(headers.get('www-authenticate'), answer.status === 401 ? 'Bearer realm="sallyport"' : undefined, reason);
     const { retryAfterS } = answer;
-    t.equal(fields.get('retry-after'), retryAfterS === undefined ? undefined : String(retryAfterS), reason);
+    t.equal(headers.get('retry-after'), retryAfterS === undefined ? undefined : String(retryAfterS), reason);
     t.equal(
-      fields.get('grpc-retry-pushback-ms'),
+      headers.get('grpc-retry-pushback-ms'),
       retryAfterS === undefined ? undefined : `${retryAfterS}000`,
       `${reason}: gRFC A6`,
     );
-    t.equal(fields.has('grpc-status-details-bin'), answer.type !== null, reason);
-    for (const name of fields.keys()) t.match(name, /^[a-z-]+$/, 'RFC 9113 §8.2.1: names in lower case');
+    t.equal(headers.has('grpc-status-details-bin'), answer.type !== null, reason);
+    for (const name of headers.keys()) t.match(name, /^[a-z-]+$/, 'RFC 9113 §8.2.1: names in lower case');
   }
   t.end();
 });
@@ -125,15 +125,15 @@ t.test('what nobody knows to have acted is never the code that clients repeat by
 });
 
 t.test('a denial may say how long to wait, which limit was met and what failed', (t) => {
-  const fields = fieldsOf({
+  const headers = fieldsOf({
     reason: 'rate_limited',
     retryAfterS: 7,
     rateLimit: { policy: '"caller";q=5;w=1', state: '"caller";r=0;t=7' },
   });
-  t.equal(fields.get('retry-after'), '7');
-  t.equal(fields.get('grpc-retry-pushback-ms'), '7000');
-  t.equal(fields.get('ratelimit-policy'), '"caller";q=5;w=1');
-  t.equal(fields.get('ratelimit'), '"caller";r=0;t=7');
+  t.equal(headers.get('retry-after'), '7');
+  t.equal(headers.get('grpc-retry-pushback-ms'), '7000');
+  t.equal(headers.get('ratelimit-policy'), '"caller";q=5;w=1');
+  t.equal(headers.get('ratelimit'), '"caller";r=0;t=7');
   const failed = fieldsOf({ reason: 'upstream_unreachable', error: 'dns_error' });
   t.equal(failed.get('proxy-status'), 'sallyport; error=dns_error');
   t.end();

@@ -3,7 +3,7 @@ import { grpcCodes, grpcNumberOf, httpStatusOf, type ResponseEnd } from '../../.
 
 const end = (over: Partial<ResponseEnd>): ResponseEnd => ({
   status: 200,
-  fields: ['content-type', 'application/grpc'],
+  headers: ['content-type', 'application/grpc'],
   trailers: [],
   hasBody: true,
   ...over,
@@ -52,13 +52,17 @@ const rows: readonly { readonly name: string; readonly end: ResponseEnd; readonl
   { name: 'a status with a zero before', end: inTrailers('00'), expected: null },
   {
     name: 'a head and nothing else',
-    end: end({ fields: ['Grpc-Status', '5'], hasBody: false }),
+    end: end({ headers: ['Grpc-Status', '5'], hasBody: false }),
     expected: 404,
   },
-  { name: 'a head that promises what its body takes back', end: end({ fields: ['grpc-status', '0'] }), expected: null },
+  {
+    name: 'a head that promises what its body takes back',
+    end: end({ headers: ['grpc-status', '0'] }),
+    expected: null,
+  },
   {
     name: 'trailers beside a status in the head: the trailers count',
-    end: end({ fields: ['grpc-status', '0'], trailers: ['grpc-status', '10'], hasBody: false }),
+    end: end({ headers: ['grpc-status', '0'], trailers: ['grpc-status', '10'], hasBody: false }),
     expected: 409,
   },
   {

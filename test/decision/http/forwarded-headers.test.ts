@@ -17,7 +17,7 @@ function fieldsOf(...rawHeaders: readonly string[]): RequestHeaders {
 
 function forward(fields: RequestHeaders, more: Partial<Forwarding> = {}): string[] {
   return upstreamHeaders({
-    fields,
+    headers: fields,
     httpVersion: '1.1',
     remoteAddress: '203.0.113.9',
     trusted: false,

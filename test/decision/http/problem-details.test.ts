@@ -3,10 +3,10 @@ import { responseOf, denial, reasons, type Reason } from '../../../src/decision/
 import { problemOf } from '../../../src/decision/http/problem-details.js';
 
 function fieldsOf(reason: Reason): Map<string, string> {
-  const { fields } = problemOf(denial(reason), 'r-1');
+  const { headers } = problemOf(denial(reason), 'r-1');
   const map = new Map<string, string>();
-  for (let i = 0; i < fields.length; i += 2) map.set(fields[i] ?? '', fields[i + 1] ?? '');
-  t.equal(map.size * 2, fields.length, `${reason}: no field twice`);
+  for (let i = 0; i < headers.length; i += 2) map.set(headers[i] ?? '', headers[i + 1] ?? '');
+  t.equal(map.size * 2, headers.length, `${reason}: no field twice`);
   return map;
 }
 
@@ -73,7 +73,7 @@ t.test('every 401 is the same, and every 403', (t) => {
 
 t.test('RFC 9209: a failure known more exactly is named', (t) => {
   t.ok(
-    problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').fields.includes(
+    problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').headers.includes(
       'sallyport; error=dns_error',
     ),
   );
@@ -81,7 +81,7 @@ t.test('RFC 9209: a failure known more exactly is named', (t) => {
 });
 
 t.test('RFC 9209: so is what went wrong in here', (t) => {
-  t.ok(problemOf({ reason: 'internal', error: 'dns_error' }, 'r-1').fields.includes('sallyport; error=dns_error'));
+  t.ok(problemOf({ reason: 'internal', error: 'dns_error' }, 'r-1').headers.includes('sallyport; error=dns_error'));
   t.end();
 });
 
@@ -97,10 +97,11 @@ t.test(
 );
 
 t.test('a denial may name its reservation and how long to wait', (t) => {
-  const { status, fields, body } = problemOf(
-    { reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' },
-    'id',
-  );
+  const {
+    status,
+    headers: fields,
+    body,
+  } = problemOf({ reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' }, 'id');
   t.equal(status, 409);
   t.match(JSON.parse(body), { type: 'urn:sallyport:idempotency-in-progress', status: 409, record: 'p.o' });
   t.equal(fields[fields.indexOf('Retry-After') + 1], '3');
@@ -133,8 +134,8 @@ t.test('refused sessions get the bodies that frontends act on', (t) => {
   for (const { session, reason, status, body } of cases) {
     const problem = problemOf({ reason, session }, 'r-1');
     t.match(problem, { status, body }, reason);
-    t.equal(problem.fields[problem.fields.indexOf('Content-Type') + 1], 'application/json', reason);
-    t.ok(problem.fields.includes('sallyport; error=http_request_denied'), reason);
+    t.equal(problem.headers[problem.headers.indexOf('Content-Type') + 1], 'application/json', reason);
+    t.ok(problem.headers.includes('sallyport; error=http_request_denied'), reason);
   }
   t.end();
 });

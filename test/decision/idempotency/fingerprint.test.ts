@@ -14,7 +14,7 @@ const base: FingerprintInput = {
   contentType: null,
   contentEncoding: null,
   body: new Uint8Array(),
-  fields: [],
+  headers: [],
 };
 
 t.test('SHA-256 in base64url, the same for the same', (t) => {
@@ -33,7 +33,7 @@ const input: fc.Arbitrary<FingerprintInput> = fc.record({
   contentType: optional,
   contentEncoding: optional,
   body: fc.uint8Array({ maxLength: 6 }),
-  fields: fc.array(fc.record({ name: text.map((name) => name.toLowerCase()), value: optional }), { maxLength: 3 }),
+  headers: fc.array(fc.record({ name: text.map((name) => name.toLowerCase()), value: optional }), { maxLength: 3 }),
 });
 
 t.test('two requests have one fingerprint only when every part is the same', (t) => {
@@ -62,16 +62,16 @@ t.test('parts that would be the same when joined are not', (t) => {
       { contentType: null, contentEncoding: '' },
     ],
     [
-      { fields: [{ name: 'a', value: 'b' }] },
+      { headers: [{ name: 'a', value: 'b' }] },
       {
-        fields: [
+        headers: [
           { name: 'a', value: null },
           { name: 'b', value: null },
         ],
       },
     ],
-    [{ fields: [{ name: 'a', value: null }] }, { fields: [{ name: 'a', value: '' }] }],
-    [{ fields: [{ name: 'a', value: 'absent' }] }, { fields: [{ name: 'a', value: null }] }],
+    [{ headers: [{ name: 'a', value: null }] }, { headers: [{ name: 'a', value: '' }] }],
+    [{ headers: [{ name: 'a', value: 'absent' }] }, { headers: [{ name: 'a', value: null }] }],
   ];
   for (const [a, b] of pairs) t.not(fingerprintOf({ ...base, ...a }), fingerprintOf({ ...base, ...b }));
   t.end();
@@ -79,8 +79,8 @@ t.test('parts that would be the same when joined are not', (t) => {
 
 t.test('names of listed fields count in any case', (t) => {
   t.equal(
-    fingerprintOf({ ...base, fields: [{ name: 'If-Match', value: 'x' }] }),
-    fingerprintOf({ ...base, fields: [{ name: 'if-match', value: 'x' }] }),
+    fingerprintOf({ ...base, headers: [{ name: 'If-Match', value: 'x' }] }),
+    fingerprintOf({ ...base, headers: [{ name: 'if-match', value: 'x' }] }),
   );
   t.end();
 });
@@ -98,7 +98,7 @@ t.test('a fingerprint outlives an upgrade: the same request has the one that is 
     query: null,
     contentType: 'application/json',
     body: Buffer.from('{}'),
-    fields: [
+    headers: [
       { name: 'If-Match', value: null },
       { name: 'Prefer', value: 'x' },
     ],

@@ -12,8 +12,8 @@ import {
 } from '../../../src/decision/idempotency/record.js';
 
 export const now = 1_800_000_000_000;
-export const response: StoredResponse = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
-export const noResponse: StoredResponse = { status: 0, fields: [], body: new Uint8Array() };
+export const response: StoredResponse = { status: 201, headers: ['ETag', '"1"'], body: Buffer.from('made') };
+export const noResponse: StoredResponse = { status: 0, headers: [], body: new Uint8Array() };
 export const states: readonly RecordState[] = ['pending', 'completed', 'tombstone', 'unknown'];
 
 export function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {

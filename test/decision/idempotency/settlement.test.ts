@@ -12,13 +12,13 @@ const takenOver: SettlementRules = { ...trusting, takenOver: true };
 
 const whole = (status: number, outcome: string | null = null): UpstreamOutcome => ({
   kind: 'whole',
-  response: { status, fields: ['A', 'b'], body: new Uint8Array([1]) },
+  response: { status, headers: ['A', 'b'], body: new Uint8Array([1]) },
   outcome,
 });
 const grpc: SettlementRules = { ...plain, isGrpc: true };
 const ended = (trailers: readonly string[], outcome: string | null = null, status = 200): UpstreamOutcome => ({
   kind: 'whole',
-  response: { status, fields: [], body: new Uint8Array([1]), trailers },
+  response: { status, headers: [], body: new Uint8Array([1]), trailers },
   outcome,
 });
 const cut = (status: number, outcome: string | null = null): UpstreamOutcome => ({ kind: 'cut_off', status, outcome });
@@ -112,11 +112,11 @@ for (const { name, outcome, rules, expected } of rows) {
 }
 
 t.test("a kept answer is the receiver's; a tombstone has its status and nothing else", (t) => {
-  t.match(settle(whole(201), plain), { response: { status: 201, fields: ['A', 'b'], body: new Uint8Array([1]) } });
+  t.match(settle(whole(201), plain), { response: { status: 201, headers: ['A', 'b'], body: new Uint8Array([1]) } });
   t.same(settle(cut(201), plain), {
     kind: 'complete',
     state: 'tombstone',
-    response: { status: 201, fields: [], body: new Uint8Array() },
+    response: { status: 201, headers: [], body: new Uint8Array() },
   });
   t.end();
 });

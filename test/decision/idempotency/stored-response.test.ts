@@ -133,7 +133,7 @@ t.test('of trailers, what says how a gRPC call ended is kept, and what a route a
     'date',
     'x',
   ];
-  const end = { fields: ['grpc-status', '13', 'x-total', '5'], trailers, hasBody: true };
+  const end = { headers: ['grpc-status', '13', 'x-total', '5'], trailers, hasBody: true };
   t.same(storedTrailers(end, none), ['Grpc-Status', '0', 'grpc-message', '', 'grpc-status-details-bin', 'AA']);
   t.same(storedTrailers({ ...end, trailers: ['x-total', '4'] }, new Set(['x-total'])), ['x-total', '4']);
   t.same(storedTrailers({ ...end, trailers: [] }, none), [], 'a body and no trailers: nothing says how it ended');
@@ -144,7 +144,7 @@ t.test('of trailers, what says how a gRPC call ended is kept, and what a route a
 });
 
 t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
-  const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
+  const response = { status: 201, headers: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
   t.same(replayedHeaders(response, '"k"', 'r-1'), [
     'X-Request-Id',
     'r-1',
@@ -162,7 +162,7 @@ t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
 
 t.test('trailers that a store hands back are held to what fields are', (t) => {
   const of = (trailers: readonly string[]): boolean =>
-    isShowable({ status: 200, fields: [], body: Buffer.alloc(0), trailers });
+    isShowable({ status: 200, headers: [], body: Buffer.alloc(0), trailers });
   t.ok(of(['grpc-status', '0']));
   t.notOk(of(['grpc-status']));
   t.notOk(of(['grpc-message', 'a\r\nb']));
@@ -171,25 +171,25 @@ t.test('trailers that a store hands back are held to what fields are', (t) => {
 });
 
 t.test('a response that a store hands back is shown where a receiver can have given it, and nowhere else', (t) => {
-  const cases: readonly { name: string; status: number; fields: readonly string[]; expected: boolean }[] = [
-    { name: 'the least', status: 200, fields: [], expected: true },
-    { name: 'the greatest', status: 999, fields: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },
-    { name: 'an interim status', status: 199, fields: [], expected: false },
-    { name: 'a status beyond all', status: 1000, fields: [], expected: false },
-    { name: 'half a pair', status: 200, fields: ['ETag'], expected: false },
-    { name: 'no name', status: 200, fields: ['', 'x'], expected: false },
-    { name: 'a name that is two', status: 200, fields: ['a b', 'x'], expected: false },
+  const cases: readonly { name: string; status: number; headers: readonly string[]; expected: boolean }[] = [
+    { name: 'the least', status: 200, headers: [], expected: true },
+    { name: 'the greatest', status: 999, headers: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },
+    { name: 'an interim status', status: 199, headers: [], expected: false },
+    { name: 'a status beyond all', status: 1000, headers: [], expected: false },
+    { name: 'half a pair', status: 200, headers: ['ETag'], expected: false },
+    { name: 'no name', status: 200, headers: ['', 'x'], expected: false },
+    { name: 'a name that is two', status: 200, headers: ['a b', 'x'], expected: false },
     {
       name: 'a value that begins another line',
       status: 200,
-      fields: ['ETag', 'a\r\nSet-Cookie: b=c'],
+      headers: ['ETag', 'a\r\nSet-Cookie: b=c'],
       expected: false,
     },
-    { name: 'a value that is no bytes', status: 200, fields: ['ETag', '\u{1f642}'], expected: false },
-    { name: 'a name that is never kept', status: 200, fields: ['Transfer-Encoding', 'chunked'], expected: false },
+    { name: 'a value that is no bytes', status: 200, headers: ['ETag', '\u{1f642}'], expected: false },
+    { name: 'a name that is never kept', status: 200, headers: ['Transfer-Encoding', 'chunked'], expected: false },
   ];
-  for (const { name, status, fields, expected } of cases) {
-    t.equal(isShowable({ status, fields, body: Buffer.alloc(0) }), expected, name);
+  for (const { name, status, headers, expected } of cases) {
+    t.equal(isShowable({ status, headers, body: Buffer.alloc(0) }), expected, name);
   }
   t.end();
 });

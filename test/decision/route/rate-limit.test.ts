@@ -76,7 +76,7 @@ t.test('callers and routes are counted apart, and named by hashes', (t) => {
 t.test('draft-ietf-httpapi-ratelimit-headers: what a 429 says of the limits', (t) => {
   const both: Limits = { rate: { perSecond: 2, burst: 5, shared: false }, maxInFlight: 7, route: null };
   const fieldsOf = (...values: Parameters<typeof limitDenial>): Record<string, string> => {
-    const { status, fields, body } = problemOf(limitDenial(...values), 'r');
+    const { status, headers: fields, body } = problemOf(limitDenial(...values), 'r');
     t.equal(status, 429);
     t.match(body, values[0] === 'rate' ? 'urn:sallyport:rate-limited' : 'urn:sallyport:too-many-in-flight');
     return Object.fromEntries(

@@ -451,7 +451,7 @@ t.test('nobody gains or loses anything that it does not tell of: random policies
           const decide = async (activeConfig: ActiveConfig): Promise<boolean> =>
             (
               await rule(
-                headOf(request, assumeToken({ sub, permissions: held }, request, activeConfig, keys, nowMs).fields),
+                headOf(request, assumeToken({ sub, permissions: held }, request, activeConfig, keys, nowMs).headers),
                 0,
                 activeConfig,
                 nowMs,

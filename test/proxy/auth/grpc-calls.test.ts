@@ -48,7 +48,7 @@ async function ruled({
 }: Call): Promise<Ruling> {
   const request = { method, path, headers, body: null };
   const claims = { sub: 'checkout', permissions: permissions ?? [] };
-  const shown = permissions === null ? [] : assumeToken(claims, request, activeConfig, keys, nowMs).fields;
+  const shown = permissions === null ? [] : assumeToken(claims, request, activeConfig, keys, nowMs).headers;
   return rule(headOf(request, shown), 0, activeConfig, nowMs);
 }
 

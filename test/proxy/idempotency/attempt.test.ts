@@ -83,7 +83,7 @@ function bench(options: BenchOptions = {}): Bench {
   const write = {
     admission: {
       target,
-      fields: { passed: options.passed ?? [] },
+      headers: { passed: options.passed ?? [] },
       route: { name: 'r', responseTimeoutMs: 30_000 },
       revoked: options.revoked ?? (() => null),
     },
@@ -119,7 +119,7 @@ const noFields = {
   contentType: null,
   contentEncoding: null,
   body: Buffer.from('body'),
-  fields: [],
+  headers: [],
 };
 
 t.test(
@@ -181,7 +181,7 @@ t.test('the fingerprint is of what was asked: fields joined, what is not there t
       passed: ['If-Match', '1', 'If-Match', '2', 'Content-Type', 'a/b'],
       expected: {
         contentType: 'a/b',
-        fields: [
+        headers: [
           { name: 'if-match', value: '1, 2' },
           { name: 'prefer', value: null },
         ],
@@ -228,15 +228,15 @@ t.test(
 t.test('the receiver is told of its reservation and fence, also where only a token is reserved', async (t) => {
   const { attempt } = bench();
   await attempt.reserve();
-  t.same(attempt.fields(), ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7']);
+  t.same(attempt.headers(), ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7']);
   const tokenOnly = bench({ recordId: null });
   await tokenOnly.attempt.reserve();
-  t.same(tokenOnly.attempt.fields(), ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7']);
+  t.same(tokenOnly.attempt.headers(), ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7']);
 });
 
 const whole: UpstreamOutcome = {
   kind: 'whole',
-  response: { status: 201, fields: [], body: Buffer.from('made') },
+  response: { status: 201, headers: [], body: Buffer.from('made') },
   outcome: null,
 };
 
@@ -404,7 +404,7 @@ t.test('a token that expires, or was issued before a fail-over, passes no gate',
 t.test(
   "beyond the caller's share the status is kept and the answer is not; without a record nothing is counted",
   async (t) => {
-    const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
+    const response = { status: 201, headers: ['ETag', '"1"'], body: Buffer.from('made') };
     const asked: unknown[] = [];
     const share = (keeps: boolean): StoreShare => ({
       keeps: async (principal, size) => {
@@ -417,7 +417,7 @@ t.test(
       { share: share(true), written: { state: 'completed', response }, counts: [] },
       {
         share: share(false),
-        written: { state: 'tombstone', response: { status: 201, fields: [], body: new Uint8Array() } },
+        written: { state: 'tombstone', response: { status: 201, headers: [], body: new Uint8Array() } },
         counts: ['not kept'],
       },
     ];

@@ -65,7 +65,7 @@ function ordered(
       route: { responseTimeoutMs: 1_000, access: 'protected' },
       requestId: 'r',
       principal: null,
-      fields: { passed: [], contentLength: null, chunked: false },
+      headers: { passed: [], contentLength: null, chunked: false },
       forwarded: [],
       revoked: () => null,
     },

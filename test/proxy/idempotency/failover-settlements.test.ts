@@ -106,7 +106,7 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
 }
 
 function completion(attempt: string, fence: number, bytes = 4): SettleCommand {
-  const response = { status: 201, fields: [], body: Buffer.alloc(bytes) };
+  const response = { status: 201, headers: [], body: Buffer.alloc(bytes) };
   return {
     kind: 'complete',
     command: { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 },
@@ -203,10 +203,10 @@ t.test('the fields of an answer count: they may be longer than its body', async 
   for (const operation of ['one', 'two', 'three']) {
     const write = completion('a', await reserve(operation), 0);
     if (write.kind !== 'complete') throw new Error('a completion');
-    const fields = ['X-Long', 'x'.repeat(9_000)];
+    const headers = ['X-Long', 'x'.repeat(9_000)];
     await settle(operation, {
       ...write,
-      command: { ...write.command, response: { ...write.command.response, fields } },
+      command: { ...write.command, response: { ...write.command.response, headers } },
     });
   }
   failOver();

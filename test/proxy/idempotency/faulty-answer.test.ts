@@ -31,7 +31,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
   const order = {
     admission: {
       target: { raw: '/', path: '/', query: null },
-      fields: { passed: [], contentLength: null, chunked: false },
+      headers: { passed: [], contentLength: null, chunked: false },
       forwarded: [],
       route: { responseTimeoutMs: 1_000 },
       requestId: 'r',

@@ -154,7 +154,7 @@ t.test('what a request reserves, and why it may not', (t) => {
     const admission = {
       route: { reservation: changed === null ? null : { ...rules, ...changed } },
       principal,
-      fields: { idempotencyKey: sent },
+      headers: { idempotencyKey: sent },
     };
     const prepared = planReservation(
       admission as unknown as Admission,
@@ -220,11 +220,11 @@ t.test('what becomes of an admitted request: the reservation, then the store, th
   const reserved = (changes: object): object => ({
     route: { reservation: { ...rules, maxBodyBytes: 5 }, maxBodyBytes: 10 },
     principal: service,
-    fields: { idempotencyKey: '"k"' },
+    headers: { idempotencyKey: '"k"' },
     shadowAdmission: () => null,
     ...changes,
   });
-  const keyless = { fields: { idempotencyKey: null } };
+  const keyless = { headers: { idempotencyKey: null } };
   const store = { floorS: () => null };
   const cases: readonly (readonly [string, object, typeof store | null, number, object])[] = [
     ['nothing to reserve', plain, null, 10, { kind: 'forward', admission: plain }],

@@ -22,7 +22,7 @@ async function streaming(options?: RunOptions): Promise<RunBench> {
 }
 
 t.test('what reserving comes to: nothing is sent unless the record was acquired', async (t) => {
-  const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('kept') };
+  const response = { status: 201, headers: ['ETag', '"1"'], body: Buffer.from('kept') };
   const shown =
     'give 201 X-Request-Id r ETag "1" Cache-Control no-store Idempotency-Key "k" Idempotent-Replayed true kept true';
   const cases: readonly {
@@ -159,39 +159,39 @@ t.test(
     const cases: readonly {
       readonly name: string;
       readonly options: RunOptions;
-      readonly fields: readonly string[];
+      readonly headers: readonly string[];
       readonly body: string | null;
     }[] = [
-      { name: 'with a length', options: { contentLength: '4' }, fields: record, body: 'body' },
-      { name: 'in chunks', options: { chunked: true }, fields: ['Content-Length', '4', ...record], body: 'body' },
+      { name: 'with a length', options: { contentLength: '4' }, headers: record, body: 'body' },
+      { name: 'in chunks', options: { chunked: true }, headers: ['Content-Length', '4', ...record], body: 'body' },
       {
         name: 'in no chunks',
         options: { chunked: true, body: '' },
-        fields: ['Content-Length', '0', ...record],
+        headers: ['Content-Length', '0', ...record],
         body: null,
       },
-      { name: 'no body', options: { body: '' }, fields: record, body: null },
-      { name: 'a length of 0', options: { body: '', contentLength: '0' }, fields: record, body: null },
+      { name: 'no body', options: { body: '' }, headers: record, body: null },
+      { name: 'a length of 0', options: { body: '', contentLength: '0' }, headers: record, body: null },
       {
         name: 'neither length nor chunks',
         options: { body: 'x' },
-        fields: ['Content-Length', '1', ...record],
+        headers: ['Content-Length', '1', ...record],
         body: 'x',
       },
       {
         name: 'a token alone',
         options: { contentLength: '4', recordId: null },
-        fields: ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7'],
+        headers: ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7'],
         body: 'body',
       },
     ];
-    for (const { name, options, fields, body } of cases) {
+    for (const { name, options, headers, body } of cases) {
       const bench = runBench(options);
       await bench.begin();
       t.same(bench.events, ['asked'], name);
       const [request] = bench.sent;
       t.match(request, { holder: anonymous, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
-      t.same(request?.fields, ['Host', 'h', ...fields], name);
+      t.same(request?.headers, ['Host', 'h', ...headers], name);
       t.same(request?.body, body === null ? null : Buffer.from(body), name);
       t.equal(request?.lateRefusal?.(), null);
       t.same(bench.time.due(), [upstreamMs], 'the receiver has as long as both connects and the answer may take');
@@ -213,7 +213,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
     await tick();
     t.same(bench.events, ['answered', 'settle completed 201']);
     t.match(bench.settled[0]?.write.command, {
-      response: { fields: ['ETag', '"1"'], body: Buffer.from('1234567890') },
+      response: { headers: ['ETag', '"1"'], body: Buffer.from('1234567890') },
     });
     bench.isGone = isGone;
     bench.run.abort();

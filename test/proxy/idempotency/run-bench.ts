@@ -132,7 +132,7 @@ export function runBench(options: RunOptions = {}): RunBench {
       principal: null,
       forwarded: options.forwarded ?? ['Host', 'h'],
       revoked: () => null,
-      fields: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false },
+      headers: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false },
     },
     preparation: {
       rules: {
@@ -189,7 +189,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     refuse: (reason) => void events.push(`refuse ${JSON.stringify(reason)}`),
     refuseUnreserved: ({ reason }) => void events.push(`refuse unreserved ${reason}`),
     refuseUnsent: ({ reason }, unsent) => void events.push(`refuse unsent ${reason} ${unsent.toString()}`),
-    respond: ({ status, fields, body: given, isReplayed }) =>
+    respond: ({ status, headers: fields, body: given, isReplayed }) =>
       void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     onHead: (status, rawHeaders) =>
       void events.push(

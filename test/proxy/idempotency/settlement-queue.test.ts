@@ -60,7 +60,7 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
     lines: log.lines,
     settling: (change) => {
       operations += 1;
-      const response = { status: 200, fields: [], body: Buffer.alloc(100) };
+      const response = { status: 200, headers: [], body: Buffer.alloc(100) };
       return {
         scope: { principal: 'p', operation: `o${operations}`, token: null },
         recordId: `p.o${operations}`,
@@ -132,7 +132,7 @@ t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
   const byBytes = bench(t);
   byBytes.store.behaveAll(down);
   const answer = (bytes: number): Partial<Settling> => {
-    const response = { status: 200, fields: [], body: new Uint8Array(bytes) };
+    const response = { status: 200, headers: [], body: new Uint8Array(bytes) };
     return {
       write: {
         kind: 'complete',

@@ -4,7 +4,7 @@ import { createSettlementReport } from '../../../src/proxy/idempotency/settlemen
 import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 import { collectingLog, markOf } from '../../adapters/store-commands.js';
 
-const response = { status: 200, fields: [], body: Buffer.alloc(0) };
+const response = { status: 200, headers: [], body: Buffer.alloc(0) };
 const completion = { attempt: 'a', fence: 1, fingerprint: 'f', response, retentionMs: 1_000 };
 const complete: SettleCommand = { kind: 'complete', command: { ...completion, state: 'completed' } };
 const keepStatus: SettleCommand = { kind: 'complete', command: { ...completion, state: 'tombstone' } };

@@ -90,7 +90,7 @@ export function startUpstream(
       holder: 'checkout',
       method: 'GET',
       target: '/',
-      fields: ['Host', 'a'],
+      headers: ['Host', 'a'],
       body: null,
       responseTimeoutMs: settings.responseTimeoutMs,
       ...request,

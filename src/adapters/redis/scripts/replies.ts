@@ -56,23 +56,23 @@ export function readReserved(reply: unknown): Reserved {
 }
 
 /** Reads a kept response that is going to be sent: one that is damaged must not be. */
-function readFinalResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
-  const response = readResponse(status, fields, body);
+function readFinalResponse(status: unknown, headers: unknown, body: unknown): StoredResponse {
+  const response = readResponse(status, headers, body);
   if (!isFinalStatus(response.status)) throw new UnexpectedReply('reserve');
   return response;
 }
 
 /** Reads a kept response back from its three fields. */
-function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
-  const kept: unknown = JSON.parse(textOf(fields));
+function readResponse(status: unknown, headers: unknown, body: unknown): StoredResponse {
+  const kept: unknown = JSON.parse(textOf(headers));
   if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
-  if (Array.isArray(kept)) return { status: numberOf(status), fields: readPairs(kept), body };
+  if (Array.isArray(kept)) return { status: numberOf(status), headers: readPairs(kept), body };
   // Another member would be a later version's, which says something that is not understood here.
   if (typeof kept !== 'object' || kept === null || Object.keys(kept).join() !== 'fields,trailers') {
     throw new UnexpectedReply('a kept response');
   }
   const { fields: pairs, trailers } = kept as Readonly<Record<string, unknown>>;
-  return { status: numberOf(status), fields: readPairs(pairs), body, trailers: readPairs(trailers) };
+  return { status: numberOf(status), headers: readPairs(pairs), body, trailers: readPairs(trailers) };
 }
 
 /** Names and values in turn. */
@@ -95,7 +95,7 @@ export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutio
 /** Reads the reply of the show script. */
 export function readShown(reply: unknown): ShownRecord | null {
   const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, route, ttl] =
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, headers, body, takenOver, route, ttl] =
     parts;
   const nowMs = numberOf(now);
   if (parts.length === 1) return null;
@@ -112,7 +112,7 @@ export function readShown(reply: unknown): ShownRecord | null {
       takenOver: textOf(takenOver) === '1',
       createdAtMs: numberOf(created),
       leaseEndsAtMs: numberOf(lease),
-      response: status === null ? null : readResponse(status, fields, body),
+      response: status === null ? null : readResponse(status, headers, body),
       expiresAtMs: nowMs + numberOf(ttl),
     },
   };

@@ -80,15 +80,15 @@ export function curlGrpc(
   credentialFile: string | null,
   messageFile: string | null,
 ): string {
-  const fields = [
+  const headers = [
     ...(credentialFile === null ? [] : [`@${credentialFile}`]),
     'content-type: application/grpc',
     'te: trailers',
-  ].flatMap((field) => ['-H', quote(field)]);
+  ].flatMap((header) => ['-H', quote(header)]);
   // Curl shows nothing binary on a terminal unless it is told to.
   const output = ['-i', '-o', '-'];
   const body = messageFile === null ? ['-X', 'POST'] : ['--data-binary', quote(`@${messageFile}`)];
-  return ['curl', '-sS', '--http2-prior-knowledge', ...output, ...fields, ...body, quote(proxyUrl + target)].join(' ');
+  return ['curl', '-sS', '--http2-prior-knowledge', ...output, ...headers, ...body, quote(proxyUrl + target)].join(' ');
 }
 
 /**
@@ -98,8 +98,8 @@ export function curlGrpc(
  */
 export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: string, key: string): string {
   const url = quote(proxyUrl + sample.target);
-  const fields = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap(
-    (field) => ['-H', quote(field)],
+  const headers = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap(
+    (header) => ['-H', quote(header)],
   );
   // Curl ends no body with a line of its own: the second response would begin in the middle of one.
   return [
@@ -110,7 +110,7 @@ export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: stri
     quote('\\n'),
     '-X',
     quote(sample.method),
-    ...fields,
+    ...headers,
     '-d',
     quote('{"item":"book"}'),
     url,

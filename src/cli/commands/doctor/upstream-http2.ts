@@ -18,7 +18,7 @@ export async function checkHttp2(settings: UpstreamSettings, ca: string | null):
         holder: '',
         method: 'GET',
         target: `/sallyport-doctor-${randomUUID()}`,
-        fields: ['Host', upstream.host, 'User-Agent', `sallyport-doctor/${version}`],
+        headers: ['Host', upstream.host, 'User-Agent', `sallyport-doctor/${version}`],
         body: null,
         responseTimeoutMs: responseLimitMs,
       };

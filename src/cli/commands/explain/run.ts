@@ -81,7 +81,7 @@ async function explainWith(
     const notes = [opaqueOrSigned(token.value)];
     // Whoever shows a proof says so by the scheme (RFC 9449 §7.1).
     const scheme = options.header.some(([name]) => name.toLowerCase() === 'dpop') ? 'DPoP' : 'Bearer';
-    const credential = { fields: ['Authorization', `${scheme} ${token.value}`], notes };
+    const credential = { headers: ['Authorization', `${scheme} ${token.value}`], notes };
     const activeConfig = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
     await print({ request, activeConfig, nowMs, credential }, options, io);
   } finally {
@@ -174,7 +174,7 @@ async function print(
   { json }: ExplainOptions,
   io: Io,
 ): Promise<void> {
-  const head = headOf(request, credential.fields);
+  const head = headOf(request, credential.headers);
   const ruling = await rule(head, 0, activeConfig, nowMs);
   const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);

@@ -69,28 +69,28 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.flushMs = refusalFlushMs;
     this.isWritten = true;
     if (this.request.isGrpc()) {
-      const { status, fields } = grpcRefusalOf(reason, requestId, () => this.host.challenges());
-      this.sentGrpcStatus = grpcStatusIn(fields);
-      this.respond(status, fields, true);
+      const { status, headers } = grpcRefusalOf(reason, requestId, () => this.host.challenges());
+      this.sentGrpcStatus = grpcStatusIn(headers);
+      this.respond(status, headers, true);
     } else {
-      const { status, fields, body } = problemOf(reason, requestId, () => this.host.challenges());
-      this.respond(status, [...fields, 'content-length', String(Buffer.byteLength(body))], false);
+      const { status, headers, body } = problemOf(reason, requestId, () => this.host.challenges());
+      this.respond(status, [...headers, 'content-length', String(Buffer.byteLength(body))], false);
       stream.end(this.isHead() ? undefined : body);
     }
     this.awaitFlush();
     this.endRequest();
   }
 
-  begin(status: number, fields: string[]): boolean {
+  begin(status: number, headers: string[]): boolean {
     const { stream } = this;
     if (stream.destroyed) return true;
     this.flushMs = this.host.writeTimeoutMs();
     const isGrpc = this.request.isGrpc();
     // A gRPC call that ends with its head has to be seen to (Trailers-Only).
-    const isWhole = this.isHead() || bodyless.has(status) || (isGrpc && valuesOf(fields, 'grpc-status').length > 0);
-    if (isGrpc && isWhole) this.sentGrpcStatus = grpcStatusIn(fields);
+    const isWhole = this.isHead() || bodyless.has(status) || (isGrpc && valuesOf(headers, 'grpc-status').length > 0);
+    if (isGrpc && isWhole) this.sentGrpcStatus = grpcStatusIn(headers);
     this.takesTrailers = !isWhole && (isGrpc || this.request.takesTrailers());
-    this.respond(status, fields, isWhole);
+    this.respond(status, headers, isWhole);
     if (isWhole) this.endRequest();
     return isWhole;
   }
@@ -125,10 +125,10 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.endRequest();
   }
 
-  sendWhole(status: number, fields: string[], body: Buffer): void {
-    const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
-    if (!hasLength && !this.isHead() && !bodyless.has(status)) fields.push('content-length', String(body.length));
-    if (!this.begin(status, fields) && body.length > 0) this.write(body);
+  sendWhole(status: number, headers: string[], body: Buffer): void {
+    const hasLength = headers.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    if (!hasLength && !this.isHead() && !bodyless.has(status)) headers.push('content-length', String(body.length));
+    if (!this.begin(status, headers) && body.length > 0) this.write(body);
   }
 
   abort(): void {
@@ -144,8 +144,8 @@ export class Http2ResponseWriter implements ResponseWriter {
       return;
     }
     this.flushMs = refusalFlushMs;
-    const { fields } = grpcRefusalOf(reason, requestId);
-    this.end(fields.filter((_text, i) => (fields[i - (i % 2)] ?? '').startsWith('grpc-')));
+    const { headers } = grpcRefusalOf(reason, requestId);
+    this.end(headers.filter((_text, i) => (headers[i - (i % 2)] ?? '').startsWith('grpc-')));
   }
 
   /** What a stream of HTTP/2 carries stays HTTP/2: no protocol was offered that it could be switched to. */
@@ -192,15 +192,15 @@ export class Http2ResponseWriter implements ResponseWriter {
     return this.request.head.method === 'HEAD';
   }
 
-  private respond(status: number, fields: readonly string[], endStream: boolean): void {
-    const headers: OutgoingHttpHeaders = http2Headers(fields);
-    headers[':status'] = status;
+  private respond(status: number, headers: readonly string[], endStream: boolean): void {
+    const head: OutgoingHttpHeaders = http2Headers(headers);
+    head[':status'] = status;
     this.sentStatus = status;
     if (endStream) this.isWritten = true;
     if (this.takesTrailers) {
       this.stream.on('wantTrailers', this.sendTrailers);
-      this.stream.respond(headers, { waitForTrailers: true });
-    } else this.stream.respond(headers, endStream ? { endStream } : undefined);
+      this.stream.respond(head, { waitForTrailers: true });
+    } else this.stream.respond(head, endStream ? { endStream } : undefined);
   }
 
   private readonly sendTrailers = (): void => {

@@ -143,7 +143,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   onHead(head: ResponseHead): void {
     this.head = head;
-    this.events?.onHead(head.status, head.fields);
+    this.events?.onHead(head.status, head.headers);
   }
 
   /** Hands the connection over, with what came of the other protocol before anything else. */
@@ -157,7 +157,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.deadline.end();
     socket.off('data', this.onStreamRead).pause();
     if (rest.length > 0) socket.unshift(rest);
-    events.onUpgrade(head.fields, socket);
+    events.onUpgrade(head.headers, socket);
   }
 
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
@@ -165,7 +165,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.isPaused = false;
     this.nextLimitMs = null;
     this.head = null;
-    this.parser.expect(request.method === 'HEAD', this.maySwitch, asksForTrailers(request.fields));
+    this.parser.expect(request.method === 'HEAD', this.maySwitch, asksForTrailers(request.headers));
     const { body } = request;
     const length = lengthOf(request);
     const head = serializeRequest(request, length, this.isLast);
@@ -333,15 +333,15 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 }
 
 /** Bytes of the body; `null` where nobody knows before it ends. */
-function lengthOf({ body, fields }: ConnectionRequest): number | null {
+function lengthOf({ body, headers }: ConnectionRequest): number | null {
   if (body === null) return 0;
-  return Buffer.isBuffer(body) ? body.length : statedLength(fields);
+  return Buffer.isBuffer(body) ? body.length : statedLength(headers);
 }
 
 /** Whether the request says that its sender takes trailers (RFC 9110 §10.1.4). */
-function asksForTrailers(fields: readonly string[]): boolean {
-  for (let i = 0; i < fields.length; i += 2) {
-    if (fields[i]?.length === 2 && fields[i]?.toLowerCase() === 'te') return true;
+function asksForTrailers(headers: readonly string[]): boolean {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]?.length === 2 && headers[i]?.toLowerCase() === 'te') return true;
   }
   return false;
 }

@@ -7,7 +7,7 @@ export interface ResponseHead {
   /** 100 to 999. */
   readonly status: number;
   /** Names and values in turn, as they came but for blanks around values. */
-  readonly fields: string[];
+  readonly headers: string[];
   /** Bytes of the body where they are known; else how its end is found. */
   readonly body: number | 'chunked' | 'until-end';
   /** Whether another request may follow on the connection, by what both sides said. */
@@ -68,7 +68,7 @@ export function isInterim({ status }: ResponseHead): boolean {
 export function readResponseHead(text: string, isToHead: boolean): ResponseHead | null {
   if (!wellFormed.test(text)) return null;
   const status = Number(text.slice(statusAt, statusEnd));
-  const fields: string[] = [];
+  const headers: string[] = [];
   const framing: Framing = {
     contentLength: null,
     transferEncoding: null,
@@ -81,7 +81,7 @@ export function readResponseHead(text: string, isToHead: boolean): ResponseHead 
     const end = text.indexOf('\r\n', colon);
     const name = text.slice(at, colon);
     const value = trimBlanks(text.slice(colon + 1, end));
-    fields.push(name, value);
+    headers.push(name, value);
     recordFramingHeader(framing, name, value);
     at = end + 2;
   }
@@ -94,7 +94,7 @@ export function readResponseHead(text: string, isToHead: boolean): ResponseHead 
   const endIsKnown = hasNoBody ? status !== noContent || body === 0 || body === 'until-end' : body !== 'until-end';
   return {
     status,
-    fields,
+    headers,
     body: hasNoBody ? 0 : body,
     persists: endIsKnown && !options.includes('close') && (!isOld || options.includes('keep-alive')),
     endIsDoubtful: hasNoBody && !(status === notModified && body === 0),

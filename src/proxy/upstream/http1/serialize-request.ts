@@ -4,7 +4,7 @@ interface RequestHeadParts {
   /** The request target, byte for byte as it goes out. */
   readonly target: string;
   /** Names and values in turn. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
   /** Protocol to switch to, where one is asked for. */
   readonly upgrade?: string;
 }
@@ -33,10 +33,10 @@ const wellFormed =
   /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 
 /** The length that the fields give the body; `null` where they give none. */
-export function statedLength(fields: readonly string[]): number | null {
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    if (isNamed(name, contentLength)) return lengthOf(fields[i + 1] ?? '');
+export function statedLength(headers: readonly string[]): number | null {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    if (isNamed(name, contentLength)) return lengthOf(headers[i + 1] ?? '');
   }
   return null;
 }
@@ -49,16 +49,16 @@ export function statedLength(fields: readonly string[]): number | null {
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
 export function serializeRequest(
-  { method, target, fields, upgrade }: RequestHeadParts,
+  { method, target, headers, upgrade }: RequestHeadParts,
   length: number | null,
   isLast = false,
 ): string | null {
   let text = `${method} ${target} HTTP/1.1\r\n`;
   let isStated = false;
   let takesTrailers = false;
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    const value = fields[i + 1] ?? '';
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    const value = headers[i + 1] ?? '';
     if (isNamed(name, contentLength)) {
       if (isStated || lengthOf(value) !== length) return null;
       isStated = true;
@@ -80,7 +80,7 @@ export function serializeRequest(
   if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';
   // The first line, Connection and the empty one are no field of the request.
-  const lines = fields.length / 2 + (isFramed ? 3 : 4) + (upgrade === undefined ? 0 : 1);
+  const lines = headers.length / 2 + (isFramed ? 3 : 4) + (upgrade === undefined ? 0 : 1);
   return wellFormed.test(text) && hasLines(text, lines) ? text : null;
 }
 

@@ -10,7 +10,7 @@ interface RequestHeadParts {
   /** The request target, byte for byte as it goes out. */
   readonly target: string;
   /** Names and values in turn; `Host` among them. */
-  readonly fields: readonly string[];
+  readonly headers: readonly string[];
 }
 
 /** What all requests of one upstream have in common. */
@@ -45,7 +45,7 @@ const sentName = memoize(
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
 export function requestHead(
-  { method: sentMethod, target: path, fields }: RequestHeadParts,
+  { method: sentMethod, target: path, headers }: RequestHeadParts,
   length: number | null,
   { scheme, sensitiveNames }: HeadRules,
 ): OutgoingHttpHeaders | null {
@@ -56,9 +56,9 @@ export function requestHead(
   head[':authority'] = '';
   head[':path'] = path;
   let isStated = false;
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = sentName(fields[i] ?? '');
-    const value = fields[i + 1] ?? '';
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = sentName(headers[i] ?? '');
+    const value = headers[i + 1] ?? '';
     if (name === '' || !isFieldValue(value)) return null;
     if (name === 'host') {
       if (head[':authority'] !== '' || value === '') return null;

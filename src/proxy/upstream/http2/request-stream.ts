@@ -96,7 +96,7 @@ export class RequestStream implements CallConnection, StreamReader {
     const { request, events, connection } = this;
     if (request === null || events === null) return;
     const { body } = request;
-    const length = body === null ? 0 : Buffer.isBuffer(body) ? body.length : statedLength(request.fields);
+    const length = body === null ? 0 : Buffer.isBuffer(body) ? body.length : statedLength(request.headers);
     const head = request.upgrade === undefined ? requestHead(request, length, connection.headRules) : null;
     if (head === null) {
       this.fail(new MalformedRequest());

@@ -25,7 +25,7 @@ t.test('a server out of memory refuses reservations and still takes what settles
   t.equal(await server.client.dbsize(), keys, 'neither record nor marker was written');
   await problem(/OOM/);
 
-  const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: Buffer.alloc(256 * 1024, 7) };
+  const response = { status: 201, headers: ['Content-Type', 'text/plain'], body: Buffer.alloc(256 * 1024, 7) };
   const [fence = 0, markedFence = 0] = fences;
   t.same(
     await store.complete(completed, {

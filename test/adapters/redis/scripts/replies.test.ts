@@ -29,13 +29,13 @@ t.test('what the reserve script answers', (t) => {
   t.same(readReserved(bytes(time, 'tombstone', '0')), { kind: 'tombstone', status: 0 });
   t.same(readReserved(bytes(time, 'replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))), {
     kind: 'replayed',
-    response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) },
+    response: { status: 200, headers: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) },
   });
   t.same(
     readReserved(bytes(time, 'replayed', '200', '{"fields":["ETag","\\"1\\""],"trailers":["grpc-status","0"]}', '')),
     {
       kind: 'replayed',
-      response: { status: 200, fields: ['ETag', '"1"'], trailers: ['grpc-status', '0'], body: Buffer.alloc(0) },
+      response: { status: 200, headers: ['ETag', '"1"'], trailers: ['grpc-status', '0'], body: Buffer.alloc(0) },
     },
     'with trailers',
   );
@@ -148,7 +148,7 @@ t.test('a shown record', (t) => {
       takenOver: true,
       createdAtMs: 1_799_999_999_000,
       leaseEndsAtMs: 1_800_000_009_000,
-      response: { status: 200, fields: [], body: Buffer.from('body') },
+      response: { status: 200, headers: [], body: Buffer.from('body') },
       expiresAtMs: 1_800_000_005_000,
     },
   });

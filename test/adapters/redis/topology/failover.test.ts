@@ -9,7 +9,7 @@ import { openStore, redisSettings } from '../redis-store.js';
 
 t.jobs = 3;
 
-const response = { status: 200, fields: [], body: Buffer.from('done') };
+const response = { status: 200, headers: [], body: Buffer.from('done') };
 
 t.test(
   'an address that leads to the promoted replica: what it confirmed is there, and older single-use tokens are refused',

@@ -58,7 +58,7 @@ t.test(
     await server.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await problem(/allkeys-lru/);
     t.match(await store.reserve(freshScope(), reserveOf('a')), unfit);
-    const response = { status: 200, fields: [], body: Buffer.from('kept') };
+    const response = { status: 200, headers: [], body: Buffer.from('kept') };
     t.same(
       await store.complete(completed, {
         attempt: 'a',

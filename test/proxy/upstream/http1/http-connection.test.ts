@@ -300,7 +300,7 @@ t.test('an answer that comes before the body was sent is taken, and its connecti
     const body = new PassThrough();
     body.write('hello');
     const fields = ['Host', 'a', ...(length === null ? [] : ['Content-Length', String(length)])];
-    const heard = send({ method: 'POST', fields, body });
+    const heard = send({ method: 'POST', headers: fields, body });
     await until('it ended', () => heard.ends() > 0);
     t.same([heard.failure(), heard.body().toString()], [null, 'ok']);
     await rest();
@@ -359,7 +359,7 @@ t.test('a body goes out as it was said to, or the connection ends', async (t) =>
     const { upstream, send } = startUpstream(t, receiver.url);
     const heard = send({
       method: 'POST',
-      fields: ['Host', 'a', ...(length === undefined ? [] : ['Content-Length', String(length)])],
+      headers: ['Host', 'a', ...(length === undefined ? [] : ['Content-Length', String(length)])],
       body,
     });
     await until('it ended', () => heard.ends() > 0);
@@ -378,7 +378,7 @@ t.test('a head that would say something else than was meant is not sent: 500', a
     ['Host', 'a', 'Content-Length', '5'],
     ['Host', 'a', 'Transfer-Encoding', 'chunked'],
   ]) {
-    const heard = send({ fields });
+    const heard = send({ headers: fields });
     await until('it ended', () => heard.ends() > 0);
     t.equal(heard.failure()?.reason, 'internal', JSON.stringify(fields));
   }

@@ -69,10 +69,10 @@ t.test('RFC 9112 §5: one form of a field line, and nothing is mended', (t) => {
     { line: 'A: b\r\n\tc', fields: null },
     { line: 'A: b\r\n\r\nC: d', fields: null },
   ];
-  for (const { line, fields } of cases) t.same(withFields([line])?.fields ?? null, fields, JSON.stringify(line));
+  for (const { line, fields } of cases) t.same(withFields([line])?.headers ?? null, fields, JSON.stringify(line));
   t.equal(readResponseHead('HTTP/1.1 200 OK\r\nA: b', false), null, 'a line without an end');
   t.equal(readResponseHead('HTTP/1.1 200 OK\r\nA: b\n', false), null, 'a bare line feed at the end');
-  t.same(withFields(['A: 1', 'B: 2', 'a: 3'])?.fields, ['A', '1', 'B', '2', 'a', '3'], 'order and spelling stay');
+  t.same(withFields(['A: 1', 'B: 2', 'a: 3'])?.headers, ['A', '1', 'B', '2', 'a', '3'], 'order and spelling stay');
   t.end();
 });
 

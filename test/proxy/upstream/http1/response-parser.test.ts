@@ -26,7 +26,7 @@ function run(reads: Iterable<Buffer>, answersHead = false): Run {
   const parser = new ResponseParser({
     onHead: (head) => {
       if (status !== null) throw new Error('a second head');
-      ({ status, fields } = head);
+      ({ status, headers: fields } = head);
     },
     onSwitch: () => {
       throw new Error('nobody asked for another protocol');
@@ -387,7 +387,7 @@ t.test('RFC 9110 §15.2.2: a 101 that was asked for ends what is read here, howe
     let other = '';
     const parser = new ResponseParser({
       onHead: () => t.fail('a head of an answer'),
-      onSwitch: ({ fields }, bytes) => switches.push({ fields, rest: bytes.toString('latin1') }),
+      onSwitch: ({ headers: fields }, bytes) => switches.push({ fields, rest: bytes.toString('latin1') }),
     });
     parser.expect(false, true);
     for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) {

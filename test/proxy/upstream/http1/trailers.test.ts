@@ -19,7 +19,7 @@ t.test('trailers of a response are told where the request asked for them, and th
     { fields: ['Host', 'a', 'te', 'trailers'], trailers: ['ETag', '"a"', 'X-B', '1', 'X-B', '2'] },
   ];
   for (const { fields, trailers } of cases) {
-    const heard = send({ fields });
+    const heard = send({ headers: fields });
     await until('it ended', () => heard.ends() > 0);
     t.equal(heard.body().toString(), 'hello');
     t.same(heard.trailers(), trailers);
@@ -40,7 +40,7 @@ t.test('trailers without end, and lines that are none, break the answer', async 
     const upstream = await startRawUpstream(t, (socket) => socket.write(start + section));
     const { ask } = startUpstream(t, upstream.url);
     t.equal(
-      await ask({ fields: ['Host', 'a', 'TE', 'trailers'] }),
+      await ask({ headers: ['Host', 'a', 'TE', 'trailers'] }),
       'upstream_failed',
       JSON.stringify(section.slice(0, 20)),
     );
@@ -50,8 +50,8 @@ t.test('trailers without end, and lines that are none, break the answer', async 
 t.test('any other TE is a mistake of ours: nothing is sent', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => socket.write(answer));
   const { ask } = startUpstream(t, upstream.url);
-  t.equal(await ask({ fields: ['Host', 'a', 'TE', 'gzip'] }), 'internal');
-  t.equal(await ask({ fields: ['Host', 'a', 'TE', 'trailers', 'TE', 'trailers'] }), 'internal');
+  t.equal(await ask({ headers: ['Host', 'a', 'TE', 'gzip'] }), 'internal');
+  t.equal(await ask({ headers: ['Host', 'a', 'TE', 'trailers', 'TE', 'trailers'] }), 'internal');
   t.equal(upstream.hits(), 0);
 });
 

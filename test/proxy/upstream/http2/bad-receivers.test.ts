@@ -160,7 +160,7 @@ function ask(upstream: Upstream): Promise<string> {
   return new Promise((resolve) => {
     let body = '';
     upstream.send(
-      { holder: 'a', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
+      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
       {
         onHead: () => undefined,
         onData: (bytes) => {

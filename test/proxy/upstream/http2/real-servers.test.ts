@@ -75,7 +75,7 @@ t.test('1 GiB each way goes through in bounded memory', async (t) => {
   let most = 0;
   const ended = await new Promise<string>((resolve) => {
     upstream.send(
-      { holder: 'a', method: 'POST', target: '/', fields: ['Host', 'a'], body, responseTimeoutMs: 60_000 },
+      { holder: 'a', method: 'POST', target: '/', headers: ['Host', 'a'], body, responseTimeoutMs: 60_000 },
       {
         onHead: () => undefined,
         onData: (chunk) => {

@@ -47,7 +47,7 @@ t.test('the head: pseudo-headers, names in lower case, values byte for byte, sev
   const heard = send(
     {
       target: '/a%2Fb?c=d',
-      fields: [
+      headers: [
         'Host',
         'shop.example:8080',
         'X-A',
@@ -115,7 +115,7 @@ t.test('what HTTP/2 has no place for is not sent', async (t) => {
     ['X-A', 'Ā'],
   ];
   for (const field of bad) {
-    const heard = send({ fields: ['Host', 'a', ...field] });
+    const heard = send({ headers: ['Host', 'a', ...field] });
     await until('it ended', () => heard.ends() > 0);
     t.equal(heard.failure()?.reason, 'internal', JSON.stringify(field));
     t.equal(heard.call.mayBeSent(), false);
@@ -151,7 +151,7 @@ t.test('the body of a request: whole, streamed, with its length where that is kn
     '200 undefined hello',
   );
   const fields = ['Host', 'a', 'Content-Length', '5'];
-  t.equal(await ask({ method: 'POST', fields, body: Readable.from([Buffer.from('hello')]) }), '200 5 hello');
+  t.equal(await ask({ method: 'POST', headers: fields, body: Readable.from([Buffer.from('hello')]) }), '200 5 hello');
   const large = Buffer.alloc(300_000, 'x');
   t.equal((await ask({ method: 'PUT', body: large })).length, '200 300000 '.length + large.length);
 });
@@ -167,7 +167,7 @@ t.test('a body that breaks off, or is not as long as was said, resets the stream
     const { send } = startUpstream(t, upstream.url, http2);
     const body = new PassThrough();
     body.on('error', () => undefined).write('hello');
-    const heard = send({ method: 'POST', fields, body });
+    const heard = send({ method: 'POST', headers: fields, body });
     await until('some of it came', () => upstream.came(frameType.data).length > 0);
     act(body);
     await until('it ended', () => heard.ends() > 0);
