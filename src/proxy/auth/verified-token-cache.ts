@@ -8,7 +8,7 @@ import type { ActiveIssuer } from './active-config.js';
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens extends RememberedTokens {
   /**
-   * Whom the token speaks for, or `null` where it has to be verified (again). `digest` is `digestOfField`, where that
+   * Whom the token speaks for, or `null` where it has to be verified (again). `digest` is `digestOfHeader`, where that
    * is known.
    */
   readonly find: (token: string, nowMs: number, digest?: string | null) => Principal | null;

@@ -55,7 +55,7 @@ interface Http2ConnectionOptions {
 export const maxHeadBytes = 64 * 1024;
 
 /** With 32 bytes that count beside each, more do not fit into that. */
-const maxHeadHeaders = 2_048;
+const maxHeaders = 2_048;
 
 /**
  * What the upstream may send on a connection before anybody here takes it; each stream has the 64 KiB that HTTP/2
@@ -219,7 +219,7 @@ export class Http2Connection {
     const session = connectHttp2(connector.origin, {
       createConnection: () => link.socket,
       settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
-      maxHeaderListPairs: maxHeadHeaders,
+      maxHeaderListPairs: maxHeaders,
     });
     this.session = session;
     this.limitTo(settingsTimeoutMs, () => this.fail(new NotHttp2('no settings came in time')));
