@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { slotOf } from '../../../src/adapters/redis/topology/discovery.js';
 import { recordIdOf, type ReservationScope } from '../../../src/decision/idempotency/scope.js';
@@ -43,6 +44,8 @@ async function oneOfEach(store: RedisStore) {
     freshRecord(),
   ];
   await acquire(store, lapsed, reserveOf('lapsed', { leaseMs: 1, retentionMs: 3_600_000, route: 'pay' }));
+  // Of two that were begun in one millisecond either may come first.
+  await delay(2);
   const fence = await acquire(store, marked, reserveOf('marked', { ...long, route: 'create-order' }));
   await store.mark(marked, markOf('marked', fence));
   await acquire(store, pending, reserveOf('pending', long));

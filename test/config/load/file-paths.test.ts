@@ -30,7 +30,62 @@ const fileOf =
 const idpKeys = ({ issuers }: CompiledConfig): CompiledConfig['issuers'][number]['keys'] | undefined =>
   issuers.find(({ rules }) => rules.name === 'idp')?.keys;
 
+const calling = (token: object, target: object = {}): ConfigTree => ({
+  egress: {
+    tokens: { own: token },
+    targets: [
+      {
+        name: 'orders',
+        prefix: '/orders',
+        url: 'https://127.0.0.1:1',
+        token: 'own',
+        allow: [{ methods: ['GET'], path: '/**' }],
+        ...target,
+      },
+    ],
+  },
+});
+const oauth = (auth: object, settings: object = {}): ConfigTree =>
+  calling({ oauth: { issuer: 'https://idp.example.com', client_id: 'checkout', auth, ...settings } });
+const tokenFileOf =
+  (name: string) =>
+  ({ egress }: CompiledConfig): string | null => {
+    const token = egress?.tokens[0];
+    const settings = token?.kind === 'oauth' ? { ...token.auth, caFile: token.caFile } : {};
+    return Object.entries(settings).find(([key]) => key === name)?.[1] as string | null;
+  };
+
 const keys: readonly FileKey[] = [
+  {
+    key: 'nonce_key_file',
+    config: (path) => ({
+      listen: { dpop: { origins: ['https://orders.example.com'], nonce_key_file: path } },
+      store: { memory: {} },
+    }),
+    of: ({ listen }) => listen.dpop?.nonceKeyFile,
+  },
+  {
+    key: 'ca_file',
+    config: (path) => calling({ file: '/t' }, { ca_file: path }),
+    of: ({ egress }) => egress?.targets[0]?.upstream.caFile,
+  },
+  {
+    key: 'ca_file',
+    config: (path) => oauth({ secret_file: '/s' }, { ca_file: path }),
+    of: tokenFileOf('caFile'),
+  },
+  { key: 'secret_file', config: (path) => oauth({ secret_file: path }), of: tokenFileOf('secretFile') },
+  { key: 'private_key_file', config: (path) => oauth({ private_key_file: path }), of: tokenFileOf('keyFile') },
+  {
+    key: 'certificate_file',
+    config: (path) => oauth({ certificate_file: path, key_file: '/k' }),
+    of: tokenFileOf('certFile'),
+  },
+  {
+    key: 'key_file',
+    config: (path) => oauth({ certificate_file: '/c', key_file: path }),
+    of: tokenFileOf('keyFile'),
+  },
   {
     key: 'cert_file',
     config: (path) => ({ listen: { tls: { cert_file: path, key_file: '/k' } } }),

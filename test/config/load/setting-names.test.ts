@@ -135,6 +135,9 @@ t.test('every section that a config may have is among the settings', (t) => {
     store: { memory: {} },
     limits: { max_in_flight: 1 },
     routes: [order, user],
+    egress: {
+      targets: [{ name: 'a', prefix: '/a', url: 'https://a.example', allow: [{ methods: ['GET'], path: '/**' }] }],
+    },
   });
   t.same(new Set([...all.keys()].map((name) => name.split('.')[0])), new Set(Object.keys(sections)));
   t.end();
