@@ -91,7 +91,7 @@ t.test('the bundle of the proxy carries neither the emulator of the Core nor the
       .filter((file) => file.endsWith('.js'))
       .map((file) => readFileSync(join(folder, file), 'utf8'))
       .join('\n');
-  for (const name of ['startCoreEmulator', 'startDemoReceiver', 'importFile']) {
+  for (const name of ['startCoreEmulator', 'startDemoUpstream', 'importFile']) {
     t.equal(code(app).includes(name), false, `${name} is not in the proxy`);
     t.equal(code(withTools).includes(name), true, `${name} is among the tools`);
   }

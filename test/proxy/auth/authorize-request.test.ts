@@ -241,7 +241,7 @@ t.test("a token is looked for once, and where it is nobody's concern not at all"
   let [digests, looks] = [0, 0];
   const verified = {
     ...tokens,
-    digestOfField: (field: string) => {
+    digestOfHeader: (field: string) => {
       digests += 1;
       return tokens.digestOfHeader(field);
     },
