@@ -69,7 +69,7 @@ t.test('trailers of a request go out behind the last chunk, and never behind a c
     Object.assign(Readable.from([Buffer.from('hello')]), { trailers: () => trailers });
   t.equal(await ask({ method: 'POST', body: bodyWith(['Content-Digest', 'x', 'X-A', '1']) }), '200 ok');
   t.equal(await ask({ method: 'POST', body: bodyWith(null) }), '200 ok');
-  const counted = { method: 'POST', fields: ['Host', 'a', 'Content-Length', '5'], body: bodyWith(['X-A', '1']) };
+  const counted = { method: 'POST', headers: ['Host', 'a', 'Content-Length', '5'], body: bodyWith(['X-A', '1']) };
   t.equal(await ask(counted), '200 ok');
   t.same(seen, [['Content-Digest', 'x', 'X-A', '1'], [], []]);
   t.equal(await ask({ method: 'POST', body: bodyWith(['X-A', 'a\r\nX-B: b']) }), 'upstream_failed');

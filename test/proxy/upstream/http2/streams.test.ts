@@ -121,7 +121,7 @@ t.test('what HTTP/2 has no place for is not sent', async (t) => {
     t.equal(heard.call.mayBeSent(), false);
   }
   for (const parts of [
-    { fields: [] },
+    { headers: [] },
     { target: '/a b' },
     { target: '/é' },
     { method: 'GE T' },
