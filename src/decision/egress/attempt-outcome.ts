@@ -9,11 +9,14 @@ const longestRetryAfterMs = 24 * 60 * 60_000;
 
 const problemMediaType = /^application\/problem\+json *(?:;|$)/i;
 
+/** Of what was carried out, below it, nothing more is asked. */
+const firstRefusal = 400;
+
 /** Reads the head of a response. What its problem document says is not known then. */
 export function outcomeOf(status: number, rawHeaders: readonly string[], nowMs: number): ResponseOutcome {
   let isSallyports = false;
   let retryAfterMs: number | null = null;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
+  for (let i = status < firstRefusal ? rawHeaders.length : 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? '').toLowerCase();
     const value = rawHeaders[i + 1] ?? '';
     if (name === 'proxy-status') isSallyports ||= namesSallyport(value);

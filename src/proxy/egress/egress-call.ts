@@ -41,6 +41,11 @@ const notPassed: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ]);
 
+/** What is read of a request's headers, by their lengths: the others are not looked at any closer. */
+const readLengths: ReadonlySet<number> = new Set(
+  ['idempotency-key', 'content-type', ...notPassed].map(({ length }) => length),
+);
+
 /** Failures of an attempt, by what they say of it. What else fails is ours, and final. */
 const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOutcome>([
   ['upstream_unreachable', { kind: 'not_sent' }],
@@ -173,7 +178,7 @@ export class EgressCall implements UpstreamCall {
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i] ?? '';
       const value = headers[i + 1] ?? '';
-      const lowerCase = name.toLowerCase();
+      const lowerCase = readLengths.has(name.length) ? name.toLowerCase() : '';
       if (lowerCase === 'authorization') found.authorization = value;
       else if (lowerCase === 'idempotency-key') found.idempotencyKey = value;
       else if (lowerCase === 'content-type') found.contentType = value;
@@ -255,7 +260,8 @@ export class EgressCall implements UpstreamCall {
     deps.onAttempt(target.name, this.attempts > 0);
     this.attempts += 1;
     this.counted = Math.max(1, this.counted);
-    const headers = token === null ? [...this.headers] : [...this.headers, 'Authorization', `Bearer ${token}`];
+    const headers = this.headers.slice();
+    if (token !== null) headers.push('Authorization', `Bearer ${token}`);
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
     const attempt = this.createAttempt();
     // Its response had its time to end.
