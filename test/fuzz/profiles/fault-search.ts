@@ -4,7 +4,7 @@ import type { Scope } from '../../support/scope.js';
 import { plantedFaults } from './faults.js';
 import type { ProfileReport, runProfiles } from './profile-campaign.js';
 
-register('./fault-hooks.js', import.meta.url);
+register('../fault-hooks.js', import.meta.url, { data: plantedFaults });
 
 /** Fixed: a fault that takes all these cases is one that the model hardly sees. */
 const seed = 1;

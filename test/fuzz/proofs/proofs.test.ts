@@ -12,7 +12,7 @@ t.test('those proofs hold that the model of docs/bound-tokens.md says do', async
   t.ok(report.accepted > report.cases / 10, `${String(report.accepted)} of ${String(report.cases)} hold`);
 });
 
-register('./fault-hooks.js', import.meta.url);
+register('../fault-hooks.js', import.meta.url, { data: plantedFaults });
 
 for (const [index, { name }] of plantedFaults.entries()) {
   t.test(`it is found that ${name}`, async (t) => {

@@ -3,12 +3,19 @@
  * `?planted=N` behind its address, and so has whatever it imports of the product and of these tests.
  */
 import type { LoadFnOutput, LoadHookContext, ResolveFnOutput, ResolveHookContext } from 'node:module';
-import { plantedFaults } from './faults.js';
+import type { PlantedFault } from './profiles/faults.js';
 
 const mark = /\?planted=(\d+)$/;
 
 /** One for all copies: keys are slow to make. */
 const shared = /\/(?:key-pool|keys|faults)\.js$/;
+
+let plantedFaults: readonly PlantedFault[] = [];
+
+/** @param faults of whoever registers these hooks. */
+export function initialize(faults: readonly PlantedFault[]): void {
+  plantedFaults = faults;
+}
 
 export async function resolve(
   specifier: string,
