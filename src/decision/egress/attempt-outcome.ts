@@ -1,8 +1,9 @@
 /** What a response says of an attempt of the calling side. */
 import { namesSallyport } from '../http/proxy-status.js';
+import { readRetryAfter } from './retry-after.js';
 import type { AttemptOutcome } from './retry.js';
 
-type ResponseOutcome = Extract<AttemptOutcome, { readonly kind: 'response' }>;
+export type ResponseOutcome = Extract<AttemptOutcome, { readonly kind: 'response' }>;
 
 /** Longer waits are not waited for: milliseconds. */
 const longestRetryAfterMs = 24 * 60 * 60_000;
@@ -22,7 +23,8 @@ export function outcomeOf(status: number, rawHeaders: readonly string[], nowMs: 
     if (name === 'proxy-status') isSallyports ||= namesSallyport(value);
     else if (name === 'retry-after') retryAfterMs ??= readRetryAfter(value, nowMs);
   }
-  return { kind: 'response', status, isSallyports, problemType: null, retryAfterMs };
+  const waitMs = retryAfterMs === null ? null : Math.min(retryAfterMs, longestRetryAfterMs);
+  return { kind: 'response', status, isSallyports, problemType: null, retryAfterMs: waitMs };
 }
 
 /** Whether its body decides: a problem document of a 409, in which an attempt under way is told from all else. */
@@ -42,11 +44,4 @@ export function problemTypeIn(body: Uint8Array): string | null {
   } catch {
     return null;
   }
-}
-
-/** Seconds or a date (RFC 9110 §10.2.3), as milliseconds from now; `null` where it is neither. */
-function readRetryAfter(value: string, nowMs: number): number | null {
-  if (/^[0-9]{1,9}$/.test(value)) return Math.min(Number(value) * 1_000, longestRetryAfterMs);
-  const atMs = /^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$/.test(value) ? Date.parse(value) : NaN;
-  return Number.isNaN(atMs) ? null : Math.min(Math.max(0, atMs - nowMs), longestRetryAfterMs);
 }

@@ -1,5 +1,6 @@
 /** Which idempotency key a request goes out with on the calling side. */
 import { denial, type Denial } from '../denial.js';
+import { safeMethods } from '../http/request-head.js';
 import { readIdempotencyKey } from '../idempotency/key.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -31,9 +32,6 @@ interface KeyedRequest {
  */
 export type KeyPlan =
   { readonly kind: 'kept'; readonly hasKey: boolean } | { readonly kind: 'generate' } | { readonly kind: 'derive' };
-
-/** Methods that write nothing (RFC 9110 §9.2.1): they need no key. */
-const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Longest value that a key is made of, characters: what is longer is no name of an operation. */
 const maxNameCharacters = 1_024;

@@ -1,4 +1,5 @@
 import { problemTypeOf } from '../http/problem-details.js';
+import { safeMethods } from '../http/request-head.js';
 
 /** What became of one attempt to have a request carried out. */
 export type AttemptOutcome =
@@ -72,9 +73,6 @@ const leastWaitMs = 100;
 
 /** Of a write whose first attempt is under way. */
 const inProgress = problemTypeOf('idempotency_in_progress');
-
-/** Methods that ask for nothing to be done (RFC 9110 §9.2.1). */
-const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Statuses of what was refused, whoever says so: its token, its pace, or all for now. */
 const refusals: ReadonlySet<number> = new Set([401, 425, 429, 503]);

@@ -47,6 +47,9 @@ export function headerBytes(head: RequestHead): number {
  */
 const refusedMethods: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT', 'PRI']);
 
+/** Methods that ask for nothing to be done, and may be repeated at will (RFC 9110 §9.2.1). */
+export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
 /** RFC 9110 §5.6.2 `token` without lower-case letters: methods are case-sensitive, and `get` is not GET. */
 const upperCaseToken = /^[!#$%&'*+\-.^_`|~0-9A-Z]+$/;
 

@@ -1,5 +1,5 @@
 import type { Denial } from '../../decision/denial.js';
-import { needsProblem, outcomeOf, problemTypeIn } from '../../decision/egress/attempt-outcome.js';
+import { needsProblem, outcomeOf, problemTypeIn, type ResponseOutcome } from '../../decision/egress/attempt-outcome.js';
 import type { AttemptOutcome } from '../../decision/egress/retry.js';
 import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
 import type { Upstream, UpstreamCall } from '../upstream/pool/pool.js';
@@ -49,7 +49,8 @@ export class Attempt implements ResponseSink {
   private readonly host: AttemptHost;
   private call: UpstreamCall | null = null;
   private phase: Phase = 'waiting';
-  private status = 0;
+  /** What the head says; `null` before it. */
+  private outcome: ResponseOutcome | null = null;
   private rawHeaders: readonly string[] = [];
   private chunks: Buffer[] = [];
   private bytes = 0;
@@ -76,7 +77,7 @@ export class Attempt implements ResponseSink {
 
   onHead(status: number, rawHeaders: readonly string[]): void {
     const outcome = outcomeOf(status, rawHeaders, this.host.now());
-    this.status = status;
+    this.outcome = outcome;
     this.rawHeaders = rawHeaders;
     if (status === 401 || needsProblem(outcome, rawHeaders)) this.phase = 'holding';
     else this.settle(outcome, null);
@@ -96,11 +97,10 @@ export class Attempt implements ResponseSink {
   }
 
   onEnd(trailers: readonly string[] | null): void {
-    if (this.phase === 'holding') {
-      const { status, rawHeaders, chunks } = this;
-      const { isSallyports, retryAfterMs, kind } = outcomeOf(status, rawHeaders, this.host.now());
+    const { outcome, rawHeaders, chunks } = this;
+    if (this.phase === 'holding' && outcome !== null) {
       const problemType = problemTypeIn(Buffer.concat(chunks));
-      this.settle({ kind, status, isSallyports, problemType, retryAfterMs }, { status, rawHeaders, chunks, trailers });
+      this.settle({ ...outcome, problemType }, { status: outcome.status, rawHeaders, chunks, trailers });
       if (this.isPassing()) for (const chunk of chunks) this.host.onData(chunk);
     }
     if (this.isPassing()) this.host.onEnd(trailers);
@@ -111,20 +111,20 @@ export class Attempt implements ResponseSink {
     else if (this.phase !== 'discarding') this.host.onFailure(reason);
   }
 
-  private settle(outcome: AttemptOutcome, held: HeldResponse | null): void {
+  private settle(outcome: ResponseOutcome, held: HeldResponse | null): void {
     if (!this.host.onOutcome(outcome, held)) {
       this.phase = 'discarding';
       return;
     }
     this.phase = 'passing';
-    this.host.onHead(this.status, this.rawHeaders);
+    this.host.onHead(outcome.status, this.rawHeaders);
   }
 
   /** By its head alone. */
   private judgeEarly(): boolean {
-    const { chunks } = this;
+    const { outcome, chunks } = this;
     this.chunks = [];
-    this.settle(outcomeOf(this.status, this.rawHeaders, this.host.now()), null);
+    if (outcome !== null) this.settle(outcome, null);
     let flows = true;
     if (this.isPassing()) for (const chunk of chunks) flows = this.host.onData(chunk);
     return flows;

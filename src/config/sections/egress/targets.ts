@@ -6,9 +6,10 @@ import type { UpstreamSettings } from '../../types.js';
 import type { KeyMode, KeySource } from '../../../decision/egress/key.js';
 import type { RetryLimits } from '../../../decision/egress/retry.js';
 import type { TargetPlace } from '../../../decision/egress/target.js';
-import { readMethod } from '../../../decision/http/request-head.js';
 import type { Route, RoutePath } from '../../../decision/route/policy.js';
 import { readRoutePath } from '../routes/route-path.js';
+import { method, pathText } from '../routes/routes.js';
+import { egressName } from './tokens.js';
 
 /** One target, compiled. */
 export interface TargetSettings extends TargetPlace {
@@ -24,32 +25,12 @@ export interface TargetSettings extends TargetPlace {
   readonly routes: readonly Route[];
 }
 
-/** Names are labels of metrics and values in log lines. */
-export const egressName = text(
-  /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
-  '1 to 64 letters, digits and `._-`, beginning with a letter or digit',
-  64,
-);
-
 /** Of unreserved characters (RFC 3986 §2.3), so that it is spelt in one way. */
 const prefix = text(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'a path such as /orders, of letters, digits and `-._~`, without a slash at its end',
   256,
 );
-
-const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
-const method = z.string(methodAllowed).refine((value) => value === '*' || readMethod(value) === null, methodAllowed);
-
-const path = z
-  .string('a path')
-  .max(2_048, 'at most 2048 characters')
-  .superRefine((value, context) => {
-    const read = readRoutePath(value);
-    if (read.ok) return;
-    const { message: fault, allowed: message, hint } = read.error;
-    context.addIssue({ code: 'custom', message, params: { fault, hint } });
-  });
 
 const percentAllowed = 'a whole percentage from 0% to 100%';
 const percentage = text(/^(?:100|[1-9]?[0-9])%$/, percentAllowed, 4);
@@ -84,7 +65,7 @@ export const targetSchema = map({
   allow: list(
     map({
       methods: list(method, 1, 'methods').describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
-      path: path.describe('Path below the prefix, as in routes: `/orders/{id}`, `/**`.'),
+      path: pathText.describe('Path below the prefix, as in routes: `/orders/{id}`, `/**`.'),
     }),
     1,
     'methods and paths',

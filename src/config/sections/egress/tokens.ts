@@ -25,8 +25,8 @@ import { maxSubjectLength } from '../../../decision/token/principal.js';
 import { maxPermissions } from '../../../decision/token/service-token.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
 
-/** Names are labels of metrics and parts of log lines. */
-const tokenName = text(
+/** Names of targets and tokens are labels of metrics and parts of log lines. */
+export const egressName = text(
   /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
   '1 to 64 letters, digits, `.`, `_` and `-`, beginning with a letter or digit',
   64,
@@ -135,7 +135,7 @@ const tokenSchema = map({
 });
 
 export const tokensSchema = z
-  .record(tokenName, tokenSchema, 'a map of tokens')
+  .record(egressName, tokenSchema, 'a map of tokens')
   .prefault({})
   .describe('Tokens that are attached, by a name of your choice: each has one of `core`, `oauth` and `file`.');
 

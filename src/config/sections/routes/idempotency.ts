@@ -10,6 +10,7 @@ import { createHeaderRules } from '../../../decision/http/header-rules.js';
 import { volatileHeaders } from '../../../decision/idempotency/fingerprint.js';
 import { whyNeverStored } from '../../../decision/idempotency/stored-response.js';
 import type { ReservationRules } from '../../../decision/route/policy.js';
+import { safeMethods } from '../../../decision/http/request-head.js';
 
 /** Statuses whose meaning is that nothing was done (RFC 9110 §15.5, RFC 6585 §4, RFC 8470 §5.2). */
 const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];
@@ -124,9 +125,6 @@ function refuse(context: z.core.$RefinementCtx<string>, name: string, why: strin
   context.addIssue({ code: 'custom', message: instead, params: { fault: `is ${JSON.stringify(name)}, which ${why}` } });
 }
 
-/** Methods that a caller may repeat at will (RFC 9110 §9.2.1). */
-const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
-
 const writingMethods: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Writing methods that a caller may repeat all the same (RFC 9110 §9.2.2). */
@@ -197,7 +195,7 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
 function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void {
   const methods = writtenMethods(parts, path);
   const safe = Array.isArray(methods)
-    ? safeMethods.filter((method) => methods.includes(method) || methods.includes('*'))
+    ? [...safeMethods].filter((method) => methods.includes(method) || methods.includes('*'))
     : [];
   if (safe.length > 0) {
     const name = report.show([...path, 'name']);

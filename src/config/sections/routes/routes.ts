@@ -47,10 +47,13 @@ export const permission = text(
 
 const claimAllowed = 'a text, a number or a truth value';
 
-const method = z.string(methodAllowed).refine((value) => value === '*' || readMethod(value) === null, methodAllowed);
+/** What a route may have in `methods`. */
+export const method = z
+  .string(methodAllowed)
+  .refine((value) => value === '*' || readMethod(value) === null, methodAllowed);
 
 /** Longer than any path of a config, and short enough for a problem. */
-const pathText = z
+export const pathText = z
   .string('a path')
   .max(2_048, 'at most 2048 characters')
   .superRefine((text, context) => {
