@@ -62,7 +62,7 @@ export const programs = [
     debian: ['python3-django', 'python3-flask', 'gunicorn', 'python3-waitress'],
     check: hasPythonModules('django', 'flask', 'gunicorn', 'waitress'),
   },
-  { name: 'rails', debian: ['rails', 'puma'], check: ['ruby', '-e', 'require "action_controller/railtie"'] },
+  { name: 'rails', debian: ['ruby-rails', 'puma'], check: ['ruby', '-e', 'require "action_controller/railtie"'] },
   { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
   { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
   { name: 'sh', debian: ['dash', 'coreutils', 'sed'], check: ['sh', '-c', tools] },
