@@ -51,10 +51,10 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
 }
 
-/** A config for people: whose tokens count and who may do what first, and short things in one line. */
+/** A config for people: whose tokens count, who may do what and where calls go first, and short things in one line. */
 export function shownConfig(text: string): string {
-  const { issuers, routes, ...rest } = parse(text) as Readonly<Record<string, unknown>>;
-  const document = new Document({ issuers, routes, ...rest });
+  const { issuers, routes, egress, ...rest } = parse(text) as Readonly<Record<string, unknown>>;
+  const document = new Document({ issuers, routes, egress, ...rest });
   visit(document, {
     Seq: (_, list) => {
       if (!list.items.some(isCollection)) list.flow = true;
@@ -62,7 +62,7 @@ export function shownConfig(text: string): string {
     Map: (_, map, { length: depth }) => {
       // The map of a document is at 1, the sections of it behind their pairs.
       const isSection = depth === 3;
-      if (isSection && map !== document.get('issuers')) map.flow = true;
+      if (isSection && map !== document.get('issuers') && map !== document.get('egress')) map.flow = true;
     },
   });
   return document.toString({ lineWidth: 0 }).replaceAll(': [ ', ': [').replaceAll(' ]\n', ']\n');

@@ -25,7 +25,7 @@ export interface Sample {
 }
 
 /** What to show of a config. */
-interface Samples {
+export interface Samples {
   /** Let through, with the token of its approval where it has one; `null` where no route can be shown. */
   readonly allowed: Sample | null;
   /** Refused without a token and to a caller nobody approved; `null` where everything is public. */
@@ -98,24 +98,24 @@ export function curlGrpc(
  */
 export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: string, key: string): string {
   const url = quote(proxyUrl + sample.target);
-  const headers = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap(
-    (header) => ['-H', quote(header)],
-  );
   // Curl ends no body with a line of its own: the second response would begin in the middle of one.
-  return [
-    'curl',
-    '-sS',
-    '-i',
-    '-w',
-    quote('\\n'),
-    '-X',
-    quote(sample.method),
-    ...headers,
-    '-d',
-    quote('{"item":"book"}'),
-    url,
-    url,
-  ].join(' ');
+  return writeLine(sample, ['-w', quote('\\n')], [`@${credentialFile}`, `Idempotency-Key: ${key}`], [url, url]);
+}
+
+/** Writes a write as a command of a caller that has neither a token nor a key. */
+export function curlWrite(url: string, sample: Sample): string {
+  return writeLine(sample, [], [], [quote(url + sample.target)]);
+}
+
+function writeLine(
+  { method }: Sample,
+  options: readonly string[],
+  headers: readonly string[],
+  urls: readonly string[],
+): string {
+  const headerOptions = [...headers, 'Content-Type: application/json'].flatMap((header) => ['-H', quote(header)]);
+  const body = ['-d', quote('{"item":"book"}')];
+  return ['curl', '-sS', '-i', ...options, '-X', quote(method), ...headerOptions, ...body, ...urls].join(' ');
 }
 
 /** A token that passes once would be refused the second time. */

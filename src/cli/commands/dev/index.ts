@@ -17,12 +17,14 @@ export function createDevCommand(io: Io): Command {
       ['with a demo service', 'sallyport dev'],
       ['with tokens of OAuth, of Kubernetes or of SPIFFE', 'sallyport dev --profile oauth'],
       ['in front of a service of yours, on a free port', 'sallyport dev --upstream http://127.0.0.1:3000 --port 0'],
+      ['with the calling side too, for callers without a token', 'sallyport dev --egress'],
       ['with a demo service of gRPC', 'sallyport dev --grpc'],
       ['with the routes of your config', 'sallyport dev --config sallyport.yaml'],
     ],
     notes: [
       'Of a config it takes routes and identity headers; everything else is replaced. Without one it has routes of its own.',
       'With another profile than core an issuer of its own listens on loopback: metadata and keys, for spiffe a bundle, and for oauth POST /token with a demo client.',
+      'With --egress a second Sallyport calls the first one: egress alone is in its config, with a token source of the emulator or issuer, and it makes keys where every write of the routes reserves.',
       'The tokens of the commands are in files below the folder for temporary files, which only you can read and which go when it ends.',
     ],
     exitCodes: {
@@ -42,6 +44,8 @@ export function createDevCommand(io: Io): Command {
     .option('--upstream <url>', 'a receiving service of yours in the place of the demo one', originArgument)
     .option('--grpc', 'HTTP/2 on both sides and a demo service of gRPC; not with --upstream or a config')
     .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)
+    .option('--egress', 'the calling side too, in front of callers that have no token and no key; not with --grpc')
+    .option('--egress-port <number>', 'port of the calling side; 0 takes a free one', portArgument, 8181)
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: DevOptions) => {
       const { dev } = await import('./run.js');

@@ -3,21 +3,31 @@ import { basename, dirname } from 'node:path';
 import { startApp } from '../../../app/start.js';
 import type { ConfigSource } from '../../../app/config/config-source.js';
 import { configFailure, readConfig } from '../../../app/config/read-config.js';
-import { startFailure } from '../../../app/start-failure.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig, HostPort } from '../../../config/types.js';
 import { startDemoUpstream } from '../../../core-emulator/demo-service.js';
 import type { RunningServer } from '../../../core-emulator/http/messages.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
+import { callingExamples, startCallingSide, type CallingSide } from './calling-side.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
 import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
-import { chooseSamples, curl, curlGrpc, curlTwice, strangerTo, type Example, type Sample } from './examples.js';
+import {
+  chooseSamples,
+  curl,
+  curlGrpc,
+  curlTwice,
+  strangerTo,
+  type Example,
+  type Sample,
+  type Samples,
+} from './examples.js';
 import { echoMessage, echoMethod, echoProto, startGrpcUpstream } from './grpc.js';
 import { startIssuer, type RunningIssuer } from './issuer.js';
 import { devLog } from './log.js';
 import { anyServiceRoutes, demoRoutes, grpcRoutes, devSubject, type DevProfile } from './profiles.js';
 import { builtInSource, composedSource } from './source.js';
-import { callerOf } from './token.js';
+import { callerOf, type Caller } from './token.js';
 import type { Io } from '../../io.js';
 import { fail, failUsage } from '../../options.js';
 import { ended } from '../../signals.js';
@@ -26,6 +36,8 @@ export interface DevOptions {
   readonly upstream?: string;
   readonly config?: string;
   readonly grpc?: true;
+  readonly egress?: true;
+  readonly egressPort: number;
   readonly port: number;
   readonly profile: DevProfile;
   readonly json?: true;
@@ -42,6 +54,8 @@ interface Shown {
   /** The first example for those who have grpcurl. */
   readonly grpcurl?: string;
   readonly token_command?: string;
+  /** Of the calling side, where it runs: below which address it serves, and its config. */
+  readonly egress?: { readonly url: string; readonly config: string; readonly examples: readonly Example[] };
   /** YAML; `null` where it is the user's. */
   readonly config: string | null;
 }
@@ -65,6 +79,10 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
   }
   if (options.grpc === true && (isGiven || options.upstream !== undefined)) {
     failUsage('dev', '--grpc: it has a service and a route of its own; not with --upstream or a config', io);
+    return;
+  }
+  if (options.egress === true && options.grpc === true) {
+    failUsage('dev', '--egress: calls of gRPC have no place below a prefix; not with --grpc', io);
     return;
   }
   const chosen = isGiven ? chooseConfig(options, io) : null;
@@ -111,34 +129,67 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
   }
   const app = await startApp({ source, env: io.env, logTo: devLog(io.stderr) });
   if (!app.ok) {
-    const busy = app.error.kind === 'unavailable' ? ['choose another port with --port; --port 0 takes a free one'] : [];
-    fail({ ...app.error, hints: [...(app.error.hints ?? []), ...busy] }, io);
+    failStart(app.error, '--port', io);
     return;
   }
   const { proxy } = app.value.listeners;
   if (proxy === null) throw new Error('the config of dev has no listener');
   const { host, port } = proxy;
   const credentials = await createDevCredentials();
+  let calling: CallingSide | null = null;
   try {
-    const shown = await describe({ host, port }, setting, config, credentials);
+    const trial = chooseTrial(config);
+    if (setting.options.egress === true) {
+      const token = await setting.issuer.tokenSource(trial.caller, credentials);
+      const proxyUrl = `http://${host}:${port}`;
+      const started = await startCallingSide(
+        { port: setting.options.egressPort, proxyUrl, routes: config.routes, token },
+        io,
+      );
+      if (!started.ok) {
+        failStart(started.error, '--egress-port', io);
+        return;
+      }
+      calling = started.value;
+    }
+    const shown = await describe({ host, port }, setting, config, trial, calling, credentials);
     io.stdout(setting.options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, setting));
     await stopped;
   } finally {
+    await calling?.stop();
     await Promise.all([credentials.remove(), app.value.stop()]);
   }
+}
+
+function failStart(error: StartFailure, option: string, io: Io): void {
+  const busy = error.kind === 'unavailable' ? [`choose another port with ${option}; ${option} 0 takes a free one`] : [];
+  fail({ ...error, hints: [...(error.hints ?? []), ...busy] }, io);
+}
+
+/** The requests that are shown, and who sends the one that is let through. */
+interface Trial {
+  readonly samples: Samples;
+  readonly caller: Caller;
+  readonly issuerNames: readonly string[];
+}
+
+function chooseTrial(config: CompiledConfig): Trial {
+  const samples = chooseSamples(config);
+  const issuerNames = config.issuers.map(({ rules }) => rules.name);
+  return { samples, issuerNames, caller: callerOf(samples.allowed ?? samples.refused, config.routes, issuerNames) };
 }
 
 async function describe(
   { host, port }: HostPort,
   { options, places, issuer, routes }: Setting,
   config: CompiledConfig,
+  { samples, caller, issuerNames }: Trial,
+  calling: CallingSide | null,
   credentials: DevCredentials,
 ): Promise<Shown> {
   const proxy = `http://${host}:${port}`;
   const { mint } = issuer;
-  const { allowed, refused, repeated } = chooseSamples(config);
-  const issuerNames = config.issuers.map(({ rules }) => rules.name);
-  const caller = callerOf(allowed ?? refused, config.routes, issuerNames);
+  const { allowed, refused, repeated } = samples;
   const token = await mint(caller);
   const examples: Example[] = [];
   const isGrpc = options.grpc === true;
@@ -173,8 +224,17 @@ async function describe(
     examples,
     ...(isGrpc && callerFile !== null ? { grpcurl: grpcurl({ host, port }, proto, callerFile) } : {}),
     ...(issuer.tokenCommand === null ? {} : { token_command: issuer.tokenCommand }),
+    ...(calling === null ? {} : { egress: describeCalling(calling, samples, caller) }),
     config: routes === null ? null : shownConfig(composeDevConfig(routes, { ...places, port })),
   };
+}
+
+function describeCalling(
+  { url, config }: CallingSide,
+  samples: Samples,
+  { subject }: Caller,
+): NonNullable<Shown['egress']> {
+  return { url, config, examples: callingExamples(url, samples, subject) };
 }
 
 /** The token comes by a variable: it is no argument, which others could see. */
@@ -184,18 +244,25 @@ function grpcurl({ host, port }: HostPort, proto: string, credentialFile: string
   return `FIELD="$(cat ${credentialFile})" grpcurl -plaintext -expand-headers -H ${field} -import-path ${dirname(proto)} -proto ${basename(proto)} -d ${message} ${host}:${port} ${echoMethod}`;
 }
 
-function inWords({ proxy, examples, grpcurl: line, config }: Shown, { options, places, issuer }: Setting): string {
+function inWords(
+  { proxy, examples, grpcurl: line, config, egress }: Shown,
+  { options, places, issuer }: Setting,
+): string {
   const isDemo = options.upstream === undefined;
   const inForce = config === null ? '' : `# The config in force:\n${config}\n`;
+  const callingInForce = egress === undefined ? '' : `# The calling side’s:\n${egress.config}\n`;
   const parts = [
+    ...(egress === undefined ? [] : [`egress    ${egress.url}`]),
     `proxy     ${proxy}`,
     `${places.profile === 'core' ? 'core  ' : 'issuer'}    ${issuer.url}`,
     `receiver  ${places.upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
   ];
-  const commands = examples.map(
-    ({ command, expect, grpc_status: status }) =>
-      `# expect ${status === undefined ? expect : `grpc-status ${status}`}\n${command}\n`,
-  );
+  const commands = examples.map(commandInWords);
+  const calls = egress?.examples.map(commandInWords) ?? [];
+  const legacy =
+    calls.length === 0
+      ? ''
+      : `# A caller without a token and without a key, by the calling side:\n\n${calls.join('\n')}\n`;
   const note = [
     ...(line === undefined ? [] : [`# The first one with grpcurl, if you have it:\n${line}\n`]),
     ...(isDemo ? [] : ['# The first one shows what your service answers.\n']),
@@ -205,5 +272,9 @@ function inWords({ proxy, examples, grpcurl: line, config }: Shown, { options, p
   ].join('');
   const own =
     issuer.tokenCommand === null ? '' : `# A token of your own, as a service gets it:\n${issuer.tokenCommand}\n`;
-  return `${inForce}${parts.join('\n')}\n\n${commands.join('\n')}\n${note}${own}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
+  return `${inForce}${callingInForce}${parts.join('\n')}\n\n${commands.join('\n')}\n${note}${own}${legacy}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
+}
+
+function commandInWords({ command, expect, grpc_status: status }: Example): string {
+  return `# expect ${status === undefined ? expect : `grpc-status ${status}`}\n${command}\n`;
 }
