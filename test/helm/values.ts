@@ -31,6 +31,26 @@ export const extras = {
   extraContainers: [{ name: 'log-shipper', image: 'logs:1' }],
 };
 
+/** The calling side, with a token that Kubernetes projects. */
+export const calling: Values = {
+  tokens: { cluster: { file: '/var/run/secrets/sallyport/tokens/billing' } },
+  targets: [
+    {
+      name: 'billing',
+      prefix: '/billing',
+      url: 'https://billing.shop.svc',
+      token: 'cluster',
+      allow: [{ methods: ['GET', 'POST'], path: '/**' }],
+    },
+  ],
+};
+
+/** Files and places of the calling side. */
+export const callingPlaces = {
+  socket: { enabled: true, mountPath: '/run/calls' },
+  serviceAccountTokens: [{ name: 'billing', audience: 'billing', expirationSeconds: 600 }],
+};
+
 /** Each is a chart that somebody may want. */
 export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
   { name: 'alone', values: { config, tls } },
@@ -81,6 +101,22 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
         volumes: [{ name: 'data', emptyDir: {} }],
       },
     },
+  },
+  {
+    name: 'both directions, beside the service',
+    values: { config: { ...config, egress: calling }, tls, receiver: { container }, ports: { egress: 8282 } },
+  },
+  {
+    name: 'both directions, by a socket, more of everything',
+    values: { config: { ...config, egress: calling }, tls, ...extras, receiver: { container }, egress: callingPlaces },
+  },
+  {
+    name: 'the calling side alone',
+    values: { config: { egress: calling }, receiver: { container }, egress: callingPlaces },
+  },
+  {
+    name: 'the calling side alone, beside a container of their own',
+    values: { config: { egress: calling }, extraContainers: [{ name: 'job', image: 'job:1' }] },
   },
   {
     name: "in somebody else's pod",
@@ -163,6 +199,47 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   { name: 'no route', values: { config: { ...config, routes: [] }, tls }, says: /config\.routes: at least one route/ },
   { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
   { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
+  {
+    name: 'a calling side that nobody can reach',
+    values: { config: { ...config, egress: calling }, tls },
+    says: /config\.egress: its listener is the pod's own/,
+  },
+  {
+    name: 'TLS where nobody calls',
+    values: { config: { egress: calling }, tls, receiver: { container } },
+    says: /tls: config\.egress stands alone/,
+  },
+  {
+    name: 'probes of a service that nobody calls',
+    values: { config: { egress: calling }, receiver: { container, probes: { live: '/healthz' } } },
+    says: /receiver\.probes: config\.egress stands alone/,
+  },
+  {
+    name: 'a socket beside a port',
+    values: {
+      config: { ...config, egress: { ...calling, listen: { port: 1 } } },
+      tls,
+      receiver: { container },
+      egress: callingPlaces,
+    },
+    says: /config\.egress\.listen\.port: egress\.socket\.enabled/,
+  },
+  {
+    name: 'something mounted over the socket',
+    values: {
+      config: { ...config, egress: calling },
+      tls,
+      receiver: { container },
+      egress: callingPlaces,
+      secretFiles: [{ secretName: 'core', mountPath: '/run/calls/secrets' }],
+    },
+    says: /"\/run\/calls\/secrets": \/run\/calls is Sallyport's own/,
+  },
+  {
+    name: 'a token that ends too soon for kubelet',
+    values: { config, tls, egress: { serviceAccountTokens: [{ name: 'a', audience: 'a', expirationSeconds: 60 }] } },
+    says: /expirationSeconds/,
+  },
   {
     name: 'percents of nothing',
     values: { config, tls, autoscaling: { enabled: true }, resources: { requests: null } },

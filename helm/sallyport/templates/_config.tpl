@@ -1,5 +1,42 @@
 {{/* The config file: what the chart knows, under what the values say. */}}
 {{- define "sallyport.config" -}}
+{{- $shutdown := dict "delay" "5s" "grace" "25s" }}
+{{- if include "sallyport.isSidecar" . }}
+{{- /* The service has ended by then, and with it what callers wait for. */}}
+{{- $_ := set $shutdown "delay" "0s" }}
+{{- end }}
+{{- $base := dict
+  "admin" (dict "host" "127.0.0.1" "port" (int .Values.ports.admin))
+  "probes" (dict "host" "0.0.0.0" "port" (int .Values.ports.probes) "app" .Values.receiver.probes)
+  "shutdown" $shutdown }}
+{{- $own := deepCopy .Values.config }}
+{{- if include "sallyport.isAnswering" . }}
+{{- $_ := set $base "listen" (include "sallyport.listen" . | fromYaml) }}
+{{- else }}
+{{- include "sallyport.checkCallingAlone" . }}
+{{- $own = omit $own "upstream" "issuers" "routes" }}
+{{- end }}
+{{- if .Values.config.egress }}
+{{- $_ := set $base "egress" (dict "listen" (include "sallyport.egressListen" . | fromYaml)) }}
+{{- end }}
+{{- $config := mustMergeOverwrite $base $own }}
+{{- $needed := addf (include "sallyport.seconds" $config.shutdown.delay) (include "sallyport.seconds" $config.shutdown.grace) }}
+{{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
+{{- if le (float64 .Values.terminationGracePeriodSeconds) $needed }}
+{{- $says := "terminationGracePeriodSeconds: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds" }}
+{{- fail (printf $says .Values.terminationGracePeriodSeconds $needed) }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* Whether others call this pod over the network: all but those whose config has the calling side alone. */}}
+{{- define "sallyport.isAnswering" -}}
+{{- $config := .Values.config }}
+{{- if or .Values.existingConfigMap (not $config.egress) $config.routes $config.upstream $config.issuers $config.listen }}true{{ end }}
+{{- end }}
+
+{{/* The listener of callers, and what its config needs beside it. */}}
+{{- define "sallyport.listen" -}}
 {{- $listen := dict "host" "0.0.0.0" "port" (int .Values.ports.proxy) }}
 {{- if .Values.tls.secretName }}
 {{- $_ := set $listen "tls" (dict "cert_file" "/tls/tls.crt" "key_file" "/tls/tls.key") }}
@@ -10,24 +47,30 @@
 {{- end }}
 {{- if not .Values.config.routes }}{{ fail "config.routes: at least one route" }}{{ end }}
 {{- if not (dig "upstream" "url" "" .Values.config) }}{{ fail "config.upstream.url: the receiving service, such as http://127.0.0.1:3000" }}{{ end }}
-{{- $shutdown := dict "delay" "5s" "grace" "25s" }}
-{{- if include "sallyport.isSidecar" . }}
-{{- /* The service has ended by then, and with it what callers wait for. */}}
-{{- $_ := set $shutdown "delay" "0s" }}
+{{- toYaml $listen }}
 {{- end }}
-{{- $base := dict
-  "listen" $listen
-  "admin" (dict "host" "127.0.0.1" "port" (int .Values.ports.admin))
-  "probes" (dict "host" "0.0.0.0" "port" (int .Values.ports.probes) "app" .Values.receiver.probes)
-  "shutdown" $shutdown }}
-{{- $config := mustMergeOverwrite $base (deepCopy .Values.config) }}
-{{- $needed := addf (include "sallyport.seconds" $config.shutdown.delay) (include "sallyport.seconds" $config.shutdown.grace) }}
-{{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
-{{- if le (float64 .Values.terminationGracePeriodSeconds) $needed }}
-{{- $says := "terminationGracePeriodSeconds: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds" }}
-{{- fail (printf $says .Values.terminationGracePeriodSeconds $needed) }}
+
+{{/* Fails where a value has no use because nobody calls this pod over the network. */}}
+{{- define "sallyport.checkCallingAlone" -}}
+{{- $alone := "config.egress stands alone, and nobody calls this pod over the network" }}
+{{- if or .Values.tls.secretName .Values.tls.terminatedBy }}{{ fail (printf "tls: %s; leave it out, or give config routes" $alone) }}{{ end }}
+{{- if .Values.receiver.probes }}{{ fail (printf "receiver.probes: %s; let kubelet ask the container itself" $alone) }}{{ end }}
 {{- end }}
-{{- toYaml $config }}
+
+{{/* The listener of the calling side: of this pod alone. */}}
+{{- define "sallyport.egressListen" -}}
+{{- if not (or (include "sallyport.isSidecar" .) .Values.extraContainers) }}
+{{- fail "config.egress: its listener is the pod's own; bring the workload into it by receiver.container, sidecar.enabled or extraContainers" }}
+{{- end }}
+{{- $written := dig "egress" "listen" dict .Values.config }}
+{{- if .Values.egress.socket.enabled }}
+{{- range list "host" "port" "unix" }}
+{{- if hasKey $written . }}{{ fail (printf "config.egress.listen.%s: egress.socket.enabled says where the calling side listens" .) }}{{ end }}
+{{- end }}
+{{- dict "unix" (printf "%s/egress.sock" (clean .Values.egress.socket.mountPath)) "mode" "0660" | toYaml }}
+{{- else if not $written.unix }}
+{{- dict "host" "127.0.0.1" "port" (int .Values.ports.egress) | toYaml }}
+{{- end }}
 {{- end }}
 
 {{/* A duration of the config in seconds; 0 where it is a placeholder, which only Sallyport can read. */}}

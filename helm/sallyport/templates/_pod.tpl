@@ -12,7 +12,9 @@
   envFrom: {{- toYaml . | nindent 4 }}
   {{- end }}
   ports:
+    {{- if include "sallyport.isAnswering" . }}
     - { name: proxy, containerPort: {{ .Values.ports.proxy }} }
+    {{- end }}
     - { name: probes, containerPort: {{ .Values.ports.probes }} }
   startupProbe:
     httpGet: { path: /livez, port: {{ .Values.ports.probes }} }
@@ -41,7 +43,31 @@
     {{- range $index, $file := .Values.configMapFiles }}
     - { name: sallyport-files-{{ $index }}, mountPath: {{ $file.mountPath | quote }}, readOnly: true }
     {{- end }}
+    {{- if .Values.egress.socket.enabled }}
+    - { name: sallyport-egress, mountPath: {{ .Values.egress.socket.mountPath | quote }} }
+    {{- end }}
+    {{- if .Values.egress.serviceAccountTokens }}
+    - { name: sallyport-tokens, mountPath: /var/run/secrets/sallyport/tokens, readOnly: true }
+    {{- end }}
     {{- with .Values.extraVolumeMounts }}{{ toYaml . | nindent 4 }}{{ end }}
+{{- end }}
+
+{{/*
+The containers of the pod with the folder of the calling side's socket in each: takes a list, of Sallyport's context and the containers. They connect
+to what is in it, and cannot put another socket in its place.
+*/}}
+{{- define "sallyport.withSocket" -}}
+{{- $socket := (index . 0).Values.egress.socket }}
+{{- $containers := list }}
+{{- range index . 1 }}
+{{- $container := . }}
+{{- if $socket.enabled }}
+{{- $mount := dict "name" "sallyport-egress" "mountPath" $socket.mountPath "readOnly" true }}
+{{- $container = merge (dict "volumeMounts" (append (.volumeMounts | default list) $mount)) . }}
+{{- end }}
+{{- $containers = append $containers $container }}
+{{- end }}
+{{- toYaml $containers }}
 {{- end }}
 
 {{/* Kubernetes takes the last of two variables with one name without a word. */}}
@@ -64,6 +90,8 @@
 {{- define "sallyport.checkMounts" -}}
 {{- $own := list "/app" "/usr/local/bin" "/etc/sallyport" }}
 {{- if .Values.tls.secretName }}{{ $own = append $own "/tls" }}{{ end }}
+{{- if .Values.egress.socket.enabled }}{{ $own = append $own (clean .Values.egress.socket.mountPath) }}{{ end }}
+{{- if .Values.egress.serviceAccountTokens }}{{ $own = append $own "/var/run/secrets/sallyport/tokens" }}{{ end }}
 {{- $seen := dict }}
 {{- range concat .Values.secretFiles .Values.configMapFiles .Values.extraVolumeMounts }}
 {{- $path := clean .mountPath }}
@@ -98,6 +126,19 @@
 - name: sallyport-files-{{ $index }}
   configMap: { name: {{ $file.configMapName }} }
 {{- end }}
+{{- if .Values.egress.socket.enabled }}
+- name: sallyport-egress
+  emptyDir: {}
+{{- end }}
+{{- with .Values.egress.serviceAccountTokens }}
+- name: sallyport-tokens
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range . }}
+      - serviceAccountToken: { path: {{ .name | quote }}, audience: {{ .audience | quote }}, expirationSeconds: {{ .expirationSeconds | default 3600 }} }
+      {{- end }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -122,7 +163,8 @@ of it sleeps before it ends, so that Sallyport still has somebody to forward to 
 {{- $after := $spec.initContainers | default list }}
 {{- $volumes := concat ($spec.volumes | default list) $context.Values.extraVolumes }}
 {{- include "sallyport.checkNames" (dict "containers" (concat $before $after $containers) "volumes" $volumes) }}
-{{- $_ := set $spec "containers" $containers }}
+{{- $_ := set $spec "containers" (include "sallyport.withSocket" (list $context $containers) | fromYamlArray) }}
+{{- $after = include "sallyport.withSocket" (list $context $after) | fromYamlArray }}
 {{- $_ := set $spec "initContainers" (concat $before (include "sallyport.sidecar" $context | fromYamlArray) $after) }}
 {{- $_ := set $spec "volumes" (concat $volumes (include "sallyport.volumes" $context | fromYamlArray)) }}
 {{- if not (hasKey $spec "terminationGracePeriodSeconds") }}
