@@ -55,7 +55,7 @@ const layers: readonly Layer[] = [
   {
     path: 'src/client/',
     may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/adapters/system/clock.ts', 'src/lib/'],
-    modules: ['node:crypto'],
+    modules: ['node:crypto', 'undici'],
   },
   {
     path: 'src/policy-test/',

@@ -122,7 +122,7 @@ export function composeApp(
   const reservations = openReservations(
     store,
     storeAuthorities.ca,
-    () => activator.activeConfig().config.issuers,
+    () => activator.activeConfig().config,
     processMetrics.reservations,
     log,
   );

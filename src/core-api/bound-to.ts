@@ -1,5 +1,6 @@
 /** What a token is to be bound to (RFC 7800 §3), by what its holder has. */
-import { createPublicKey, hash, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { certificateDigest } from '../decision/binding/certificate.js';
 import type { Confirmation } from '../decision/binding/confirmation.js';
 import { thumbprintOf } from '../decision/binding/thumbprint.js';
 import { accept, refuse, type Result } from '../lib/result.js';
@@ -10,8 +11,7 @@ const accepted = 'a certificate, or a key of P-256, Ed25519 or RSA with 2,048 to
 export function readBoundTo(pem: string): Result<Confirmation, string> {
   try {
     if (pem.includes('-----BEGIN CERTIFICATE-----')) {
-      const { raw } = new X509Certificate(pem);
-      return accept({ certificate: hash('sha256', raw, 'base64url'), key: null });
+      return accept({ certificate: certificateDigest(new X509Certificate(pem)), key: null });
     }
     const thumbprint = keyThumbprint(createPublicKey(pem));
     return thumbprint === null ? refuse(`is not ${accepted}`) : accept({ certificate: null, key: thumbprint });

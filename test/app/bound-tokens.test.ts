@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { calculateThumbprint, generateKeyPair, generateProof } from 'dpop';
+import * as oauth from 'oauth4webapi';
 import {
   clientCredentialsGrant,
   fetchProtectedResource,
@@ -15,7 +17,7 @@ import { certificates } from '../support/certificates.js';
 import { runCurl } from '../support/curl.js';
 import { makeProof, proofKey } from '../support/dpop.js';
 import { freePort } from '../support/listening.js';
-import { startOidcProvider } from '../support/oidc-provider.js';
+import { oidcClient, startOidcProvider } from '../support/oidc-provider.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { startRedis } from '../support/redis-server.js';
@@ -151,6 +153,60 @@ t.test('nonces: openid-client asks again with the one that it was told, of which
     t.equal(await ask(), 200);
   }
   t.equal(await other.proxy.metric('sallyport_denials_total{route="orders",reason="proof_nonce"}'), 2);
+});
+
+t.test('npm dpop proves a key, for the request that it is asked for', async (t) => {
+  const config = await idp.configuration();
+  const { origin, proxy } = await deploy();
+  for (const algorithm of ['ES256', 'Ed25519', 'RS256', 'PS256'] as const) {
+    const keypair = await generateKeyPair(algorithm);
+    const isRsa = algorithm.endsWith('S256') && algorithm !== 'ES256';
+    // The authorization server binds no tokens to keys of RSA.
+    const token = isRsa
+      ? mintToken({ key: rsaKey(), claims: { cnf: { jkt: await calculateThumbprint(keypair.publicKey) } } })
+      : await tokenFor(getDPoPHandle(config, keypair), 'ES256');
+    const ask = async (proof: string, method = 'GET', path = '/orders/1'): Promise<number> =>
+      (await request(proxy.port, { method, path, headers: { Authorization: `DPoP ${token}`, DPoP: proof } }, { tls }))
+        .status;
+    const proof = async (method = 'GET', url = `${origin}/orders/1`, of = token): Promise<string> =>
+      generateProof(keypair, url, method, undefined, of);
+    const once = await proof();
+    t.equal(await ask(once), 200, algorithm);
+    t.equal(await ask(once), 401, 'once');
+    t.equal(await ask(await proof('POST')), 401, 'another method');
+    t.equal(await ask(await proof('GET', `${origin}/orders/2`)), 401, 'another path');
+    t.equal(await ask(await proof('GET', 'https://other.example/orders/1')), 401, 'another host');
+    t.equal(await ask(await proof('GET', `${origin}/orders/1`, 'another')), 401, 'another token');
+    t.equal(await ask(await generateProof(keypair, `${origin}/orders/1`, 'GET')), 401, 'of no token');
+    t.equal(await ask(await generateProof(await generateKeyPair(algorithm), origin, 'GET', undefined, token)), 401);
+    t.equal(await ask(await proof(), 'GET', '/orders/1?a=b'), 200, 'a query is no part of it');
+  }
+});
+
+t.test('oauth4webapi gets a bound token, proves it, and repeats a nonce', async (t) => {
+  const { origin, proxy } = await deploy({ nonce_key_file: nonceKeyFile });
+  const issuer = (await idp.configuration()).serverMetadata();
+  const caller: oauth.Client = { client_id: oidcClient.id };
+  const DPoP = oauth.DPoP(caller, await oauth.generateKeyPair('ES256'));
+  const options = { DPoP, [oauth.customFetch]: idp.fetch };
+  const granted = await oauth.clientCredentialsGrantRequest(
+    issuer,
+    caller,
+    oauth.ClientSecretBasic(oidcClient.secret),
+    new URLSearchParams({ scope: 'orders:read', resource: 'urn:orders:ES256' }),
+    options,
+  );
+  const { access_token: token } = await oauth.processClientCredentialsResponse(issuer, caller, granted);
+  const ask = async (): Promise<number> => {
+    const url = new URL(`${origin}/orders/1`);
+    return (await oauth.protectedResourceRequest(token, 'GET', url, undefined, undefined, options)).status;
+  };
+  const refused = await ask().catch((error: unknown) => error);
+  t.ok(oauth.isDPoPNonceError(refused), 'it reads the challenge as one for a nonce');
+  t.equal(await ask(), 200, 'it repeats the nonce that came with it');
+  t.equal(await ask(), 200);
+  const asked = 'sallyport_denials_total{route="orders",reason="proof_nonce"}';
+  t.equal(await proxy.metric(asked), 2, 'with the request that the proxy was tried with');
 });
 
 t.test('two proxies on one Redis that get a proof at once: one lets it pass', async (t) => {

@@ -187,8 +187,8 @@ export const snippetTable: readonly SnippetRow[] = [
     '# curl asks': { commands: { curl: 'test/cli/commands/mint.test.ts sends the same body' } },
     '{"time"': { sample: 'a line of the issuance log; test/cli/commands/mint.test.ts reads real ones' },
     'import { readFile }': { test: 'test/client/package.test.ts' },
-    'import { createProofKey': {
-      sample: 'a part of a program; test/client/proof-key.test.ts has a proxy take its proofs',
+    'import { createBoundFetch': {
+      sample: 'a part of a program; test/client/bound-fetch.test.ts has a proxy take its requests',
     },
   }),
   ...page('docs/operations.md', {
@@ -198,6 +198,7 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/policy-tests.md', {
     'sallyport explain': { test: 'test/cli/newcomer.test.ts' },
     'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
+    '  - name: checkout, with': { sample: 'cases; test/cli/commands/policy-certificates.test.ts runs such' },
     '$ sallyport diff': { sample: 'what diff prints; test/cli/commands/diff.test.ts reads real prints' },
   }),
   ...page('docs/releasing.md', {

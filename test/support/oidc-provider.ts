@@ -24,6 +24,8 @@ export interface OidcProvider {
   readonly token: (alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' | 'opaque', scope?: string) => Promise<string>;
   /** What `openid-client` needs to ask it as the client `checkout`, and any `https` server on loopback. */
   readonly configuration: () => Promise<Configuration>;
+  /** Asks it, and any `https` server on loopback, for whoever takes a `fetch` of one's own. */
+  readonly fetch: CustomFetch;
   /** Revokes a token that it issued (RFC 7009), as its client does. */
   readonly revoke: (token: string) => Promise<void>;
   /** Drops every key for a new one, and publishes them at this path and no other: `/jwks` at first. */
@@ -43,7 +45,7 @@ interface Launched {
 }
 
 /** What a client has to know of itself; not secret. */
-const oidcClient = { id: 'checkout', secret: 'a secret of the client' };
+export const oidcClient = { id: 'checkout', secret: 'a secret of the client' };
 
 /** Starts it on loopback; it ends with the test. */
 export async function startOidcProvider(
@@ -72,11 +74,11 @@ export async function startOidcProvider(
     await kill();
     await dispatcher.destroy();
   });
+  const trusting: CustomFetch = async (url, { body = null, ...options }) => {
+    const answer = await fetch(url, { ...options, body, dispatcher });
+    return new Response(await answer.text(), { status: answer.status, headers: [...answer.headers] });
+  };
   const discovered = async (): Promise<Configuration> => {
-    const trusting: CustomFetch = async (url, { body = null, ...options }) => {
-      const answer = await fetch(url, { ...options, body, dispatcher });
-      return new Response(await answer.text(), { status: answer.status, headers: [...answer.headers] });
-    };
     const { id, secret } = oidcClient;
     return discovery(new URL(origin), id, secret, undefined, { [customFetch]: trusting });
   };
@@ -89,6 +91,7 @@ export async function startOidcProvider(
       return token;
     },
     configuration: discovered,
+    fetch: trusting,
     revoke: async (token) => tokenRevocation(await discovered(), token),
     rotate: async (jwksPath) => {
       const rotated = once(running.child, 'message');

@@ -200,14 +200,24 @@ export interface Reservations {
 }
 
 /**
+ * For how long a token or a proof that was used may come again, milliseconds: so long after a fail-over those from
+ * before are refused.
+ */
+export function longestUseMs({ issuers, listen: { dpop } }: Pick<CompiledConfig, 'issuers' | 'listen'>): number {
+  // The other clock may have been ahead when it was made, and is allowed for again when its end is judged.
+  const ofProofs = dpop === null ? 0 : dpop.maxAgeMs + 2 * dpop.clockSkewMs;
+  return Math.max(ofProofs, ...issuers.map(({ rules }) => (rules.maxLifetimeS + 2 * rules.clockSkewS) * 1000));
+}
+
+/**
  * Opens the store that a config names; `null` where it names none.
  *
- * @param activeIssuers asked again and again: a reload may bring tokens that live longer.
+ * @param activeConfig asked again and again: a reload may bring tokens that live longer.
  */
 export function openReservations(
   loaded: LoadedStore | null,
   storeCa: () => string | null,
-  activeIssuers: () => CompiledConfig['issuers'],
+  activeConfig: () => Pick<CompiledConfig, 'issuers' | 'listen'>,
   series: ReservationSeries,
   log: Log,
 ): Reservations | null {
@@ -215,8 +225,7 @@ export function openReservations(
     series.setReadings({ store: () => null, oldestUnknownMs: () => null });
     return null;
   }
-  const maxTokenLifetimeMs = (): number =>
-    Math.max(0, ...activeIssuers().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+  const maxTokenLifetimeMs = (): number => longestUseMs(activeConfig());
   const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(loaded, storeCa, {
     log,
     maxTokenLifetimeMs,

@@ -9,12 +9,13 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock } from '../../ports/system.js';
 import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './cache.js';
 import { createProofKey, type ProofKey, type ProvedRequest } from './proof-key.js';
+import { createBoundFetch, type BoundFetch, type BoundFetchOptions, type BoundRequest } from './bound-fetch.js';
 import { TokenError, type TokenErrorCode } from './error.js';
 import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './options.js';
 
 // The one module that programs import: what they catch and what they write down belongs to it.
-export { createProofKey, TokenError };
-export type { ProofKey, ProvedRequest, TokenSourceOptions };
+export { createBoundFetch, createProofKey, TokenError };
+export type { BoundFetch, BoundFetchOptions, BoundRequest, ProofKey, ProvedRequest, TokenSourceOptions };
 
 /** Gives out tokens. They are in memory only. */
 export interface TokenSource {

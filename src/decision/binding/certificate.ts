@@ -1,5 +1,7 @@
 /** Tokens that are bound to a certificate (RFC 8705 §3). Pure. */
+import { hash, type X509Certificate } from 'node:crypto';
 import { denial, type Denial } from '../denial.js';
+import { certificateName } from './certificate-name.js';
 import type { Confirmation } from './confirmation.js';
 
 /** A certificate whose private key the caller has: its end of TLS was held to it. */
@@ -10,6 +12,16 @@ export interface CallerCertificate {
   readonly isVerified: boolean;
   /** Its SPIFFE ID, or its subject; `null` where it has no name that could be written down. */
   readonly name: string | null;
+}
+
+/** @param isVerified whether somebody vouches for it. */
+export function callerCertificate(certificate: X509Certificate, isVerified: boolean): CallerCertificate {
+  return { digest: certificateDigest(certificate), isVerified, name: certificateName(certificate) };
+}
+
+/** `x5t#S256` of a certificate (RFC 8705 §3.1). */
+export function certificateDigest({ raw }: Pick<X509Certificate, 'raw'>): string {
+  return hash('sha256', raw, 'base64url');
 }
 
 /** Whether the caller has the certificate that its token is bound to: `null`, or why not. */

@@ -1,8 +1,7 @@
 /** The certificate that a proxy in front says its caller showed (RFC 9440). Pure. */
-import { hash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { memoize } from '../../lib/memo.js';
-import type { CallerCertificate } from './certificate.js';
-import { certificateName } from './certificate-name.js';
+import { callerCertificate, type CallerCertificate } from './certificate.js';
 
 /** A byte sequence (RFC 8941 §3.3.5), without parameters. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -19,10 +18,9 @@ function read(value: string): CallerCertificate | null {
   if (der.length === 0 || der.toString('base64') !== encoded) return null;
   try {
     const certificate = new X509Certificate(der);
-    // What follows the certificate would change its digest and nothing else.
-    if (!certificate.raw.equals(der)) return null;
-    // The front says that it verified it (RFC 9440 §2.4).
-    return { digest: hash('sha256', der, 'base64url'), isVerified: true, name: certificateName(certificate) };
+    // What follows the certificate would change its digest and nothing else. The front says that it verified it
+    // (RFC 9440 §2.4).
+    return certificate.raw.equals(der) ? callerCertificate(certificate, true) : null;
   } catch {
     return null;
   }

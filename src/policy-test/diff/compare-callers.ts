@@ -1,8 +1,10 @@
 /** Lets every kind of caller that two policies tell apart ask for an operation, and compares what becomes of it. */
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { sampleSubjects } from '../../decision/route/approval.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
+import { assumeCertificate } from '../simulate/certificates.js';
 import {
   assumeSession,
   claimsOf,
@@ -44,11 +46,19 @@ interface Caller {
   /** Who it is, whatever it holds. */
   readonly who: string;
   readonly permissions: readonly string[];
+  /** What it shows when TLS begins. */
+  readonly certificate: CallerCertificate | null;
   /** What it shows to a proxy with this policy; nothing where the policy knows no such credential. */
   readonly show: (activeConfig: ActiveConfig, request: PolicyRequest) => ShownCredential;
 }
 
-const anybody: Caller = { text: 'anybody, without a credential', who: '', permissions: [], show: () => noCredential };
+const anybody: Caller = {
+  text: 'anybody, without a credential',
+  who: '',
+  permissions: [],
+  certificate: null,
+  show: () => noCredential,
+};
 
 /** So that a route which asks for a key, or for a token that passes once, lets through whom it lets through. */
 const idempotencyKey = ['Idempotency-Key', 'diff'] as const;
@@ -97,8 +107,14 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
     return { gains: leastOf(gains), loses: leastOf(loses) };
   }
 
-  async function passes({ show }: Caller, request: PolicyRequest, activeConfig: ActiveConfig): Promise<boolean> {
-    const { decision } = await rule(headOf(request, show(activeConfig, request).headers), 0, activeConfig, deps.nowMs);
+  async function passes(
+    { show, certificate }: Caller,
+    request: PolicyRequest,
+    activeConfig: ActiveConfig,
+  ): Promise<boolean> {
+    const { headers, provedKey } = show(activeConfig, request);
+    const shown = { certificate, provedKey };
+    const { decision } = await rule(headOf(request, headers), 0, activeConfig, deps.nowMs, shown);
     return decision !== 'denied';
   }
 }
@@ -113,19 +129,34 @@ function leastOf(callers: readonly Caller[]): readonly string[] {
   const isWithin = (few: Caller, many: Caller): boolean =>
     few !== many &&
     few.who === many.who &&
+    (few.certificate === null || few.certificate.name === many.certificate?.name) &&
     few.permissions.every((permission) => many.permissions.includes(permission));
   return callers.filter((caller) => !callers.some((other) => isWithin(other, caller))).map(({ text }) => text);
 }
 
-/**
- * Callers that the routes may tell apart. More permissions never hurt, so it is enough to try each subject of an
- * approval with exactly the permissions of each approval.
- */
+/** Callers that the routes may tell apart: each without a certificate, and with each one that a route takes. */
 function callersOf(
   pair: readonly (Route | null)[],
   deps: TrialDeps,
   signed: Map<string, ShownCredential>,
 ): readonly Caller[] {
+  const names = new Set(pair.flatMap((route) => [...(route?.clientCertificates ?? [])]));
+  return [null, ...[...names].map((name) => assumeCertificate(name))].flatMap((certificate) =>
+    callersShowing(certificate, pair, deps, signed),
+  );
+}
+
+/**
+ * Callers that the routes may tell apart but for their certificates. More permissions never hurt, so it is enough to
+ * try each subject of an approval with exactly the permissions of each approval.
+ */
+function callersShowing(
+  certificate: CallerCertificate | null,
+  pair: readonly (Route | null)[],
+  deps: TrialDeps,
+  signed: Map<string, ShownCredential>,
+): readonly Caller[] {
+  const showing = certificate === null ? '' : `, showing ${certificate.name ?? ''}`;
   const routes = pair.filter((route) => route !== null);
   const approvals = routes.flatMap((route) => route.approvals);
   const issuers = [
@@ -136,22 +167,26 @@ function callersOf(
     for (const permissions of approvals.map((approval) => approval.permissions.toSorted())) {
       for (const issuer of issuers) {
         const who = `${subject}${issuers.length > 1 ? ` of issuer ${issuer}` : ''}`;
-        const text = `${who} ${permissions.length === 0 ? 'without permissions' : `with ${permissions.join(' ')}`}`;
+        const text = `${who} ${permissions.length === 0 ? 'without permissions' : `with ${permissions.join(' ')}`}${showing}`;
         found.set(text, {
           text,
           who,
           permissions,
-          show: signedOnce(text, signed, (activeConfig) => showToken(activeConfig, issuer, subject, permissions, deps)),
+          certificate,
+          show: signedOnce(text, signed, (activeConfig) =>
+            showToken(activeConfig, issuer, { subject, permissions, certificate }, deps),
+          ),
         });
       }
     }
   }
   for (const session of routes.map((route) => route.session).filter((policy) => policy !== null)) {
-    const text = sessionText(session);
+    const who = sessionText(session);
+    const text = `${who}${showing}`;
     const show = signedOnce(text, signed, (activeConfig) =>
       assumeSession(claimsHolding(session), activeConfig, deps.keys, deps.nowMs),
     );
-    found.set(text, { text, who: text, permissions: [], show });
+    found.set(text, { text, who, permissions: [], certificate, show });
   }
   return [...found.values()];
 }
@@ -159,14 +194,14 @@ function callersOf(
 function showToken(
   activeConfig: ActiveConfig,
   issuer: string,
-  subject: string,
-  permissions: readonly string[],
+  { subject, permissions, certificate }: Pick<Caller, 'permissions' | 'certificate'> & { readonly subject: string },
   { keys, nowMs }: TrialDeps,
 ): ShownCredential {
   const rules = activeConfig.config.issuers.find((known) => known.rules.name === issuer)?.rules;
   if (rules === undefined) return noCredential;
   const claims = { iss: rules.issuer, aud: rules.audience, ...claimsOf(rules, subject, permissions), jti: tokenId };
-  return assumeToken(claims, { method: 'GET', path: '/', headers: [], body: null }, activeConfig, keys, nowMs);
+  const request: PolicyRequest = { method: 'GET', path: '/', headers: [], body: null, certificate };
+  return assumeToken(claims, request, activeConfig, keys, nowMs);
 }
 
 /** Signing takes a millisecond, and the same few callers ask for everything. */
@@ -191,7 +226,7 @@ function sessionText({ claims }: SessionPolicy): string {
 /** What of a route a caller's passing depends on. */
 function restrictionOf(route: Route | null): unknown {
   if (route === null) return null;
-  const { access, mode, acceptsService, session, approvals, issuers, isGrpc } = route;
+  const { access, mode, acceptsService, session, approvals, issuers, clientCertificates, isGrpc } = route;
   return {
     isGrpc,
     access,
@@ -200,5 +235,6 @@ function restrictionOf(route: Route | null): unknown {
     session,
     approvals: approvals.map(({ subjects, prefixes, permissions }) => [[...subjects], prefixes, permissions]),
     issuers: issuers === null ? null : [...issuers],
+    clientCertificates: clientCertificates === null ? null : [...clientCertificates],
   };
 }

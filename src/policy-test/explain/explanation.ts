@@ -1,9 +1,10 @@
 /** A decision, step by step, in words. */
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { responseOf, type Denial } from '../../decision/denial.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { explainRoute } from './route.js';
 import { explainReason } from './reason.js';
-import { proofWords } from './proof.js';
+import { certificateWords, proofWords } from './proof.js';
 import { explainRevocation } from './revocation.js';
 import { explainLeftOut, explainPrincipal } from './token.js';
 import { explainPolicy, explainReservation } from './policy.js';
@@ -101,11 +102,11 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
         ? []
         : [...explainPrincipal(explained.ruling.principal, explained.nowMs), ...explainLeftOut(explained)];
     case 'proof':
-      return explained.ruling.principal === null ? [] : proofWords(explained.ruling.principal.confirmation);
+      return explained.ruling.principal === null ? [] : proofWords(explained.ruling.principal.confirmation, explained);
     case 'revocation':
       return explainRevocation(explained.ruling);
     case 'policy':
-      return explainPolicy(explained.ruling);
+      return [...certificateWords(explained), ...explainPolicy(explained.ruling)];
     case 'body':
       return route === null ? [] : [`at most ${route.maxBodyBytes} bytes`];
     case 'reservation':
@@ -144,4 +145,6 @@ export interface Explained {
   readonly ruling: Ruling;
   /** What is known of the credential beside the request; sentences. */
   readonly credentialNotes: readonly string[];
+  /** What the sender shows when TLS begins; left out where that is none. */
+  readonly certificate?: CallerCertificate | null;
 }

@@ -46,6 +46,7 @@ function stepLines({ step, outcome, says }: ExplainedStep): readonly string[] {
 export function explanationData(explained: Explained): object {
   const {
     head,
+    certificate = null,
     ruling: { decision, status, reason, denial, route, principal, preparation },
   } = explained;
   const { steps, headers } = explain(explained);
@@ -69,6 +70,10 @@ export function explanationData(explained: Explained): object {
             key_id: principal.keyId,
             expires_at: principal.expiresAtS,
           },
+    client_certificate:
+      certificate === null
+        ? null
+        : { name: certificate.name, thumbprint: certificate.digest, verified: certificate.isVerified },
     reservation:
       preparation === null
         ? null

@@ -1,4 +1,5 @@
 /** Says what a token is bound to, and what of it was proved. Never a token or a proof. */
+import { verifiedName } from '../../decision/binding/certificate.js';
 import type { Confirmation } from '../../decision/binding/confirmation.js';
 import { proofAlgorithms } from '../../decision/binding/dpop-proof.js';
 import type { Reason } from '../../decision/denial.js';
@@ -18,10 +19,9 @@ type ProofReason = Extract<
   | 'proof_nonce'
 >;
 
-const notShown = 'a request that is written down shows no certificate: explain and test refuse what is bound to one';
-
 /** Why a token that is bound to something is refused. */
-export function explainProof(reason: ProofReason, { activeConfig }: Explained): readonly string[] {
+export function explainProof(reason: ProofReason, explained: Explained): readonly string[] {
+  const { activeConfig } = explained;
   const { dpop } = activeConfig.config.listen;
   switch (reason) {
     case 'binding_unknown':
@@ -33,9 +33,12 @@ export function explainProof(reason: ProofReason, { activeConfig }: Explained): 
       ];
     }
     case 'certificate_missing':
-      return ['it is bound to a certificate (cnf.x5t#S256), and its sender showed none', notShown];
+      return ['it is bound to a certificate (cnf.x5t#S256), and its sender shows none', howToShow];
     case 'certificate_mismatch':
-      return ['it is bound to another certificate (cnf.x5t#S256) than the one that its sender showed'];
+      return [
+        'it is bound to another certificate (cnf.x5t#S256) than the one that its sender shows',
+        shownCertificate(explained),
+      ];
     case 'proof_missing':
       return dpop === null
         ? ['it is bound to a key (cnf.jkt), and listen.dpop, which says how proofs are taken, is not set']
@@ -60,11 +63,33 @@ export function explainProof(reason: ProofReason, { activeConfig }: Explained): 
   }
 }
 
+const howToShow =
+  'a certificate is shown by client_certificate: to explain as --client-certificate FILE, to test in the request of a case';
+
+/** What its sender shows, in one sentence. */
+export function shownCertificate({ certificate }: Pick<Explained, 'certificate'>): string {
+  if (certificate === undefined || certificate === null) return `its sender shows none; ${howToShow}`;
+  const name = certificate.name ?? 'one without a name';
+  const vouched = certificate.isVerified ? '' : ', for which nobody vouches';
+  return `its sender shows ${name}${vouched}; SHA-256 ${certificate.digest}`;
+}
+
+/** Which certificate the route took; nothing where it asks for none. */
+export function certificateWords({ ruling: { route }, certificate }: Explained): readonly string[] {
+  const name = verifiedName(certificate ?? null);
+  return name !== null && route?.clientCertificates?.has(name) === true ? [`client certificate ${name}: accepted`] : [];
+}
+
 /** What was proved of a token that passed. */
-export function proofWords(confirmation: Confirmation | undefined): readonly string[] {
+export function proofWords(
+  confirmation: Confirmation | undefined,
+  { certificate }: Pick<Explained, 'certificate'>,
+): readonly string[] {
   if (confirmation === undefined) return ['the token is bound to nothing: whoever has it may use it'];
   return [
-    ...(confirmation.certificate === null ? [] : ['its sender has the certificate that it is bound to']),
+    ...(confirmation.certificate === null
+      ? []
+      : [`its sender has the certificate that it is bound to: ${certificate?.name ?? 'one without a name'}`]),
     ...(confirmation.key === null ? [] : ['its sender has the key that it is bound to']),
   ];
 }

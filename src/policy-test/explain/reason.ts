@@ -16,7 +16,7 @@ import {
   sentWords,
   targetWords,
 } from './request.js';
-import { explainProof } from './proof.js';
+import { explainProof, shownCertificate } from './proof.js';
 import { explainRevocation } from './revocation.js';
 import { explainRoute } from './route.js';
 import { activeWords, explainIntrospection, explainRefusedResponse } from './introspection.js';
@@ -127,7 +127,7 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'client_certificate_refused':
       return [
         `the route takes callers with one of these certificates, verified: ${[...(route?.clientCertificates ?? [])].join(' · ')}`,
-        'a request that is written down shows no certificate',
+        shownCertificate(explained),
       ];
     case 'binding_unknown':
     case 'binding_missing':

@@ -1,5 +1,6 @@
 /** What becomes of one request, decided by the pipeline that serves. */
 import { METHODS } from 'node:http';
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { isHealthPath } from '../../decision/grpc/health.js';
 import { responseOf, denial, type Denial, type Reason } from '../../decision/denial.js';
@@ -40,12 +41,21 @@ export interface Ruling {
 /** A caller somewhere, whose `X-Forwarded-*` do not count (RFC 5737). */
 const anyAddress = '192.0.2.1';
 
+/** What a request comes with beside its head. */
+export interface Shown {
+  /** What its sender shows when TLS begins; left out where that is none. */
+  readonly certificate?: CallerCertificate | null;
+  /** The key that its sender is taken to have; left out where a proof has to come with the request. */
+  readonly provedKey?: string | null | undefined;
+}
+
 /** Decides on a request. The store is not asked: what it would say of a key or a token depends on what came before. */
 export async function rule(
   head: RequestHead,
   bodyBytes: number,
   activeConfig: ActiveConfig,
   nowMs: number,
+  { certificate = null, provedKey }: Shown = {},
 ): Promise<Ruling> {
   const steps: Step[] = [];
   const observe: Observe = (step, result) => {
@@ -55,7 +65,8 @@ export async function rule(
   const unparsed = parserRefusal(head);
   if (unparsed !== null) return refused(unparsed, null, steps);
   if (isProbe(head, activeConfig)) return answeredHere;
-  const judgement = await authorizeRequest(head, peerOf(activeConfig), activeConfig, nowMs, observe);
+  const peer = { ...peerOf(activeConfig), certificate };
+  const judgement = await authorizeRequest(head, peer, activeConfig, nowMs, observe, null, provedKey);
   if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
   return conclude(judgement.value, bodyBytes, activeConfig, steps);
 }
@@ -153,6 +164,8 @@ export interface PolicyRequest {
   /** Names and values; a name may come more than once. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | null;
+  /** What its sender shows when TLS begins; left out where that is none. */
+  readonly certificate?: CallerCertificate | null;
 }
 
 /** What every gRPC call has to say. */

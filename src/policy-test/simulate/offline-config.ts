@@ -38,19 +38,6 @@ export function decideOnly(
 }
 
 /**
- * The same where credentials are assumed, and with them what they are bound to: nobody proves anything there. Whether
- * tokens have to be bound is left out with it.
- */
-export function decideAssumed(
-  config: CompiledConfig,
-  keysOf: (issuer: IssuerSettings) => KeySource,
-  sessions: ActiveSessions | null,
-): ActiveConfig {
-  const issuers = config.issuers.map((issuer) => ({ ...issuer, rules: { ...issuer.rules, binding: 'none' as const } }));
-  return decideOnly({ ...config, issuers }, keysOf, sessions);
-}
-
-/**
  * Has a name, which requests are addressed to, and no connections: loading what makes them takes longer than deciding.
  */
 function noUpstream({ url }: UpstreamSettings): Upstream {

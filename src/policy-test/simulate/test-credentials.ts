@@ -1,17 +1,19 @@
+import { hash } from 'node:crypto';
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import type { Route, IssuerRules } from '../../decision/route/policy.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { matchRoute } from '../../decision/route/route-table.js';
 import { type JsonObject, isJsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import { acceptedKeyId, type AssumedKeys } from './test-keys.js';
-import { headOf, type PolicyRequest } from './decide.js';
+import { headOf, type PolicyRequest, type Shown } from './decide.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import { absentType } from '../../decision/token/profiles.js';
 import { namesAudience, valueAt } from '../../decision/token/profile-claims.js';
 import type { CompiledConfig } from '../../config/types.js';
 
 /** A credential as it comes with a request, and what is to be said of it. */
-export interface ShownCredential {
+export interface ShownCredential extends Pick<Shown, 'provedKey'> {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly notes: readonly string[];
@@ -35,7 +37,7 @@ export function assumeToken(
       notes: ['assumed; the config has no issuer that could have made it'],
     };
   }
-  const { claims, filledIn } = completeClaims(given, rules, nowMs);
+  const { claims, filledIn } = completeClaims(given, rules, request.certificate ?? null, nowMs);
   const filled =
     filledIn.length === 0
       ? []
@@ -45,7 +47,22 @@ export function assumeToken(
   return {
     headers: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims, rules)),
     notes: ['assumed: these claims are taken for granted, and no signature was verified', ...filled],
+    provedKey: provedKeyOf(claims, filledIn.includes('cnf'), config),
   };
+}
+
+/** Of a key that nobody has: whoever holds an assumed token is taken to have it. */
+const assumedKey = hash('sha256', 'assumed', 'base64url');
+
+/** What an issuer binds its tokens to that only issues bound ones: what their holder shows. */
+function assumedConfirmation(certificate: CallerCertificate | null): JsonObject {
+  return certificate === null ? { jkt: assumedKey } : { 'x5t#S256': certificate.digest };
+}
+
+/** Nobody makes proofs here: the holder of an assumed token has its key, where proofs are taken at all. */
+function provedKeyOf({ cnf }: JsonObject, isFilledIn: boolean, { listen }: CompiledConfig): string | null {
+  const named = cnf !== undefined && isJsonObject(cnf) ? cnf['jkt'] : null;
+  return typeof named === 'string' && (isFilledIn || listen.dpop !== null) ? named : null;
 }
 
 /** A session with these claims, as if the Core had made it and stood by it. */
@@ -123,7 +140,12 @@ function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | n
 }
 
 /** Fills in what a token of this issuer would say at that time. `null` stands for a claim that is absent. */
-function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): AssumedClaims {
+function completeClaims(
+  given: JsonObject,
+  rules: IssuerRules,
+  certificate: CallerCertificate | null,
+  nowMs: number,
+): AssumedClaims {
   const nowS = Math.floor(nowMs / 1_000);
   const issuedAtS = typeof given['iat'] === 'number' ? given['iat'] : nowS;
   const usual: Readonly<Record<string, JsonValue | undefined>> = {
@@ -132,6 +154,7 @@ function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: number): A
     source: [...rules.sources][0],
     token_type: [...rules.tokenTypes][0],
     ...(rules.profile === 'core' ? { permissions: [] } : {}),
+    ...(rules.binding === 'require' ? { cnf: assumedConfirmation(certificate) } : {}),
     iat: nowS,
     exp: issuedAtS + Math.min(lifetimeS, Math.floor(rules.maxLifetimeS)),
     ...(isAccessTokenType(rules) ? { sub: 'assumed', client_id: 'assumed', jti: 'assumed' } : {}),

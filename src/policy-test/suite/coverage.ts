@@ -4,7 +4,7 @@ import type { CaseResult } from './run.js';
 
 /** One thing that a policy says and that a case can show to be so. */
 export interface PolicyPoint {
-  readonly kind: 'route' | 'subject' | 'permission' | 'session';
+  readonly kind: 'route' | 'subject' | 'permission' | 'session' | 'certificate';
   readonly route: string;
   /** The subject or the permission; empty for a route and for its sessions. */
   readonly name: string;
@@ -13,7 +13,8 @@ export interface PolicyPoint {
 
 /**
  * What of a policy the cases show. A route: that some request is taken by it. A subject: that one of its tokens is let
- * through. A permission: that a caller who is approved is refused for want of it. Sessions: that one is let through.
+ * through. A permission: that a caller who is approved is refused for want of it. Sessions: that one is let through. A
+ * certificate: that who shows it is let through.
  */
 export function coverageOf(routes: readonly Route[], results: readonly CaseResult[]): readonly PolicyPoint[] {
   return routes.flatMap((route) => {
@@ -51,6 +52,15 @@ export function coverageOf(routes: readonly Route[], results: readonly CaseResul
         ),
       ),
       ...(route.session === null ? [] : [point('session', '', own.some(isSessionLetThrough))]),
+      ...[...(route.clientCertificates ?? [])].map((name) =>
+        point(
+          'certificate',
+          name,
+          own.some(
+            ({ explained: { ruling, certificate } }) => ruling.decision === 'allowed' && certificate?.name === name,
+          ),
+        ),
+      ),
     ];
   });
 }
@@ -66,6 +76,8 @@ export function gapWords({ kind, route, name }: PolicyPoint): string {
       return `route ${route}: permission ${name}: no case is refused for want of it`;
     case 'session':
       return `route ${route}: a session is let through by no case`;
+    case 'certificate':
+      return `route ${route}: certificate ${name}: who shows it is let through by no case`;
   }
 }
 

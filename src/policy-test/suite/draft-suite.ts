@@ -8,6 +8,7 @@ import type { JsonObject } from '../../lib/strict-json.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
+import { assumeCertificate } from '../simulate/certificates.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
 import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
 import { grpcContentType } from '../simulate/decide.js';
@@ -25,6 +26,8 @@ interface Draft {
   readonly path: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly credential: PolicyCase['credential'];
+  /** Name of the certificate that the caller shows. */
+  readonly certificate: string | null;
 }
 
 /**
@@ -59,6 +62,7 @@ export async function draftSuite(
       path: nowhere.target,
       headers: [],
       credential: { kind: 'claims', claims: somebody },
+      certificate: null,
     });
   }
   const cases: object[] = [];
@@ -89,12 +93,14 @@ function draftsOf(route: Route, method: string, path: string, issuers: readonly 
     ...(route.isGrpc ? [grpcContentType] : []),
     ...(reservation?.key === 'required' ? [['Idempotency-Key', 'policy-test'] as const] : []),
   ];
-  const draft = (what: string, credential: Draft['credential']): Draft => ({
+  const [accepted = null] = route.clientCertificates ?? [];
+  const draft = (what: string, credential: Draft['credential'], certificate = accepted): Draft => ({
     name: `${name}: ${what}`,
     method,
     path,
     headers,
     credential,
+    certificate,
   });
   if (access === 'public') return [draft('anybody', { kind: 'none' })];
   const claims = (sub: string, permissions: readonly string[]): Draft['credential'] => ({
@@ -110,6 +116,7 @@ function draftsOf(route: Route, method: string, path: string, issuers: readonly 
       const which = approvals.length === 1 ? subject : `${subject} by any_of ${index + 1}`;
       return [
         draft(which, claims(subject, permissions)),
+        ...(accepted === null ? [] : [draft(`${which} without a certificate`, claims(subject, permissions), null)]),
         ...permissions.map((lacking) =>
           draft(
             `${which} without ${lacking}`,
@@ -179,12 +186,18 @@ function strangerTo(route: Route, issuers: readonly IssuerSettings[]): string {
 }
 
 async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKeys, nowMs: number): Promise<object> {
-  const { name, method, path, headers, credential } = draft;
+  const { name, method, path, headers, credential, certificate } = draft;
   const policyCase: PolicyCase = {
     name,
     file: '',
     line: 0,
-    request: { method, path, headers, body: null },
+    request: {
+      method,
+      path,
+      headers,
+      body: null,
+      certificate: certificate === null ? null : assumeCertificate(certificate),
+    },
     credential,
     atMs: null,
     expect: {},
@@ -196,7 +209,12 @@ async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKe
   } = await runCase(policyCase, activeConfig, keys, nowMs);
   return {
     name,
-    request: { method, path, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) },
+    request: {
+      method,
+      path,
+      ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+      ...(certificate === null ? {} : { client_certificate: { name: certificate } }),
+    },
     ...(credential.kind === 'claims' || credential.kind === 'session'
       ? { [credential.kind]: credential.claims }
       : { credential: credential.kind }),

@@ -6,6 +6,7 @@ import {
   noCredential,
   type ShownCredential,
 } from '../simulate/test-credentials.js';
+import { shownTo } from '../simulate/certificates.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headersReceived } from '../explain/headers.js';
 import type { Explained } from '../explain/explanation.js';
@@ -30,9 +31,13 @@ export async function runCase(
   const nowMs = policyCase.atMs ?? wallMs;
   const credential = credentialOf(policyCase, activeConfig, keys, nowMs);
   const { request } = policyCase;
+  const certificate = shownTo(activeConfig.config, request.certificate ?? null);
   const head = headOf(request, credential.headers);
-  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs);
-  const explained: Explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
+  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs, {
+    certificate,
+    provedKey: credential.provedKey,
+  });
+  const explained: Explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
   return { policyCase, explained, mismatches: compare(policyCase, explained) };
 }
 

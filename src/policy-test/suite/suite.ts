@@ -2,7 +2,10 @@ import { specificIssues, reportIssue } from '../../config/load/zod-issues.js';
 import { createReport, type Problem, type Report } from '../../config/load/report.js';
 import { locate, valueOf, type SourceNode } from '../../config/load/source-tree.js';
 import { readYaml } from '../../config/load/yaml.js';
-import { refuse } from '../../lib/result.js';
+import { isCanonicalBase64Url } from '../../lib/base64url.js';
+import { refuse, type Result } from '../../lib/result.js';
+import type { CallerCertificate } from '../../decision/binding/certificate.js';
+import { assumeCertificate, readCertificate } from '../simulate/certificates.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import { grpcContentType, type PolicyRequest } from '../simulate/decide.js';
 import { z } from 'zod';
@@ -41,17 +44,22 @@ interface SuiteReading {
   readonly problems: readonly Problem[];
 }
 
+/** The text of a file that a case names, from the folder of the suite, or why it cannot be had. */
+type ReadFile = (path: string) => Result<string, string>;
+
+const readsNothing: ReadFile = () => refuse('is not read here');
+
 /** Reads a file of policy tests. Unknown keys are errors, as in a config. */
-export function readSuite(text: string, file: string): SuiteReading {
+export function readSuite(text: string, file: string, readFile: ReadFile = readsNothing): SuiteReading {
   let root: SourceNode | null = null;
   const report = createReport(file, () => root);
-  root = readYaml(text, { env: {}, readFile: () => refuse('is not read here') }, report);
-  const suite = root === null ? null : readCases(root, file, report);
+  root = readYaml(text, { env: {}, readFile: readsNothing }, report);
+  const suite = root === null ? null : readCases(root, file, readFile, report);
   const problems = report.problems();
   return { suite: problems.length === 0 ? suite : null, problems };
 }
 
-function readCases(root: SourceNode, file: string, report: Report): Suite | null {
+function readCases(root: SourceNode, file: string, readFile: ReadFile, report: Report): Suite | null {
   const parsed = suiteSchema.safeParse(valueOf(root));
   if (!parsed.success) {
     for (const issue of specificIssues(parsed.error.issues)) {
@@ -67,17 +75,15 @@ function readCases(root: SourceNode, file: string, report: Report): Suite | null
     else {
       report.error(['cases', index, 'name'], `the name is that of the case in line ${first} too`, 'a name of its own');
     }
-    return readCase(entry, file, line, (message, allowed) => report.error(['cases', index], message, allowed));
+    const say: Say = (message, allowed) => report.error(['cases', index], message, allowed);
+    return { ...readCase(entry, line, say, readFile), file };
   });
   return { file, config: parsed.data.config, cases };
 }
 
-function readCase(
-  entry: CaseFile,
-  file: string,
-  line: number,
-  say: (message: string, allowed: string) => void,
-): PolicyCase {
+type Say = (message: string, allowed: string) => void;
+
+function readCase(entry: CaseFile, line: number, say: Say, readFile: ReadFile): Omit<PolicyCase, 'file'> {
   const { name, request, claims, session, credential, at, expect } = entry;
   const given = claims ?? session;
   const headers = Object.entries(request.headers).flatMap(([header, values]) =>
@@ -85,9 +91,8 @@ function readCase(
   );
   return {
     name,
-    file,
     line,
-    request: requestOf(request, headers),
+    request: { ...requestOf(request, headers), certificate: certificateOf(request, say, readFile) },
     credential:
       given === undefined
         ? { kind: credential ?? 'none' }
@@ -106,10 +111,23 @@ function requestOf(
   return { method: 'POST', path: `/${grpc}`, headers: [grpcContentType, ...headers], body };
 }
 
-function readClaims(
-  claims: Readonly<Record<string, unknown>>,
-  say: (message: string, allowed: string) => void,
-): JsonObject {
+function certificateOf(
+  { client_certificate: given }: CaseFile['request'],
+  say: Say,
+  readFile: ReadFile,
+): CallerCertificate | null {
+  if (given === undefined) return null;
+  if (typeof given !== 'string') {
+    const { name = null, thumbprint, verified } = given;
+    return assumeCertificate(name, { thumbprint, isVerified: verified });
+  }
+  const text = readFile(given);
+  const read = text.ok ? readCertificate(text.value) : null;
+  if (read === null) say(`client_certificate ${given}: ${text.ok ? 'no certificate' : text.error}`, certificateAllowed);
+  return read;
+}
+
+function readClaims(claims: Readonly<Record<string, unknown>>, say: Say): JsonObject {
   const read = parseStrictJson(Buffer.from(JSON.stringify(claims)), { maxDepth: defaultMaxDepth });
   if (read.ok) return read.value;
   say('the claims cannot stand in a token', 'texts, numbers, truth values, lists and maps');
@@ -127,6 +145,25 @@ const reasonAllowed = 'a denial reason, or null where the request is let through
 
 const grpcAllowed = 'a gRPC method, such as shop.v1.Orders/List';
 
+const certificateAllowed = 'a file with a certificate in PEM, or name and thumbprint of one';
+const thumbprintAllowed = 'SHA-256 of a certificate in DER, 43 characters of base64url';
+
+const certificateSchema = z.union(
+  [
+    z.string().min(1),
+    map({
+      name: name.optional(),
+      thumbprint: z
+        .string(thumbprintAllowed)
+        .length(43, thumbprintAllowed)
+        .refine(isCanonicalBase64Url, thumbprintAllowed)
+        .optional(),
+      verified: z.boolean('true or false').prefault(true),
+    }).refine((given) => given.name !== undefined || given.thumbprint !== undefined, certificateAllowed),
+  ],
+  certificateAllowed,
+);
+
 const requestSchema = map({
   method: z.string('a method').min(1, 'a method').optional(),
   path: z
@@ -139,6 +176,7 @@ const requestSchema = map({
     .optional(),
   headers: z.record(z.string(), headerValues, 'a map of names and values').prefault({}),
   body: z.string(words).nullable().prefault(null),
+  client_certificate: certificateSchema.optional(),
 }).refine(
   ({ method, path, grpc }) =>
     grpc === undefined ? method !== undefined && path !== undefined : method === undefined && path === undefined,

@@ -1,8 +1,6 @@
-import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { certificateName } from '../../decision/binding/certificate-name.js';
-import type { CallerCertificate } from '../../decision/binding/certificate.js';
+import { callerCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
 
 /**
  * The certificate that a caller showed when its connection began; `null` where it showed none. A session of TLS that is
@@ -13,10 +11,5 @@ import type { CallerCertificate } from '../../decision/binding/certificate.js';
 export function callerCertificateOf(socket: Socket, hasAuthorities: boolean): CallerCertificate | null {
   if (!(socket instanceof TLSSocket)) return null;
   const certificate = socket.getPeerX509Certificate();
-  if (certificate === undefined) return null;
-  return {
-    digest: hash('sha256', certificate.raw, 'base64url'),
-    isVerified: hasAuthorities && socket.authorized,
-    name: certificateName(certificate),
-  };
+  return certificate === undefined ? null : callerCertificate(certificate, hasAuthorities && socket.authorized);
 }

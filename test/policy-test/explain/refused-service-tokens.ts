@@ -217,7 +217,7 @@ export const refusedServiceTokens: readonly Row[] = [
   {
     reason: 'certificate_missing',
     token: service({ cnf: { 'x5t#S256': 'A'.repeat(43) } }),
-    says: [/^it is bound to a certificate \(cnf\.x5t#S256\), and its sender showed none$/, /shows no certificate/],
+    says: [/^it is bound to a certificate \(cnf\.x5t#S256\), and its sender shows none$/, /--client-certificate FILE/],
   },
   {
     reason: 'proof_missing',

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../app/config/read-config.js';
-import { decideAssumed } from '../../../policy-test/simulate/offline-config.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { diffLines } from '../../../policy-test/diff/format.js';
@@ -30,8 +30,8 @@ export async function diff(
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;
   const keys = createAssumedKeys();
-  const activeConfig = (config: CompiledConfig): ReturnType<typeof decideAssumed> =>
-    decideAssumed(config, keys.sourceOf, assumedSessions(config, keys));
+  const activeConfig = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
+    decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
   const found = await comparePolicies({
     from: activeConfig(from.value),
     to: activeConfig(to.value),

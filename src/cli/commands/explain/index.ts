@@ -67,6 +67,7 @@ export function createExplainCommand(io: Io): Command {
     .option('--permissions <list>', 'permissions of the assumed token, with spaces between')
     .option('--token-id <id>', '`jti` of the assumed token')
     .option('--issuer <name>', 'issuer of the assumed token, by its name in the config')
+    .option('--client-certificate <file>', 'certificate in PEM that the caller shows; it is taken for verified')
     .addOption(
       new Option('--egress', 'explain what the calling side would do with it').conflicts([
         'tokenStdin',
@@ -75,6 +76,7 @@ export function createExplainCommand(io: Io): Command {
         'permissions',
         'tokenId',
         'issuer',
+        'clientCertificate',
         'at',
       ]),
     )

@@ -1,8 +1,11 @@
 import { resolve } from 'node:path';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import { maxPemBytes } from '../../../app/config/named-files.js';
 import { readText } from '../../../adapters/files/read-file.js';
+import type { CallerCertificate } from '../../../decision/binding/certificate.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../../lib/strict-json.js';
+import { readCertificate } from '../../../policy-test/simulate/certificates.js';
 import type { Io } from '../../io.js';
 import { announceInput } from '../../stdin.js';
 
@@ -20,6 +23,19 @@ export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
   const token = text.trim().replace(/^bearer +/i, '');
   if (token === '') return refuse(startFailure('unreadable', 'standard input: empty; allowed: a token'));
   return accept(token);
+}
+
+/** Reads the certificate that a caller is taken to show; `null` where no file is named. */
+export async function readCertificateFile(
+  file: string | undefined,
+  io: Io,
+): Promise<Result<CallerCertificate | null, StartFailure>> {
+  if (file === undefined) return accept(null);
+  const text = await readText(resolve(io.cwd, file), { maxBytes: maxPemBytes });
+  const read = text.ok ? readCertificate(text.value) : null;
+  if (read !== null) return accept(read);
+  const why = text.ok ? 'no certificate; allowed: one in PEM' : text.error;
+  return refuse(startFailure('unreadable', `--client-certificate ${file}: ${why}`));
 }
 
 const problems = {

@@ -1,9 +1,10 @@
-import { decideAssumed, decideOnly } from '../../../policy-test/simulate/offline-config.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { Reason } from '../../../decision/denial.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
+import { shownTo } from '../../../policy-test/simulate/certificates.js';
 import {
   assumeToken,
   claimsOf,
@@ -16,7 +17,7 @@ import { explanationData, explanationLines } from '../../../policy-test/explain/
 import { headOf, type PolicyRequest, rule } from '../../../policy-test/simulate/decide.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
-import { readClaims, readToken } from './input.js';
+import { readCertificateFile, readClaims, readToken } from './input.js';
 import type { Io } from '../../io.js';
 import { fail } from '../../options.js';
 
@@ -31,6 +32,7 @@ export interface ExplainOptions {
   readonly permissions?: string;
   readonly tokenId?: string;
   readonly issuer?: string;
+  readonly clientCertificate?: string;
   readonly egress?: true;
   readonly at?: number;
   readonly json?: true;
@@ -57,14 +59,23 @@ async function explainWith(
       ),
     );
   }
-  const request: PolicyRequest = { method: options.method, path: options.path, headers: options.header, body: null };
+  const certificate = await readCertificateFile(options.clientCertificate, io);
+  if (!certificate.ok) return certificate;
+  const { method, path, header: headers } = options;
+  const request: PolicyRequest = {
+    method,
+    path,
+    headers,
+    body: null,
+    certificate: shownTo(config, certificate.value),
+  };
   if (options.egress === true) return printEgress(config, request, options, io);
   const nowMs = options.at ?? Date.now();
   if (options.tokenStdin !== true) {
     const given = await givenClaims(config, options, io);
     if (!given.ok) return given;
     const keys = createAssumedKeys();
-    const activeConfig = decideAssumed(config, keys.sourceOf, assumedSessions(config, keys));
+    const activeConfig = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
     const credential =
       given.value === null ? noCredential : assumeToken(given.value, request, activeConfig, keys, nowMs);
     await print({ request, activeConfig, nowMs, credential }, options, io);
@@ -81,7 +92,7 @@ async function explainWith(
     const notes = [opaqueOrSigned(token.value)];
     // Whoever shows a proof says so by the scheme (RFC 9449 §7.1).
     const scheme = options.header.some(([name]) => name.toLowerCase() === 'dpop') ? 'DPoP' : 'Bearer';
-    const credential = { headers: ['Authorization', `${scheme} ${token.value}`], notes };
+    const credential: ShownCredential = { headers: ['Authorization', `${scheme} ${token.value}`], notes };
     const activeConfig = decideOnly(config, keys.of, keys.sessions, keys.introspectionOf);
     await print({ request, activeConfig, nowMs, credential }, options, io);
   } finally {
@@ -175,8 +186,9 @@ async function print(
   io: Io,
 ): Promise<void> {
   const head = headOf(request, credential.headers);
-  const ruling = await rule(head, 0, activeConfig, nowMs);
-  const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes };
+  const { certificate = null } = request;
+  const ruling = await rule(head, 0, activeConfig, nowMs, { certificate, provedKey: credential.provedKey });
+  const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);
   else io.stdout(`${explanationLines(explained).join('\n')}\n`);
   io.exit(ruling.decision !== 'denied' ? 0 : ruling.reason !== null && outOfReach.has(ruling.reason) ? 3 : 1);

@@ -1,4 +1,4 @@
-import { decideAssumed } from '../../../policy-test/simulate/offline-config.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { draftSuite } from '../../../policy-test/suite/draft-suite.js';
 import { loadChosen } from '../../config/load.js';
@@ -19,7 +19,7 @@ export async function initSuite(named: ConfigArguments, io: Io): Promise<void> {
     return;
   }
   const keys = createAssumedKeys();
-  const activeConfig = decideAssumed(config, keys.sourceOf, assumedSessions(config, keys));
+  const activeConfig = decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
   const { text, unreached } = await draftSuite(name, activeConfig, keys, Date.now());
   io.stdout(
     `# Written by sallyport test --init: what the policy decides as it stands. Read it, and change what should not be so.\n${text}`,

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
-import type { ConfigSource } from '../../../app/config/config-source.js';
+import { placeholderReader, type ConfigSource } from '../../../app/config/config-source.js';
 import { loadConfig } from '../../../app/config/read-config.js';
-import { decideAssumed } from '../../../policy-test/simulate/offline-config.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { formatProblem } from '../../../config/load/report.js';
 import { createAssumedKeys, assumedSessions } from '../../../policy-test/simulate/test-keys.js';
 import { coverageOf, type PolicyPoint } from '../../../policy-test/suite/coverage.js';
@@ -25,7 +25,7 @@ interface ReadSuites {
 interface Policy {
   /** Path of the config, as messages name it. */
   readonly config: string;
-  readonly activeConfig: ReturnType<typeof decideAssumed>;
+  readonly activeConfig: ReturnType<typeof decideOnly>;
   readonly suites: readonly Suite[];
 }
 
@@ -57,7 +57,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
       unreadable = true;
       continue;
     }
-    const { suite, problems } = readSuite(text.value, file);
+    const { suite, problems } = readSuite(text.value, file, placeholderReader(source));
     messages.push(...problems.map(formatProblem));
     if (suite === null) continue;
     const config = suite.config.startsWith('/') ? suite.config : join(dirname(file), suite.config);
@@ -71,7 +71,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     if (loaded.ok) {
       policies.push({
         config,
-        activeConfig: decideAssumed(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
+        activeConfig: decideOnly(loaded.value, keys.sourceOf, assumedSessions(loaded.value, keys)),
         suites: own,
       });
     } else {

@@ -1,0 +1,114 @@
+/** Requests with a token that is bound: a proof for each, or a certificate when TLS begins. */
+import { Agent, fetch, Headers, type RequestInit, type Response } from 'undici';
+import type { ProofKey } from './proof-key.js';
+
+/** What a program has that its tokens are bound to; at least one of both. */
+export interface BoundFetchOptions {
+  /** Asked for each request: a `TokenSource`, or whatever else has tokens. */
+  readonly tokens: { readonly getToken: () => Promise<string> };
+  readonly key?: ProofKey;
+  /** Shown to the services. In PEM. */
+  readonly certificate?: { readonly certificate: string; readonly privateKey: string };
+  /** Authorities of the services, in PEM, to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+/** What a request may say beside its address; `redirect` is `manual` or `error`. */
+export type BoundRequest = Omit<RequestInit, 'dispatcher' | 'redirect'> & { readonly redirect?: 'manual' | 'error' };
+
+/** Sends requests as `fetch` does. */
+export interface BoundFetch {
+  /**
+   * Sends one with a token and a new proof. A 401 with another `DPoP-Nonce` than the proof had is answered by one
+   * more request, unless the body is a stream, which is gone by then (RFC 9449 §9). Redirects are not followed: a proof
+   * is for one address. Rejects as `getToken` and `fetch` do.
+   */
+  readonly fetch: (url: string | URL, init?: BoundRequest) => Promise<Response>;
+  /** Ends its connections, once the responses that are read are over. */
+  readonly close: () => Promise<void>;
+}
+
+/** Services of one program; the nonce that was told first is forgotten first. */
+const maxOrigins = 1_000;
+
+/** RFC 9449 §8.1: what may stand in a nonce; longer ones would make proofs that no header holds. */
+const nonceText = /^[\x21\x23-\x5b\x5d-\x7e]{1,1024}$/;
+
+interface Attempt {
+  readonly response: Response;
+  /** Whether another proof, with the nonce that came, may be let through. */
+  readonly isChallenged: boolean;
+}
+
+/** Throws a `TypeError` where there is neither key nor certificate, or where one is none. */
+export function createBoundFetch({ tokens, key, certificate, ca }: BoundFetchOptions): BoundFetch {
+  if (key === undefined && certificate === undefined) {
+    throw new TypeError('createBoundFetch: neither key nor certificate: tokens are bound to one of them');
+  }
+  const dispatcher = new Agent({
+    connect: {
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca }),
+      ...(certificate === undefined ? {} : { cert: certificate.certificate, key: certificate.privateKey }),
+    },
+  });
+  /** By origin (RFC 9449 §8.2: each server has its own). */
+  const nonces = new Map<string, string>();
+
+  async function attempt(url: URL, init: BoundRequest, token: string): Promise<Attempt> {
+    const { method = 'GET' } = init;
+    const nonce = nonces.get(url.origin);
+    const asked = { method: writtenMethod(method), url, token, ...(nonce === undefined ? {} : { nonce }) };
+    const proved = key === undefined ? { authorization: `Bearer ${token}` } : key.headers(asked);
+    const headers = new Headers(init.headers);
+    for (const [name, value] of Object.entries(proved)) headers.set(name, value);
+    const response = await fetch(url, {
+      redirect: 'manual',
+      ...init,
+      method: asked.method,
+      headers,
+      dispatcher,
+    });
+    const told = response.headers.get('dpop-nonce');
+    const isTold = key !== undefined && told !== null && nonceText.test(told);
+    if (isTold) keep(url.origin, told);
+    return { response, isChallenged: isTold && response.status === 401 && told !== nonce };
+  }
+
+  function keep(origin: string, nonce: string): void {
+    nonces.delete(origin);
+    nonces.set(origin, nonce);
+    const [oldest] = nonces.keys();
+    if (nonces.size > maxOrigins && oldest !== undefined) nonces.delete(oldest);
+  }
+
+  return {
+    fetch: async (address, init = {}) => {
+      const url = new URL(address);
+      const token = await tokens.getToken();
+      const first = await attempt(url, init, token);
+      if (!first.isChallenged || !canBeSentAgain(init.body)) return first.response;
+      await first.response.body?.cancel();
+      return (await attempt(url, init, token)).response;
+    },
+    close: () => dispatcher.close(),
+  };
+}
+
+/** `fetch` writes these in upper case, and all others as they are (Fetch §2.2.1). */
+function writtenMethod(method: string): string {
+  return /^(?:delete|get|head|options|post|put)$/i.test(method) ? method.toUpperCase() : method;
+}
+
+/** Whether sending it leaves it as it was. */
+function canBeSentAgain(body: BoundRequest['body']): boolean {
+  return (
+    body === undefined ||
+    body === null ||
+    typeof body === 'string' ||
+    body instanceof URLSearchParams ||
+    body instanceof Blob ||
+    body instanceof ArrayBuffer ||
+    ArrayBuffer.isView(body)
+  );
+}
