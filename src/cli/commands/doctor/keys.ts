@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { createKeySource } from '../../../adapters/jwks/key-source.js';
-import type { KeySourceSettings } from '../../../config/types.js';
+import type { KeySourceSettings, ListenSettings } from '../../../config/types.js';
 import { readCaBundle } from '../../../lib/pem.js';
 import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
 import type { IssuerRules, KeyIdRules } from '../../../decision/route/policy.js';
@@ -27,8 +27,15 @@ interface CheckedIssuer {
   readonly keys: KeySourceSettings;
 }
 
-/** Gets the keys of an issuer once, as the proxy would, and compares the clocks. */
-export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Finding[]> {
+/**
+ * Gets the keys of an issuer once, as the proxy would, and compares the clocks.
+ *
+ * @param dpop how proofs are taken, which count for a shorter time than tokens; `null` where none are.
+ */
+export async function checkIssuer(
+  issuer: CheckedIssuer,
+  dpop: Pick<NonNullable<ListenSettings['dpop']>, 'clockSkewMs'> | null = null,
+): Promise<readonly Finding[]> {
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
   const source = createKeySource(settings, rules.name, anyKeyId, {
@@ -54,7 +61,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
       state.keys.map(({ keyId }) => keyId),
       rules.keyIds,
     ),
-    ...(await checkClock(issuer)),
+    ...(await checkClock(issuer, dpop)),
   ];
 }
 
@@ -130,7 +137,10 @@ function list(keyIds: readonly string[]): string {
   return keyIds.length === 0 ? 'none' : keyIds.join(' ');
 }
 
-async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Finding[]> {
+async function checkClock(
+  { rules, keys }: CheckedIssuer,
+  dpop: Parameters<typeof checkIssuer>[1] = null,
+): Promise<readonly Finding[]> {
   if (keys.source.kind === 'file') return [];
   const subject = `clock ${rules.name}`;
   const sentAtMs = Date.now();
@@ -146,6 +156,10 @@ async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Find
     return [
       problem(subject, `the Core's clock is ${words}, which is more than clock_skew`, 'synchronise both clocks (NTP)'),
     ];
+  }
+  if (dpop !== null && Math.abs(offsetMs) > dpop.clockSkewMs + dateToleranceMs) {
+    const what = `the Core's clock is ${words}, which is more than listen.dpop.clock_skew: of clients with its time no proof counts`;
+    return [problem(subject, what, 'synchronise both clocks (NTP)')];
   }
   return [ok(subject, 'agrees with the Core within clock_skew')];
 }

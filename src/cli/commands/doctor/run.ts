@@ -4,6 +4,7 @@ import type { Problem } from '../../../config/load/report.js';
 import { escapeControls } from '../../../lib/text.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
+import { checkBinding } from './binding.js';
 import { checkEgress } from './egress.js';
 import { checkFiles } from './files.js';
 import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
@@ -53,8 +54,9 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
   const notice = endOfLifeNotice(process.versions.node, nowMs, env);
   const examined = await Promise.all([
     checkFiles(configFile, config, nowMs),
-    ...config.issuers.map(checkIssuer),
+    ...config.issuers.map(async (issuer) => checkIssuer(issuer, config.listen.dpop)),
     ...config.issuers.map(checkIntrospection),
+    checkBinding(config),
     checkSessions(config.sessions),
     config.servesCallers ? checkUpstream(config.upstream) : [],
     checkEgress(config.egress),
