@@ -1,6 +1,6 @@
 import { parseCompactJws, readPayload, verifySignature } from '../../decision/token/compact-jws.js';
-import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
-import { isNumericDate } from '../../decision/token/service-token.js';
+import { headerProblem } from '../../decision/token/service-header.js';
+import { isNumericDate, keyIdOf } from '../../decision/token/service-token.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
@@ -21,8 +21,8 @@ interface Asked {
   readonly untilMs: number;
 }
 
-/** The type of RFC 9701 §5, where `application/` may be left out (RFC 7515 §4.1.9). */
-const jwtType = 'token-introspection+jwt';
+/** The type of RFC 9701 §5. */
+const jwtTypes: ReadonlySet<string> = new Set(['token-introspection+jwt']);
 
 /**
  * Reads what an issuer says of a token (RFC 7662 §2.2, RFC 9701 §5): its members where it is active, `null` where it is
@@ -58,13 +58,9 @@ async function readJwt(
   { clientId, issuer, keys }: ResponseRules,
   { fromMs, untilMs }: Asked,
 ): Promise<Result<JsonObject, string>> {
-  const token = parseCompactJws(text, ({ alg, kid, typ, crit, b64 }) => {
-    const isRightType = typeof typ === 'string' && typ.toLowerCase().replace(/^application\//, '') === jwtType;
-    if (!isRightType || crit !== undefined || b64 !== undefined) return refuse('token_malformed');
-    if (typeof alg !== 'string' || !(issuer.algorithms as ReadonlySet<string>).has(alg)) {
-      return refuse('algorithm_refused');
-    }
-    return isKeyId(kid) && acceptsKeyId(issuer.keyIds, kid) ? accept(kid) : refuse('key_id_refused');
+  const token = parseCompactJws(text, (header) => {
+    const problem = headerProblem(header, { ...issuer, profile: 'oauth', headerTypes: jwtTypes });
+    return problem === null ? accept(keyIdOf(header)) : refuse(problem);
   });
   if (!token.ok) return refuse(`the response is a JWT that is refused: ${token.error.reason}`);
   const found = await Promise.resolve(keys.find(token.value.keyId)).catch(() => null);

@@ -34,7 +34,7 @@ export function parseTokenForm(token: string): Result<SignedToken, Denial> {
 }
 
 /** The `kid`, or nothing that any key is called. */
-function keyIdOf({ kid }: JsonObject): string {
+export function keyIdOf({ kid }: JsonObject): string {
   return typeof kid === 'string' ? kid : '';
 }
 

@@ -82,15 +82,32 @@ export function changed({ key, header, claims }: Sound, claim: Claims, member: C
   return tokenOf(key, JSON.stringify({ ...header, ...member }), JSON.stringify({ ...claims, ...claim }));
 }
 
+/** What is changed of sound claims; `undefined` takes one away. */
+interface Change {
+  readonly name: string;
+  readonly claim: Claims;
+}
+
+const asTokens = (sound: Sound, changes: readonly Change[]): readonly Row[] =>
+  changes.map(({ name, claim }) => ({ name, token: changed(sound, claim) }));
+
 /** Each of these claims taken away. */
 export function missingRows(sound: Sound, names: readonly string[]): readonly Row[] {
-  return names.map((name) => ({ name: `no ${name}`, token: changed(sound, { [name]: undefined }) }));
+  return asTokens(sound, missingClaims(names));
+}
+
+export function missingClaims(names: readonly string[]): readonly Change[] {
+  return names.map((name) => ({ name: `no ${name}`, claim: { [name]: undefined } }));
 }
 
 /** Each of these claims as something else, but for those forms that the claim may have. */
 export function typeRows(sound: Sound, names: readonly string[], allowed: readonly string[] = []): readonly Row[] {
+  return asTokens(sound, otherTypes(sound.claims, names, allowed));
+}
+
+export function otherTypes(claims: Claims, names: readonly string[], allowed: readonly string[]): readonly Change[] {
   return names.flatMap((name) => {
-    const value = sound.claims[name];
+    const value = claims[name];
     const others: readonly (readonly [string, unknown])[] = [
       ['null', null],
       ['a number', typeof value === 'number' ? value + 0.5 : 5],
@@ -100,33 +117,36 @@ export function typeRows(sound: Sound, names: readonly string[], allowed: readon
       ['a map', { value }],
     ];
     return others
-      .map(([form, other]) => ({ name: `${name} is ${form}`, token: changed(sound, { [name]: other }) }))
+      .map(([form, other]) => ({ name: `${name} is ${form}`, claim: { [name]: other } }))
       .filter((row) => !allowed.includes(row.name));
   });
 }
 
-/** Each member of header and claims twice, with one value and with two, plainly and by an escape. */
+/** Each member of header and claims twice. */
 export function doubledRows(sound: Sound): readonly Row[] {
-  const twice = (members: Claims): readonly (readonly [string, string])[] =>
-    Object.entries(members).flatMap(([name, value]) => {
-      const [text, json] = [JSON.stringify(members), JSON.stringify(value)];
-      const escaped = `\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}`;
-      return [
-        [`${name} twice`, `{${JSON.stringify(name)}:${json},${text.slice(1)}`],
-        [`${name} and another`, `{${JSON.stringify(name)}:"other",${text.slice(1)}`],
-        [`${name} twice, once escaped`, `${text.slice(0, -1)},"${escaped}":${json}}`],
-      ] as const;
-    });
   return [
-    ...twice(sound.claims).map(([name, text]) => ({
+    ...doubledMembers(sound.claims).map(([name, text]) => ({
       name,
       token: tokenOf(sound.key, JSON.stringify(sound.header), text),
     })),
-    ...twice(sound.header).map(([name, text]) => ({
+    ...doubledMembers(sound.header).map(([name, text]) => ({
       name: `header: ${name}`,
       token: tokenOf(sound.key, text, JSON.stringify(sound.claims)),
     })),
   ];
+}
+
+/** Texts with each of the members twice, with one value and with two, plainly and by an escape. */
+export function doubledMembers(members: Claims): readonly (readonly [name: string, text: string])[] {
+  return Object.entries(members).flatMap(([name, value]) => {
+    const [text, json] = [JSON.stringify(members), JSON.stringify(value)];
+    const escaped = `\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}`;
+    return [
+      [`${name} twice`, `{${JSON.stringify(name)}:${json},${text.slice(1)}`],
+      [`${name} and another`, `{${JSON.stringify(name)}:"other",${text.slice(1)}`],
+      [`${name} twice, once escaped`, `${text.slice(0, -1)},"${escaped}":${json}}`],
+    ] as const;
+  });
 }
 
 /** Lists within lists, so that the claims are so many levels deep; 16 are allowed. */
@@ -184,7 +204,11 @@ export function sessionRows(sound: Sound): readonly Row[] {
 
 /** `exp`, `nbf` and `iat` beyond what the defaults allow: 5 s of skew, a life of 2 h. */
 export function timeRows(sound: Sound, nowS: number): readonly Row[] {
-  const rows: readonly Claims[] = [
+  return asTokens(sound, oddTimes(nowS));
+}
+
+export function oddTimes(nowS: number): readonly Change[] {
+  const claims: readonly Claims[] = [
     { exp: nowS - 60, iat: nowS - 300 },
     { exp: nowS - 6, iat: nowS - 300 },
     { nbf: nowS + 120 },
@@ -196,7 +220,7 @@ export function timeRows(sound: Sound, nowS: number): readonly Row[] {
     { exp: 1e300 },
     { exp: -1 },
   ];
-  return rows.map((row) => ({ name: JSON.stringify(row), token: changed(sound, row) }));
+  return claims.map((claim) => ({ name: JSON.stringify(claim), claim }));
 }
 
 /** A header that says one thing, and a signature that is another. */
