@@ -2,11 +2,8 @@ import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/logger.js';
 import { createMetrics } from '../adapters/metrics/metrics.js';
-import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import type { HostPort } from '../config/types.js';
 import type { UpstreamConnections } from '../ports/observability.js';
-import type { KeySourceState } from '../ports/auth.js';
-import type { StoreState } from '../ports/idempotency.js';
 import { countMetrics } from '../admin/counters.js';
 import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import type { PageServer } from '../admin/server.js';
@@ -15,26 +12,12 @@ import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
-import { createConfigActivator, type ConfigActivator } from './reload/activate-config.js';
-import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { ConfigSource } from './config/config-source.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
-import type { NonceKeys } from '../decision/binding/nonce.js';
-import { openProofs } from './keys/proofs.js';
-import { createAssertions, type Assertions } from './keys/assertion-keys.js';
-import {
-  openLimits,
-  openReservations,
-  type LoadedStore,
-  type Reservations,
-  openRevocations,
-  type OpenRevocations,
-} from './store/store.js';
+import { openDecision, type Decision, type DecisionFiles } from './decision.js';
 import { openEgress, type Egress } from './egress.js';
 import { createReloader, type Reloader } from './reload/reload.js';
-import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
-import { openSessions, type Sessions } from './sessions.js';
 
 export interface ComposeOptions {
   readonly source: ConfigSource;
@@ -59,45 +42,25 @@ interface Progress {
 /** Everything that runs, built from a first config and put together; nothing listens yet. */
 export interface ComposedApp {
   readonly logger: Logger;
-  readonly activator: ConfigActivator;
+  readonly decision: Decision;
   readonly reloader: Reloader;
   readonly proxy: ProxyServer;
   /** The calling side; `null` where the config has none. */
   readonly egress: (Egress & { readonly server: ProxyServer }) | null;
   readonly admin: PageServer;
   readonly probes: PageServer | null;
-  /** `null` where no store is configured. */
-  readonly reservations: Reservations | null;
-  readonly revocations: OpenRevocations;
-  /** `null` where no route accepts sessions. */
-  readonly sessions: Sessions | null;
-  readonly assertions: Assertions;
-  readonly certificates: CertificateExpiry;
-  readonly storeAuthorities: StoreAuthorities;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
 }
 
 /** What was read and loaded that counts at start only. */
-interface StartFiles {
+interface StartFiles extends DecisionFiles {
   readonly tls: TlsMaterial | null;
-  /** `null` where no store is configured. */
-  readonly store: LoadedStore | null;
-  /** PEM text of the store's authorities, or `null` for the system's. */
-  readonly storeCa: string | null;
-  /** `null` where no route accepts sessions. */
-  readonly sessionSdk: SessionSdk | null;
-  /** Keys of nonces; `null` where proofs need none. */
-  readonly nonceKeys: NonceKeys | null;
 }
 
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
-export function composeApp(
-  first: CompleteConfig,
-  { tls, store, storeCa, sessionSdk, nonceKeys }: StartFiles,
-  options: ComposeOptions,
-): ComposedApp {
+export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles, options: ComposeOptions): ComposedApp {
   const opened = first.config;
   const logger = createLogger({
     ...opened.log,
@@ -107,44 +70,12 @@ export function composeApp(
   const { log } = logger;
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
-  const sessions =
-    opened.sessions === null || sessionSdk === null
-      ? null
-      : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
-  const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
-  const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
-  const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, {
-    expiry: certificates,
-    files: localFiles,
-    log,
-    watchIntervalMs: options.watchIntervalMs,
-  });
-  const reservations = openReservations(
-    store,
-    storeAuthorities.ca,
-    () => activator.activeConfig().config,
-    processMetrics.reservations,
-    log,
-  );
-  const proofs = openProofs(opened.listen.dpop, reservations?.parts ?? null, nonceKeys);
-  const revocations = openRevocations(reservations?.revocations ?? null, {
-    log,
-    areRequired: reservations?.requiresRevocations ?? false,
-  });
-  const activator = createConfigActivator(opened, first.upstreamCa, {
+  const decision = openDecision(first, files, {
     log,
     metrics: processMetrics,
-    sessions: sessions?.activeConfig ?? null,
-    assertions,
-    proofs: proofs?.keeper ?? null,
-    revocations,
-    onClientCertificates: certificates.useIntrospection,
+    watchIntervalMs: options.watchIntervalMs,
   });
-  const keyStates = (): readonly KeySourceState[] => [
-    ...activator.keyStates(),
-    ...(sessions === null ? [] : [sessions.keyState()]),
-  ];
-  const limits = openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log);
+  const { activator, reservations, revocations, limits, assertions, certificates, keyStates, storeState } = decision;
   const proxy = createProxyServer({
     activeConfig: activator.activeConfig,
     clock: systemClock,
@@ -155,7 +86,7 @@ export function composeApp(
     listen: opened.listen,
     tls,
     limits: limits.callers,
-    proofNonce: proofs?.nonce ?? null,
+    proofNonce: decision.proofNonce,
     reservations: reservations?.parts ?? null,
     isReady: () => readiness().status !== 'unavailable',
   });
@@ -223,7 +154,6 @@ export function composeApp(
     listeners: { proxy: null, admin: null, probes: null, egress: null },
   };
   const startedAtMs = systemClock.now();
-  const storeState = (): StoreState | null => reservations?.state() ?? null;
   const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
   const status = (): Status =>
     statusOf({
@@ -257,17 +187,11 @@ export function composeApp(
   };
   return {
     logger,
-    activator,
+    decision,
     reloader,
     proxy,
     egress: egress === null || egressServer === null ? null : { ...egress, server: egressServer },
     ...createAdminServers(opened, pages, log),
-    reservations,
-    revocations,
-    sessions,
-    assertions,
-    certificates,
-    storeAuthorities,
     progress,
     readiness,
     status,

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger } from '../adapters/log/logger.js';
-import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import {
   tlsMaterial,
   watchCertificates,
@@ -12,11 +11,8 @@ import {
 import { loadComplete, type CompleteConfig } from './config/load-config.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
-import { readNonceKeyFile } from './keys/proofs.js';
-import { loadSessions } from './sessions.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
-import { loadStore, readStoreFiles, type LoadedStore } from './store/store.js';
-import type { NonceKeys } from '../decision/binding/nonce.js';
+import { loadDecisionFiles, type DecisionFiles } from './decision.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { FileWatch, Log } from '../ports/system.js';
@@ -68,27 +64,19 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     sayWhy(logger, loaded.error);
     return loaded;
   }
-  const { first, certificates, store, storeCa, sessionSdk, nonceKeys } = loaded.value;
+  const { first, certificates, files } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
-  const app = composeApp(
-    first,
-    {
-      tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates),
-      store,
-      storeCa,
-      sessionSdk,
-      nonceKeys,
-    },
-    options,
-  );
+  const material = tls === null || certificates === null ? null : tlsMaterial(tls, certificates);
+  const app = composeApp(first, { tls: material, ...files }, options);
+  const { decision } = app;
   const { log } = app.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
   logWarnings(config.warnings, log);
-  if (certificates !== null) app.certificates.useListener(certificates);
-  app.certificates.useAuthorities('upstream_ca', upstreamCa);
-  app.certificates.useAuthorities('store_ca', storeCa);
+  if (certificates !== null) decision.certificates.useListener(certificates);
+  decision.certificates.useAuthorities('upstream_ca', upstreamCa);
+  decision.certificates.useAuthorities('store_ca', files.storeCa);
   options.onBuilt?.();
   const opened = await open(app, config);
   if (!opened.ok) {
@@ -103,7 +91,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
       ? null
       : watchCertificates(tls, certificates, {
           setTls: app.proxy.setTls,
-          expiry: app.certificates,
+          expiry: decision.certificates,
           files: localFiles,
           log,
           watchIntervalMs: options.watchIntervalMs,
@@ -116,38 +104,18 @@ interface Loaded {
   readonly first: CompleteConfig;
   /** `null` where callers come without TLS. */
   readonly certificates: ListenerCertificates | null;
-  /** `null` where no store is configured. */
-  readonly store: LoadedStore | null;
-  readonly storeCa: string | null;
-  readonly sessionSdk: SessionSdk | null;
-  /** Keys of nonces; `null` where proofs need none. */
-  readonly nonceKeys: NonceKeys | null;
+  readonly files: DecisionFiles;
 }
 
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
   const first = await loadComplete(source, { env }, localFiles);
   if (!first.ok) return first;
-  const {
-    listen: { tls, dpop },
-    store,
-    sessions,
-  } = first.value.config;
+  const { tls } = first.value.config.listen;
   const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
   if (certificates?.ok === false) return certificates;
-  const storeFiles = await readStoreFiles(store, localFiles);
-  if (!storeFiles.ok) return storeFiles;
-  const sessionSdk = await loadSessions(sessions);
-  if (!sessionSdk.ok) return sessionSdk;
-  const nonceKeys = await readNonceKeyFile(dpop, localFiles);
-  if (!nonceKeys.ok) return nonceKeys;
-  return accept({
-    first: first.value,
-    certificates: certificates?.value ?? null,
-    store: store === null ? null : await loadStore(store),
-    storeCa: storeFiles.value.ca,
-    sessionSdk: sessionSdk.value,
-    nonceKeys: nonceKeys.value,
-  });
+  const files = await loadDecisionFiles(first.value.config);
+  if (!files.ok) return files;
+  return accept({ first: first.value, certificates: certificates?.value ?? null, files: files.value });
 }
 
 /** How the log is while no config says so. */
@@ -164,7 +132,10 @@ async function open(
   { listen, admin, probes, egress, servesCallers }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
-  const [unfit] = await Promise.all([app.reservations?.lastingProblem() ?? null, app.revocations.start()]);
+  const [unfit] = await Promise.all([
+    app.decision.reservations?.lastingProblem() ?? null,
+    app.decision.revocations.start(),
+  ]);
   if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
   const {
     logger: { log },
@@ -222,7 +193,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
     progress,
     reloader,
   } = app;
-  const { delayMs, graceMs } = app.activator.activeConfig().config.shutdown;
+  const { delayMs, graceMs } = app.decision.activator.activeConfig().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
   certificateWatch?.close();
@@ -232,8 +203,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   egress?.server.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
-  app.activator.endWaits();
-  app.sessions?.endWaits();
+  app.decision.endWaits();
   // The workload may need the calling side to answer what is under way on the other.
   if (progress.listeners.proxy !== null) await proxy.drain(graceMs);
   await egress?.server.drain(graceMs);
@@ -242,30 +212,8 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   flush();
 }
 
-async function close({
-  activator,
-  admin,
-  probes,
-  egress,
-  reservations,
-  revocations,
-  sessions,
-  assertions,
-  certificates,
-  storeAuthorities,
-}: ComposedApp): Promise<void> {
-  assertions.close();
-  certificates.close();
-  storeAuthorities.close();
-  revocations.close();
-  await Promise.all([
-    activator.close(),
-    admin.close(),
-    probes?.close(),
-    egress?.close(),
-    reservations?.close(),
-    sessions?.close(),
-  ]);
+async function close({ decision, admin, probes, egress }: ComposedApp): Promise<void> {
+  await Promise.all([decision.close(), admin.close(), probes?.close(), egress?.close()]);
 }
 
 type ListenerName = 'proxy' | 'admin' | 'probes' | 'egress';

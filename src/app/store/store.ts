@@ -159,7 +159,7 @@ export function redisSettingsOf(
 }
 
 /** Limits by caller while the proxy runs. */
-interface OpenLimits {
+export interface OpenLimits {
   readonly callers: CallerLimits;
   /** `null` where no route in force has limits. */
   readonly state: () => LimitsState | null;
