@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { readLines } from './lines.js';
+import { readLines } from '../../adapters/files/lines.js';
 
 /** A file to which lines are added and kept, whatever ends the process. */
 export interface JournalFile {

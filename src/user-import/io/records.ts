@@ -5,7 +5,7 @@ import { defaultMaxDepth, parseStrictJson, type JsonProblem, type JsonValue } fr
 import type { ReturnedRecord } from '../row/rejoin-hashes.js';
 import type { SourceRecord } from '../row/rows.js';
 import type { RowProblem } from '../row/user.js';
-import { readLines, type TextLine } from './lines.js';
+import { readLines, type TextLine } from '../../adapters/files/lines.js';
 
 /** A row of 32 users takes a tenth of it. */
 export const maxRecordBytes = 64 * 1024;

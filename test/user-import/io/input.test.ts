@@ -5,7 +5,7 @@ import t from 'tap';
 import { openInput } from '../../../src/user-import/io/input-file.js';
 import { readJsonList } from '../../../src/user-import/io/json-array.js';
 import { maxRecordBytes, readCsv, readJsonLines } from '../../../src/user-import/io/records.js';
-import { readLines } from '../../../src/user-import/io/lines.js';
+import { readLines } from '../../../src/adapters/files/lines.js';
 import { headerProblem, originOfCells, rowOfCells } from '../../../src/user-import/row/csv.js';
 import type { SourceRecord } from '../../../src/user-import/row/rows.js';
 import { tempDir } from '../../support/temp-dir.js';
