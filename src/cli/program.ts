@@ -59,6 +59,11 @@ const entries: Readonly<Record<string, Entry>> = {
     summary: 'say what an edit of the config changes in effect',
     load: async () => (await import('./commands/diff/index.js')).createDiffCommand,
   },
+  learn: {
+    group: groups.policy,
+    summary: 'propose a policy from the log of shadow mode',
+    load: async () => (await import('./commands/learn/index.js')).createLearnCommand,
+  },
   doctor: {
     group: groups.operate,
     summary: 'look at what a config needs: keys, clock, service, Redis',

@@ -208,6 +208,7 @@ export const snippetTable: readonly SnippetRow[] = [
     },
   }),
   ...page('docs/sessions.md', { 'sessions:': { config: 'keys' } }),
+  ...page('docs/learn.md', { 'sallyport learn': { commands: {} } }),
   ...page('docs/shadow.md', { 'mode: shadow': { config: 'keys' } }),
   ...page('docs/storage.md', {
     'maxmemory 2gb': { test: 'test/docs/snippets.test.ts' },

@@ -69,7 +69,7 @@ const maxTokenIdLength = 256;
 export const sessionClaims = ['sessionHandle', 'refreshTokenHash1', 'stt'] as const;
 
 /** RFC 6749 §3.3 `scope-token`: visible ASCII but `"` and `\`. */
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+export const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
  * Holds the claims of a token whose signature was verified against its issuer's rules. `nowMs` is

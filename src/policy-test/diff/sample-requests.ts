@@ -91,7 +91,7 @@ function add(segments: readonly string[], isEnd: boolean, { found, fresh }: Grow
 }
 
 /** Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3). */
-function encodeSegment(text: string): string {
+export function encodeSegment(text: string): string {
   return encodeURIComponent(text).replace(/%(3A|40|24|26|2B|2C|3D)/g, decodeURIComponent);
 }
 
