@@ -43,7 +43,7 @@ export const doubtWords = {
 export type Doubt = keyof typeof doubtWords;
 
 /** From so many requests on, steps from one number to the next are no accident. */
-const minWalk = 20;
+const minWalk = 4;
 
 const msPerDay = 86_400_000;
 const firstFailure = 400;

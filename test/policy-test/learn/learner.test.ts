@@ -169,6 +169,11 @@ const notLearnt: readonly { readonly name: string; readonly lines: readonly stri
   },
   { name: 'one subject that walks ids', lines: walk, why: `GET /customers/{id} mallory: ${doubtWords.walked}` },
   {
+    name: 'and for a few steps only',
+    lines: walk.slice(0, 12),
+    why: `GET /customers/{id} mallory: ${doubtWords.walked}`,
+  },
+  {
     name: 'and walks them backwards',
     lines: walk.toReversed(),
     why: `GET /customers/{id} mallory: ${doubtWords.walked}`,

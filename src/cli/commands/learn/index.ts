@@ -17,11 +17,8 @@ export function createLearnCommand(io: Io): Command {
       'Propose routes, subjects and permissions from the log of shadow mode: what verified callers did, often enough. Nothing is put in force.',
     examples: [
       ['look at what would be proposed', 'sallyport learn sallyport.log --config sallyport.yaml'],
-      [
-        'write the policy, its tests and the diff',
-        'sallyport learn sallyport.log.*.gz --config sallyport.yaml --out learnt',
-      ],
-      ['from a cluster', 'kubectl logs deploy/orders -c sallyport | sallyport learn - --config sallyport.yaml'],
+      ['write the policy, its tests and the diff', 'sallyport learn *.log.gz --config sallyport.yaml --out learnt'],
+      ['from a cluster', 'kubectl logs deploy/orders | sallyport learn - --config orders.yaml'],
     ],
     notes: [
       'Files may be compressed by gzip, whatever their names. Give it the lines of Sallyport alone: another program in the same file could write lines that look like its own.',
