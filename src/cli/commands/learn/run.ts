@@ -16,7 +16,7 @@ import { reportLines } from '../../../policy-test/learn/report.js';
 import { settleProposal } from '../../../policy-test/learn/settle-proposal.js';
 import { defaultCaps, type LearnTerms } from '../../../policy-test/learn/terms.js';
 import { writeConfig } from '../../../policy-test/learn/write-config.js';
-import { decideAssumed } from '../../../policy-test/simulate/offline-config.js';
+import { decideOnly } from '../../../policy-test/simulate/offline-config.js';
 import { assumedSessions, createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
 import { draftSuite } from '../../../policy-test/suite/draft-suite.js';
 import { inputArgument } from '../../config/choose.js';
@@ -114,8 +114,8 @@ async function filesOf(
   [from, enforced, to]: readonly [CompiledConfig, CompiledConfig | null, CompiledConfig],
 ): Promise<Readonly<Record<string, string>>> {
   const keys = createAssumedKeys();
-  const active = (config: CompiledConfig): ReturnType<typeof decideAssumed> =>
-    decideAssumed(config, keys.sourceOf, assumedSessions(config, keys));
+  const active = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
+    decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
   const nowMs = Date.now();
   const changes = async (config: CompiledConfig): Promise<string> =>
     `${diffLines(await comparePolicies({ from: active(config), to: active(to), keys, nowMs })).join('\n')}\n`;
