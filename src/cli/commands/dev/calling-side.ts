@@ -86,9 +86,10 @@ function keepsEveryKey(routes: readonly Route[]): boolean {
 
 /** Commands of a caller that knows nothing of tokens and keys, as far as the answering side lets this subject. */
 export function callingExamples(url: string, { allowed, repeated }: Samples, subject: string): readonly Example[] {
-  const isAllowed = repeated?.approval != null && approvesSubject(repeated.approval, subject);
+  const approval = repeated?.approval ?? null;
+  const write = repeated !== null && approval !== null && approvesSubject(approval, subject) ? repeated : null;
   return [
     ...(allowed === null ? [] : [{ command: curl(url, allowed, null), expect: 200 as const }]),
-    ...(repeated === null || !isAllowed ? [] : [{ command: curlWrite(url, repeated), expect: 200 as const }]),
+    ...(write === null ? [] : [{ command: curlWrite(url, write), expect: 200 as const }]),
   ];
 }
