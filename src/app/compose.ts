@@ -93,7 +93,12 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
   const egress =
     opened.egress === null
       ? null
-      : openEgress(opened, opened.egress, first.targetAuthorities, { log, metrics: processMetrics });
+      : openEgress(opened, opened.egress, first, {
+          log,
+          metrics: processMetrics,
+          expiry: certificates,
+          watchIntervalMs: options.watchIntervalMs,
+        });
   const egressServer =
     egress === null || opened.egress === null
       ? null
@@ -122,9 +127,9 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     metrics,
     useLog: logger.use,
     watchIntervalMs: options.watchIntervalMs,
-    onReplaced: ({ config, upstreamCa, targetAuthorities }) => {
+    onReplaced: ({ config, upstreamCa, ...targetFiles }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
-      if (config.egress !== null) egress?.replace(config, config.egress, targetAuthorities);
+      if (config.egress !== null) egress?.replace(config, config.egress, targetFiles);
       void proxy.reauthorizeConnections();
     },
   });

@@ -128,7 +128,9 @@ export function openDecision(
     assertions,
     proofs: proofs?.keeper ?? null,
     revocations,
-    onClientCertificates: certificates.useIntrospection,
+    onClientCertificates: (chains) => {
+      certificates.useShown('introspection', chains);
+    },
   });
   return {
     activator,

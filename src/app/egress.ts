@@ -7,28 +7,36 @@ import type { CompiledConfig, EgressSettings, TargetSettings, TokenSourceSetting
 import { RetryBudget } from '../decision/egress/retry-budget.js';
 import { describeBug } from '../lib/errors.js';
 import type { EgressState } from '../ports/observability.js';
-import type { Log } from '../ports/system.js';
-import type { TokenSource } from '../ports/tokens.js';
+import type { FileWatch, Log } from '../ports/system.js';
 import { createActiveConfig, type ActiveConfig } from '../proxy/auth/active-config.js';
 import { createEgressUpstream } from '../proxy/egress/egress-upstream.js';
 import { BodyRoom } from '../proxy/egress/kept-body.js';
 import { servingConfig } from '../proxy/egress/serving-config.js';
-import type { EgressTarget } from '../proxy/egress/target.js';
+import type { EgressTarget, TargetProofs } from '../proxy/egress/target.js';
 import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
-import { createTokenSource } from './token-sources.js';
+import type { CertificateExpiry } from './certificates/certificate-expiry.js';
+import type { CertificatePair } from './certificates/certificates.js';
+import { watchTargetCertificates } from './certificates/target-certificates.js';
+import type { CompleteConfig } from './config/load-config.js';
+import { createReplacedParts, isSameUpstream } from './reload/replaced-parts.js';
+import { createTokenSource, type AttachedTokens } from './token-sources.js';
 
 interface EgressDeps {
   readonly log: Log;
   readonly metrics: Pick<ProcessMetrics, 'egress'>;
+  /** Is told what targets are shown from now on. */
+  readonly expiry: Pick<CertificateExpiry, 'useShown'>;
+  /** Milliseconds between two looks at files. */
+  readonly watchIntervalMs: number | undefined;
 }
 
-/** Authorities that vouch for targets, as PEM texts by the paths of their files. */
-export type TargetAuthorities = ReadonlyMap<string, string>;
+/** What was read of the files that targets name. */
+type TargetFiles = Pick<CompleteConfig, 'targetAuthorities' | 'targetCertificates'>;
 
 export interface Egress {
   readonly activeConfig: () => ActiveConfig;
   /** Puts another config in force; what did not change goes on. */
-  readonly replace: (config: CompiledConfig, settings: EgressSettings, authorities: TargetAuthorities) => void;
+  readonly replace: (config: CompiledConfig, settings: EgressSettings, files: TargetFiles) => void;
   readonly state: () => EgressState;
   readonly close: () => Promise<void>;
 }
@@ -36,13 +44,15 @@ export interface Egress {
 interface RunningTarget {
   readonly settings: TargetSettings;
   readonly ca: string | null;
+  readonly certificate: CertificatePair | null;
   readonly upstream: Upstream;
   readonly budget: RetryBudget;
+  readonly proofs: TargetProofs | null;
 }
 
 interface RunningToken {
   readonly settings: TokenSourceSettings;
-  readonly source: TokenSource;
+  readonly source: AttachedTokens;
 }
 
 interface Running {
@@ -51,9 +61,6 @@ interface Running {
   readonly tokens: readonly RunningToken[];
 }
 
-/** Between looks at whether connections that were replaced still serve requests. */
-const idleCheckMs = 1_000;
-
 /** A request that began under the config before may still ask for its token. */
 const lastAskMs = 10 * 60_000;
 
@@ -61,40 +68,44 @@ const lastAskMs = 10 * 60_000;
 export function openEgress(
   config: CompiledConfig,
   settings: EgressSettings,
-  authorities: TargetAuthorities,
-  { log, metrics }: EgressDeps,
+  files: TargetFiles,
+  { log, metrics, expiry, watchIntervalMs }: EgressDeps,
 ): Egress {
-  /** What is in force no more, and may still serve requests. */
-  const retired = new Set<() => Promise<void> | void>();
+  const replaced = createReplacedParts();
   const room = new BodyRoom(settings.maxHeldBytes);
-  let running = run(config, settings, authorities, null);
+  let given = { config, settings, files };
+  let running = run(null);
+  let watch = watchCertificates();
 
-  function run(
-    next: CompiledConfig,
-    { targets: targetSettings, tokens: tokenSettings, ...rest }: EgressSettings,
-    cas: TargetAuthorities,
-    before: Running | null,
-  ): Running {
-    room.resize(rest.maxHeldBytes);
+  function run(before: Running | null): Running {
+    const { targets: targetSettings, tokens: tokenSettings } = given.settings;
+    const { targetAuthorities, targetCertificates } = given.files;
+    room.resize(given.settings.maxHeldBytes);
     const tokens = tokenSettings.map(
       (each) => before?.tokens.find((known) => isDeepStrictEqual(known.settings, each)) ?? newToken(each),
     );
-    const targets = targetSettings.map((each) => {
-      const ca = each.upstream.caFile === null ? null : (cas.get(each.upstream.caFile) ?? null);
+    const targets = targetSettings.map((each): RunningTarget => {
+      const ca = each.upstream.caFile === null ? null : (targetAuthorities.get(each.upstream.caFile) ?? null);
+      const certificate = targetCertificates.get(each.name) ?? null;
       const same = before?.targets.find(
         (known) =>
           known.settings.name === each.name &&
           known.ca === ca &&
-          isDeepStrictEqual(known.settings.upstream, each.upstream),
+          isSamePair(known.certificate, certificate) &&
+          isSameUpstream(known.settings.upstream, each.upstream),
       );
+      const signer = tokens.find((token) => token.settings.name === each.token)?.source.proofs ?? null;
       return {
         settings: each,
         ca,
-        upstream: same?.upstream ?? createUpstream(each.upstream, ca),
+        certificate,
+        upstream: same?.upstream ?? createUpstream(each.upstream, ca, certificate),
         budget:
           same?.settings.retries.budget === each.retries.budget ? same.budget : new RetryBudget(each.retries.budget),
+        proofs: signer === null ? null : { signer, origin: each.upstream.url, nonce: same?.proofs?.nonce ?? null },
       };
     });
+    expiry.useShown('target', new Map([...targetCertificates].map(([name, { cert }]) => [name, cert])));
     metrics.egress.setTargets(targets.map(({ settings: { name } }) => name));
     const served = targets.map((target) => targetOf(target, tokens));
     const upstream = createEgressUpstream(served, {
@@ -108,19 +119,16 @@ export function openEgress(
     return {
       targets,
       tokens,
-      activeConfig: createActiveConfig(
-        servingConfig(next, { ...rest, targets: targetSettings, tokens: tokenSettings }),
-        {
-          issuers: [],
-          sessions: null,
-          assertion: null,
-          upstream,
-          verified: null,
-          listed: () => [],
-          knowsRevocations: () => true,
-          isCallingSide: true,
-        },
-      ),
+      activeConfig: createActiveConfig(servingConfig(given.config, given.settings), {
+        issuers: [],
+        sessions: null,
+        assertion: null,
+        upstream,
+        verified: null,
+        listed: () => [],
+        knowsRevocations: () => true,
+        isCallingSide: true,
+      }),
     };
   }
 
@@ -128,39 +136,37 @@ export function openEgress(
     return { settings: each, source: createTokenSource(each, { clock: systemClock, files: localFiles, log }) };
   }
 
-  function retire(before: Running): void {
-    for (const { upstream } of before.targets) {
-      if (running.targets.some((target) => target.upstream === upstream)) continue;
-      upstream.retire();
-      closeWhenIdle(upstream);
-    }
-    for (const { source } of before.tokens) {
-      if (running.tokens.some((token) => token.source === source)) continue;
-      closeAfter(lastAskMs, source.close);
-    }
-  }
-
-  function closeWhenIdle(upstream: Upstream): void {
-    closeAfter(idleCheckMs, () => {
-      const { active, waiting } = upstream.counts();
-      if (active + waiting > 0) closeWhenIdle(upstream);
-      else void upstream.close();
+  function watchCertificates(): Pick<FileWatch, 'close'> {
+    return watchTargetCertificates(given.settings.targets, given.files.targetCertificates, {
+      files: localFiles,
+      log,
+      intervalMs: watchIntervalMs,
+      onChange: (target, pair) => {
+        const targetCertificates = new Map(given.files.targetCertificates).set(target, pair);
+        put({ ...given, files: { ...given.files, targetCertificates } });
+      },
     });
   }
 
-  function closeAfter(delayMs: number, close: () => Promise<void> | void): void {
-    retired.add(close);
-    setTimeout(() => {
-      if (retired.delete(close)) void close();
-    }, delayMs).unref();
+  /** Puts it in force. Connections that show another certificate serve what is under way, and no more. */
+  function put(next: typeof given): void {
+    given = next;
+    const before = running;
+    running = run(before);
+    for (const { upstream } of before.targets) {
+      if (!running.targets.some((target) => target.upstream === upstream)) replaced.retire(upstream);
+    }
+    for (const { source } of before.tokens) {
+      if (!running.tokens.some((token) => token.source === source)) replaced.closeLater(source, lastAskMs);
+    }
   }
 
   return {
     activeConfig: () => running.activeConfig,
-    replace: (next, nextSettings, cas) => {
-      const before = running;
-      running = run(next, nextSettings, cas, before);
-      retire(before);
+    replace: (nextConfig, nextSettings, nextFiles) => {
+      put({ config: nextConfig, settings: nextSettings, files: nextFiles });
+      watch.close();
+      watch = watchCertificates();
     },
     state: () => ({
       heldBytes: room.held(),
@@ -175,15 +181,21 @@ export function openEgress(
       tokens: running.tokens.map(({ settings: { name }, source }) => ({ name, ...source.status() })),
     }),
     close: async () => {
-      const late = [...retired];
-      retired.clear();
+      watch.close();
       for (const { source } of running.tokens) source.close();
-      await Promise.all([...running.targets.map(({ upstream }) => upstream.close()), ...late.map((close) => close())]);
+      await Promise.all([...running.targets.map(({ upstream }) => upstream.close()), replaced.close()]);
     },
   };
 }
 
-function targetOf({ settings, upstream, budget }: RunningTarget, tokens: readonly RunningToken[]): EgressTarget {
+function isSamePair(a: CertificatePair | null, b: CertificatePair | null): boolean {
+  return a?.cert === b?.cert && a?.key === b?.key;
+}
+
+function targetOf(
+  { settings, upstream, budget, proofs }: RunningTarget,
+  tokens: readonly RunningToken[],
+): EgressTarget {
   const token = tokens.find((each) => each.settings.name === settings.token) ?? null;
   return {
     name: settings.name,
@@ -192,6 +204,7 @@ function targetOf({ settings, upstream, budget }: RunningTarget, tokens: readonl
     upstream,
     tokens: token?.source ?? null,
     takesSubject: token?.settings.kind === 'oauth' && token.settings.grant !== 'client_credentials',
+    proofs,
     keyMode: settings.keyMode,
     keyFrom: settings.keyFrom,
     retries: settings.retries,

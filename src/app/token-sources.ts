@@ -6,8 +6,9 @@ import { createFileSource } from '../adapters/tokens/file-source.js';
 import { createSubjectSource } from '../adapters/tokens/subject-source.js';
 import type { OAuthTokenSettings, TokenSourceSettings } from '../config/types.js';
 import { createCoreTokens } from '../core-api/core-tokens.js';
+import { newProofSigner } from '../core-api/proof-signer.js';
 import type { Files } from '../ports/system.js';
-import type { TokenFetcher, TokenSource } from '../ports/tokens.js';
+import type { ProofSigner, TokenFetcher, TokenSource } from '../ports/tokens.js';
 
 interface Deps extends Omit<TokenSourceDeps, 'random'> {
   readonly files: Files;
@@ -15,17 +16,28 @@ interface Deps extends Omit<TokenSourceDeps, 'random'> {
   readonly random?: () => number;
 }
 
+/** Where tokens come from, with the key that they are bound to. */
+export interface AttachedTokens extends TokenSource {
+  /** `null` where they count for whoever has them. */
+  readonly proofs: ProofSigner | null;
+}
+
 /** Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token. */
-export function createTokenSource(settings: TokenSourceSettings, given: Deps): TokenSource {
+export function createTokenSource(settings: TokenSourceSettings, given: Deps): AttachedTokens {
+  const proofs = settings.kind !== 'file' && settings.dpop ? newProofSigner() : null;
+  return { ...sourceOf(settings, given, proofs), proofs };
+}
+
+function sourceOf(settings: TokenSourceSettings, given: Deps, proofs: ProofSigner | null): TokenSource {
   const deps = { ...given, random: given.random ?? Math.random };
   const { name } = settings;
   switch (settings.kind) {
     case 'core': {
       const create = settings.singleUse ? createSingleUseSource : createSharedSource;
-      return create(name, 'core', createCoreTokens(settings, deps), deps);
+      return create(name, 'core', createCoreTokens(settings, { ...deps, proofs }), deps);
     }
     case 'oauth': {
-      const requests = requestsOf(settings, deps);
+      const requests = requestsOf(settings, deps, proofs);
       return settings.grant === 'client_credentials'
         ? createSharedSource(name, 'oauth', requests, deps)
         : createSubjectSource(name, requests, deps);
@@ -35,9 +47,9 @@ export function createTokenSource(settings: TokenSourceSettings, given: Deps): T
   }
 }
 
-function requestsOf(settings: OAuthTokenSettings, deps: Deps): TokenFetcher {
+function requestsOf(settings: OAuthTokenSettings, deps: Deps, proofs: ProofSigner | null): TokenFetcher {
   const { issuer, metadataUrls, caFile, timeoutMs } = settings;
   const { clock, files } = deps;
   const endpoint = createTokenEndpoint({ issuer, urls: metadataUrls, timeoutMs }, { caFile, files }, clock);
-  return createTokenRequests(settings, { clock, files, endpoint });
+  return createTokenRequests(settings, { clock, files, proofs, endpoint });
 }

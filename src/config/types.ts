@@ -250,6 +250,8 @@ export interface CoreTokenSettings {
   readonly validityS: number;
   /** Whether each request gets a token of its own, with a `jti`. */
   readonly singleUse: boolean;
+  /** Whether they are bound to a key of this process, with a proof for each attempt (RFC 9449). */
+  readonly dpop: boolean;
   /** Whether the Core's key may travel in the clear to another machine. */
   readonly allowHttp: boolean;
   /** Whether the Core may have a public address. */
@@ -275,6 +277,8 @@ export interface OAuthTokenSettings {
   readonly scope: string | null;
   readonly audience: string | null;
   readonly resource: string | null;
+  /** Whether they are bound to a key of this process, with a proof for each attempt (RFC 9449). */
+  readonly dpop: boolean;
   /** For one request as a whole. */
   readonly timeoutMs: number;
 }

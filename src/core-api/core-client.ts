@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { CoreAddressRules } from './core-url.js';
+import { readRetryAfter } from '../decision/egress/retry-after.js';
 import { networkFailure } from '../lib/errors.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
@@ -187,7 +188,7 @@ async function readResponse(
     status: statusCode,
     json: json.ok && isJsonObject(json.value) ? json.value : null,
     text: readableResponse(bytes.toString('utf8'), hidden),
-    retryAfterMs: typeof retryAfter === 'string' && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : null,
+    retryAfterMs: typeof retryAfter === 'string' ? readRetryAfter(retryAfter, Date.now()) : null,
   });
 }
 

@@ -5,7 +5,7 @@ import type { CoreTokenSettings } from '../config/types.js';
 import { maxCaFileBytes, readCaFile } from '../lib/pem.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { Clock, Files } from '../ports/system.js';
-import type { TokenFailure, TokenFetcher } from '../ports/tokens.js';
+import type { ProofSigner, TokenFailure, TokenFetcher } from '../ports/tokens.js';
 import { createCoreClient, type CoreClient } from './core-client.js';
 import { normalizeApiDomain } from './core-url.js';
 import { findHeader, formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl/curl-config.js';
@@ -15,6 +15,8 @@ import { cdiVersionProblem, tokenIdBytes, type MintRequest } from './mint-reques
 interface CoreTokensDeps {
   readonly clock: Clock;
   readonly files: Pick<Files, 'read'>;
+  /** The tokens are bound to its key; `null` where they count for whoever has them. */
+  readonly proofs: Pick<ProofSigner, 'thumbprint'> | null;
 }
 
 /** Some hundred headers. */
@@ -40,7 +42,7 @@ interface Reached {
  * Makes what has the Core mint tokens. The curl config file may be a link, as Kubernetes places secrets; a relative
  * `cacert` in it starts from its folder. Another key or address in it counts from the next call on.
  */
-export function createCoreTokens(settings: CoreTokenSettings, { clock, files }: CoreTokensDeps): TokenFetcher {
+export function createCoreTokens(settings: CoreTokenSettings, { clock, files, proofs }: CoreTokensDeps): TokenFetcher {
   const { curlConfigFile, validityS, claims, singleUse } = settings;
   const issuer = normalizeApiDomain(settings.issuer);
   let reached: Reached | null = null;
@@ -118,7 +120,8 @@ export function createCoreTokens(settings: CoreTokenSettings, { clock, files }: 
       const core = await reach();
       if (!core.ok) return failed('unreadable', core.error);
       const tokenId = singleUse ? randomBytes(tokenIdBytes).toString('base64url') : null;
-      const request = { claims, issuer: issuer.value, validityS, tokenId };
+      const bound = proofs === null ? {} : { confirmation: { certificate: null, key: proofs.thumbprint } };
+      const request = { claims, issuer: issuer.value, validityS, tokenId, ...bound };
       const minted = await mint(core.value, request);
       if (!minted.ok) return refuse(inWords(minted.error));
       const { token, issuedAtS, expiresAtS } = minted.value;

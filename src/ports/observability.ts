@@ -129,7 +129,8 @@ export interface Metrics {
  * Certificates whose end somebody has to see coming: what callers are shown, who vouches for callers, upstream and
  * store, and what an issuer, by its name in the config, is shown by whoever asks about tokens (RFC 8705 §2).
  */
-export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca' | `introspection:${string}`;
+export type CertificateName =
+  'listener' | 'client_ca' | 'upstream_ca' | 'store_ca' | `introspection:${string}` | `target:${string}`;
 
 /** How it stands with a certificate in use, for the log, `/status` and metrics. */
 export interface CertificateStatus {

@@ -25,6 +25,27 @@ export type TokenOutcome =
       readonly retryAfterS: number;
     };
 
+/** Signs proofs of a key that tokens are bound to (RFC 9449 §4.2). */
+export interface ProofSigner {
+  /** RFC 7638: `cnf.jkt` of these tokens. */
+  readonly thumbprint: string;
+  /** The value of `DPoP` for one request: it counts once. */
+  readonly prove: (request: ProvedRequest) => string;
+}
+
+export interface ProvedRequest {
+  /** As it is sent. */
+  readonly method: string;
+  /** Where it is sent; query and fragment are no part of the proof. */
+  readonly url: string | URL;
+  /** What it bears; `null` where a token is asked for. */
+  readonly token: string | null;
+  /** The last `DPoP-Nonce` of that server; `null` where it gave none. */
+  readonly nonce: string | null;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
 /** Where the calling side's tokens come from. */
 export interface TokenSource {
   /**

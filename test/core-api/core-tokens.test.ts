@@ -37,12 +37,13 @@ function make(t: Scope, curl: string | null, settings: Partial<CoreTokenSettings
     issuer: 'https://API.example.com',
     claims,
     validityS: 60,
+    dpop: false,
     singleUse: false,
     allowHttp: false,
     allowPublicCore: false,
     ...settings,
   };
-  const fetcher = createCoreTokens(whole, { clock, files: localFiles });
+  const fetcher = createCoreTokens(whole, { clock, files: localFiles, proofs: null });
   t.teardown(() => fetcher.close());
   return {
     fetcher,

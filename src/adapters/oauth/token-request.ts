@@ -5,7 +5,7 @@ import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import type { Clock, Files } from '../../ports/system.js';
-import type { FetchedToken, TokenFailure, TokenFetcher } from '../../ports/tokens.js';
+import type { FetchedToken, ProofSigner, TokenFailure, TokenFetcher } from '../../ports/tokens.js';
 import type { Agent, Dispatcher } from 'undici';
 import { readClientCredentials, type ClientCredentials } from './client-credentials.js';
 import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
@@ -13,6 +13,8 @@ import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
 interface TokenRequestDeps {
   readonly clock: Clock;
   readonly files: Pick<Files, 'read' | 'digest'>;
+  /** The tokens are bound to its key; `null` where they count for whoever has them. */
+  readonly proofs: ProofSigner | null;
   /** Where the issuer's metadata says that tokens are asked for; in words why nobody knows. */
   readonly endpoint: TokenEndpoint;
 }
@@ -43,13 +45,15 @@ interface Connected {
 /** Makes what asks an authorization server for tokens. Secrets and keys that change count from the next request on. */
 export function createTokenRequests(
   settings: OAuthTokenSettings,
-  { clock, files, endpoint }: TokenRequestDeps,
+  { clock, files, proofs, endpoint }: TokenRequestDeps,
 ): TokenFetcher {
   const { timeoutMs } = settings;
   let connected: Connected | null = null;
   let lookedAtMs = -Infinity;
   let looking: Promise<Result<Connected, string>> | null = null;
   let isClosed = false;
+  /** The last one that the issuer gave (RFC 9449 §8). */
+  let nonce: string | null = null;
 
   /** Connections as the files say; several requests at once look at them once. */
   function connect(): Promise<Result<Connected, string>> {
@@ -103,11 +107,16 @@ export function createTokenRequests(
           'content-type': 'application/x-www-form-urlencoded',
           'user-agent': 'sallyport',
           ...(authorization === null ? {} : { authorization }),
+          ...(proofs === null
+            ? {}
+            : { dpop: proofs.prove({ method: 'POST', url, token: null, nonce, nowMs: askedAtMs }) }),
         },
         body: new URLSearchParams({ ...grantForm(settings, subjectToken), ...form }).toString(),
         signal: deadline.signal,
       });
-      return await readResponse(response, subjectToken !== null, askedAtMs);
+      const given = response.headers['dpop-nonce'];
+      if (typeof given === 'string') nonce = given;
+      return await readResponse(response, subjectToken !== null, askedAtMs, proofs === null ? 'Bearer' : 'DPoP');
     } catch (error) {
       const isLate = deadline.signal.aborted;
       return failed('away', isLate ? `no complete response within ${String(timeoutMs)} ms` : networkFailure(error));
@@ -122,7 +131,12 @@ export function createTokenRequests(
       if (!connection.ok) return failed('unreadable', connection.error);
       const url = await place();
       if (!url.ok) return failed('away', url.error);
-      const answered = await ask(connection.value, url.value, subjectToken);
+      const proved = nonce;
+      let answered = await ask(connection.value, url.value, subjectToken);
+      // It may have asked for the nonce that it gave, which counts from the next request on.
+      if (!answered.ok && answered.error.problem === 'refused' && proofs !== null && nonce !== proved) {
+        answered = await ask(connection.value, url.value, subjectToken);
+      }
       // The issuer may have moved.
       if (!answered.ok && answered.error.problem !== 'subject') endpoint.forget();
       return answered;
@@ -168,6 +182,7 @@ async function readResponse(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   hasSubject: boolean,
   nowMs: number,
+  type: 'Bearer' | 'DPoP',
 ): Promise<Result<FetchedToken, TokenFailure>> {
   if (statusCode >= 300 && statusCode < 400) {
     dropBody(body);
@@ -187,7 +202,7 @@ async function readResponse(
     return refuse({ ...readTokenRefusal(statusCode, json, hasSubject), retryAfterMs: retryAfterMs(headers, nowMs) });
   }
   if (json === null) return failed('bad_response', 'the response is no duplicate-free JSON object');
-  const issued = readIssuedToken(json, nowMs);
+  const issued = readIssuedToken(json, nowMs, type);
   return issued.ok ? issued : failed('bad_response', `the response ${issued.error}`);
 }
 

@@ -19,8 +19,6 @@ const checkIntervalMs = 60 * 60 * 1000;
 /** Often enough to be seen, and not so often that it fills the log. */
 const repeatMs = 24 * 60 * 60 * 1000;
 
-const introspectionPrefix = 'introspection:';
-
 interface CertificateExpiryDeps {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -33,8 +31,8 @@ export interface CertificateExpiry {
   readonly useListener: (certificates: ListenerCertificates) => void;
   /** Authorities, as PEM text, that hold from now on; `null` where there are none of our own. */
   readonly useAuthorities: (name: 'client_ca' | 'upstream_ca' | 'store_ca', pem: string | null) => void;
-  /** What issuers are shown from now on, as PEM text by their names; others are shown nothing. */
-  readonly useIntrospection: (chains: ReadonlyMap<string, string>) => void;
+  /** What issuers, or targets, are shown from now on, as PEM text by their names; others are shown nothing. */
+  readonly useShown: (to: 'introspection' | 'target', chains: ReadonlyMap<string, string>) => void;
   readonly states: () => readonly CertificateStatus[];
   readonly close: () => void;
 }
@@ -90,12 +88,13 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
     };
   }
 
-  function useIntrospection(chains: ReadonlyMap<string, string>): void {
+  function useShown(to: 'introspection' | 'target', chains: ReadonlyMap<string, string>): void {
+    const prefix = `${to}:`;
     for (const name of [...inUse.keys()]) {
-      if (name.startsWith(introspectionPrefix) && !chains.has(name.slice(introspectionPrefix.length))) use(name, null);
+      if (name.startsWith(prefix) && !chains.has(name.slice(prefix.length))) use(name, null);
     }
     // What follows the certificate itself leads up to its authority.
-    for (const [issuer, pem] of chains) use(`${introspectionPrefix}${issuer}`, validityOf(new X509Certificate(pem)));
+    for (const [name, pem] of chains) use(`${to}:${name}`, validityOf(new X509Certificate(pem)));
   }
 
   function useAuthorities(name: CertificateName, pem: string | null): void {
@@ -109,7 +108,7 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
       useAuthorities('client_ca', clientCa);
     },
     useAuthorities,
-    useIntrospection,
+    useShown,
     states: () => [...inUse].map(([name, validity]) => statusOf(name, validity)),
     close: () => cancel(),
   };

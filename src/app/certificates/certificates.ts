@@ -34,35 +34,52 @@ export async function readListenerCertificates(
   tls: ListenerTls,
   files: Files,
 ): Promise<Result<ListenerCertificates, StartFailure>> {
-  const cert = await readPem(tls.certFile, files);
-  if (!cert.ok) return cert;
-  const key = await readPem(tls.keyFile, files);
-  if (!key.ok) return key;
+  const pair = await readCertificatePair(tls, files);
+  if (!pair.ok) return pair;
+  const { cert, key, leaf } = pair.value;
   const clientCa = tls.clientCaFile === null ? null : await readAuthorities(tls.clientCaFile, files);
   if (clientCa !== null && !clientCa.ok) return clientCa;
-  const chain = readCaBundle(cert.value);
-  if (!chain.ok) return invalidFile(tls.certFile, chain.error);
-  const leaf = new X509Certificate(chain.value[0] ?? '');
-  const privateKey = readPrivateKey(key.value);
-  if (!privateKey.ok) return invalidFile(tls.keyFile, privateKey.error);
-  if (!leaf.checkPrivateKey(privateKey.value)) {
-    return invalidFile(tls.keyFile, `is not the key of the certificate in ${tls.certFile}`);
-  }
-  const refusal = refusedByTls(cert.value, key.value);
-  if (refusal !== null) return invalidFile(tls.certFile, refusal);
   const texts = [
-    [tls.certFile, cert.value],
-    [tls.keyFile, key.value],
+    [tls.certFile, cert],
+    [tls.keyFile, key],
   ] as const;
   const authorities =
     tls.clientCaFile === null || clientCa === null ? [] : [[tls.clientCaFile, clientCa.value] as const];
   return accept({
-    cert: cert.value,
-    key: key.value,
+    cert,
+    key,
     clientCa: clientCa?.value ?? null,
     leaf,
     digests: new Map([...texts, ...authorities].map(([path, text]) => [path, files.digest(text)])),
   });
+}
+
+/** A certificate that can be shown: the certificate itself, what leads up to its authority, and its private key. */
+export interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+  readonly leaf: X509Certificate;
+}
+
+/** Reads the two files and holds them against each other. */
+export async function readCertificatePair(
+  { certFile, keyFile }: Pick<ListenerTls, 'certFile' | 'keyFile'>,
+  files: Files,
+): Promise<Result<CertificatePair, StartFailure>> {
+  const cert = await readPem(certFile, files);
+  if (!cert.ok) return cert;
+  const key = await readPem(keyFile, files);
+  if (!key.ok) return key;
+  const chain = readCaBundle(cert.value);
+  if (!chain.ok) return invalidFile(certFile, chain.error);
+  const leaf = new X509Certificate(chain.value[0] ?? '');
+  const privateKey = readPrivateKey(key.value);
+  if (!privateKey.ok) return invalidFile(keyFile, privateKey.error);
+  if (!leaf.checkPrivateKey(privateKey.value)) {
+    return invalidFile(keyFile, `is not the key of the certificate in ${certFile}`);
+  }
+  const refusal = refusedByTls(cert.value, key.value);
+  return refusal === null ? accept({ cert: cert.value, key: key.value, leaf }) : invalidFile(certFile, refusal);
 }
 
 function readPrivateKey(pem: string): Result<KeyObject, string> {

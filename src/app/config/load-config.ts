@@ -3,6 +3,7 @@ import type { CompiledConfig } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
+import { readTargetCertificates, type TargetCertificates } from '../certificates/target-certificates.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
 import { readAuthorities } from './named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
@@ -14,6 +15,8 @@ export interface CompleteConfig {
   readonly upstreamCa: string | null;
   /** PEM texts of the authorities of targets, by the paths of their files. */
   readonly targetAuthorities: ReadonlyMap<string, string>;
+  /** What targets are shown. */
+  readonly targetCertificates: TargetCertificates;
   /** Keys that assertions are signed with; `null` where there are none. */
   readonly assertion: AssertionFile | null;
   /** Files that count with the config alone, and are read again with it: path to digest. */
@@ -54,12 +57,15 @@ export async function loadComplete(
     note(target.caFile, text.value);
     targetAuthorities.set(target.caFile, text.value);
   }
+  const targetCertificates = await readTargetCertificates(loaded.value.egress?.targets ?? [], files);
+  if (!targetCertificates.ok) return targetCertificates;
   const assertion = loaded.value.assertion === null ? null : await readAssertionFile(loaded.value.assertion, files);
   if (assertion?.ok === false) return assertion;
   return accept({
     config: loaded.value,
     upstreamCa: upstreamCa?.value ?? null,
     targetAuthorities,
+    targetCertificates: targetCertificates.value,
     assertion: assertion?.value ?? null,
     digests,
   });

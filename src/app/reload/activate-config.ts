@@ -25,6 +25,7 @@ import type { Assertions } from '../keys/assertion-keys.js';
 import { warnOfExposure } from '../config/named-files.js';
 import { createKeyMemory } from '../keys/key-carry-over.js';
 import type { OpenRevocations } from '../store/store.js';
+import { createReplacedParts, isSameUpstream } from './replaced-parts.js';
 
 interface ConfigActivatorDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
@@ -82,9 +83,6 @@ interface Running {
   readonly upstream: RunningUpstream;
 }
 
-/** Between looks at whether an upstream that was replaced still serves requests. */
-const idleCheckMs = 1_000;
-
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */
 export function createConfigActivator(
   config: CompiledConfig,
@@ -92,8 +90,7 @@ export function createConfigActivator(
   deps: ConfigActivatorDeps,
 ): ConfigActivator {
   const { metrics } = deps;
-  /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
-  const inactive = new Set<{ readonly close: () => Promise<void> }>();
+  const replaced = createReplacedParts();
   const memory = createKeyMemory(systemClock);
   const cacheRoom = createCacheRoom();
   const lookups: TokenLookups = { hits: 0, misses: 0 };
@@ -148,10 +145,10 @@ export function createConfigActivator(
         introspection !== null && !before.issuers.some((issuer) => issuer.introspection === introspection),
     );
     for (const { source, introspection } of created) {
-      inactive.add(source);
-      if (introspection !== null) inactive.add(introspection);
+      replaced.add(source);
+      if (introspection !== null) replaced.add(introspection);
     }
-    for (const introspection of begun) if (introspection !== null) inactive.add(introspection);
+    for (const introspection of begun) if (introspection !== null) replaced.add(introspection);
     await Promise.all([...created.map(startIssuer), ...begun.map((introspection) => introspection?.start())]);
     if (closed) return;
 
@@ -163,13 +160,12 @@ export function createConfigActivator(
       source.update(settings.keys, settings.rules.keyIds);
       return { settings, source, introspection: asked.get(settings) ?? null };
     });
-    const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
-      ? { ...before.upstream, settings: next.upstream }
-      : newUpstream(next.upstream, nextCa);
+    const isSame = before.upstream.ca === nextCa && isSameUpstream(before.upstream.settings, next.upstream);
+    const upstream = isSame ? { ...before.upstream, settings: next.upstream } : newUpstream(next.upstream, nextCa);
     running = run(next, issuers, upstream, lookups, deps);
     for (const { source, introspection } of issuers) {
-      inactive.delete(source);
-      if (introspection !== null) inactive.delete(introspection);
+      replaced.remove(source);
+      if (introspection !== null) replaced.remove(introspection);
     }
     label(next, next.issuers);
     tellCertificates();
@@ -186,40 +182,17 @@ export function createConfigActivator(
 
   function retire(before: Running, after: Running): void {
     if (before.upstream.upstream !== after.upstream.upstream) {
-      before.upstream.upstream.retire();
-      inactive.add(before.upstream.upstream);
-      forgetWhenIdle(
+      replaced.retire(
         before.upstream.upstream,
-        Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
+        Math.max(0, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
       );
     }
     for (const { source, introspection, settings } of before.issuers) {
-      if (!after.issuers.some((issuer) => issuer.source === source)) closeLater(source, longestWaitMs(settings));
+      if (!after.issuers.some((issuer) => issuer.source === source))
+        replaced.closeLater(source, longestWaitMs(settings));
       if (introspection === null || after.issuers.some((issuer) => issuer.introspection === introspection)) continue;
-      closeLater(introspection, settings.introspection?.timeoutMs ?? 0);
+      replaced.closeLater(introspection, settings.introspection?.timeoutMs ?? 0);
     }
-  }
-
-  /** A request that began before may be waiting for this part's answer. */
-  function closeLater(part: { readonly close: () => Promise<void> }, delayMs: number): void {
-    inactive.add(part);
-    systemTimers.after(delayMs, () => {
-      inactive.delete(part);
-      void part.close();
-    });
-  }
-
-  /** Requests that are waiting for a key at the reload come to it after that: the first look has to be later. */
-  function forgetWhenIdle(upstream: Upstream, delayMs: number): void {
-    systemTimers.after(delayMs, () => {
-      const { active, waiting } = upstream.counts();
-      if (active + waiting > 0) {
-        forgetWhenIdle(upstream, idleCheckMs);
-        return;
-      }
-      inactive.delete(upstream);
-      void upstream.close();
-    });
   }
 
   function label({ routes, egress, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {
@@ -248,7 +221,7 @@ export function createConfigActivator(
       const parts = [
         ...running.issuers.flatMap(({ source, introspection }) => [source, ...(introspection ? [introspection] : [])]),
         running.upstream.upstream,
-        ...inactive,
+        replaced,
       ];
       await Promise.all(parts.map((part) => part.close()));
     },
@@ -306,21 +279,4 @@ function asksTheSame(a: IssuerSettings, b: IssuerSettings): boolean {
 
 async function startIssuer({ source, introspection }: RunningIssuer): Promise<void> {
   await Promise.all([source.start(), introspection?.start()]);
-}
-
-/** Compares what an upstream is made of; the time limit of a response comes with each request. */
-function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSettings, nextCa: string | null): boolean {
-  return (
-    ca === nextCa &&
-    settings.url === next.url &&
-    settings.serverName === next.serverName &&
-    settings.connectTimeoutMs === next.connectTimeoutMs &&
-    settings.idleTimeoutMs === next.idleTimeoutMs &&
-    settings.maxConnections === next.maxConnections &&
-    settings.http2 === next.http2 &&
-    settings.maxStreams === next.maxStreams &&
-    isDeepStrictEqual(settings.sensitiveHeaders, next.sensitiveHeaders) &&
-    settings.reuse === next.reuse &&
-    settings.readsBodies === next.readsBodies
-  );
 }

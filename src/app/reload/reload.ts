@@ -23,7 +23,9 @@ interface ReloaderDeps {
   /** Milliseconds between two looks at files that the config names. */
   readonly watchIntervalMs: number | undefined;
   /** Called when another config is in force. */
-  readonly onReplaced: (activeConfig: Pick<CompleteConfig, 'config' | 'upstreamCa' | 'targetAuthorities'>) => void;
+  readonly onReplaced: (
+    activeConfig: Pick<CompleteConfig, 'config' | 'upstreamCa' | 'targetAuthorities' | 'targetCertificates'>,
+  ) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
 }
 

@@ -7,6 +7,7 @@ import { word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
 import { createFoldedTable } from '../../decision/route/conflicts/folded-table.js';
+import { openRoute } from '../../decision/route/open-route.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Unmatched } from '../../decision/route/shadow-mode.js';
 
@@ -60,28 +61,14 @@ export function checkModeOfRoutes({ rawValue, routes }: ParsedConfig, report: Re
 function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, receiver: ReceiverFile): Unmatched {
   return {
     route: {
+      ...openRoute,
       name: 'none',
       methods: null,
       paths: [],
-      isGrpc: false,
-      access: 'public',
       mode: 'shadow',
-      acceptsService: false,
-      session: null,
-      approvals: [],
-      issuers: null,
       allowsWebSocket: false,
-      origins: null,
-      allowsBody: false,
-      encodedSlashes: false,
-      pathParameters: false,
-      forwardsAuthorization: true,
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs,
-      reservation: null,
-      clientCertificates: null,
-      unreservedBecause: null,
-      limits: null,
     },
     readings: createFoldedTable(routes, foldingOf(receiverRouter(receiver))),
   };

@@ -17,14 +17,35 @@ const firstRefusal = 400;
 export function outcomeOf(status: number, rawHeaders: readonly string[], nowMs: number): ResponseOutcome {
   let isSallyports = false;
   let retryAfterMs: number | null = null;
+  let nonce: string | null = null;
   for (let i = status < firstRefusal ? rawHeaders.length : 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? '').toLowerCase();
     const value = rawHeaders[i + 1] ?? '';
     if (name === 'proxy-status') isSallyports ||= namesSallyport(value);
     else if (name === 'retry-after') retryAfterMs ??= readRetryAfter(value, nowMs);
+    else if (name === nonceName && status === 401 && isNonce(value)) nonce ??= value;
   }
   const waitMs = retryAfterMs === null ? null : Math.min(retryAfterMs, longestRetryAfterMs);
-  return { kind: 'response', status, isSallyports, problemType: null, retryAfterMs: waitMs };
+  const outcome = { kind: 'response', status, isSallyports, problemType: null, retryAfterMs: waitMs } as const;
+  return nonce === null ? outcome : { ...outcome, nonce };
+}
+
+const nonceName = 'dpop-nonce';
+
+/** The nonce for the next proof that a response gives, whatever its status (RFC 9449 §8.2); `null` where it gives none. */
+export function nonceIn(rawHeaders: readonly string[]): string | null {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== nonceName.length || name.toLowerCase() !== nonceName) continue;
+    const value = rawHeaders[i + 1] ?? '';
+    return isNonce(value) ? value : null;
+  }
+  return null;
+}
+
+/** RFC 9449 §8.1, and no more than a proof has room for. */
+function isNonce(value: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(value);
 }
 
 /** Whether its body decides: a problem document of a 409, in which an attempt under way is told from all else. */

@@ -16,6 +16,8 @@ export type AttemptOutcome =
       readonly problemType: string | null;
       /** Milliseconds, of `Retry-After` (RFC 9110 §10.2.3); `null` where it has none that can be read. */
       readonly retryAfterMs: number | null;
+      /** Of a 401 that gives a nonce for the next proof (RFC 9449 §9). */
+      readonly nonce?: string;
     };
 
 /** A request, and what was done for it so far. */
@@ -31,6 +33,8 @@ export interface AttemptedRequest {
   readonly elapsedMs: number;
   /** Whether a token was already had anew for it. */
   readonly hasNewToken: boolean;
+  /** Of the proof of the last attempt, `null` without one; left out where it had no proof, or was sent again for a nonce. */
+  readonly provedNonce?: string | null;
 }
 
 /** How often, and how long. */
@@ -57,6 +61,8 @@ export type RetryVerdict =
       readonly afterMs: number;
       /** The target did not take the token. */
       readonly needsNewToken: boolean;
+      /** It asked for a proof with a nonce that it gave. */
+      readonly needsNonce: boolean;
       /** Whether it is one of `attempts`, and taken from the budget: the others are bounded by themselves. */
       readonly counts: boolean;
     };
@@ -78,7 +84,7 @@ const inProgress = problemTypeOf('idempotency_in_progress');
 const refusals: ReadonlySet<number> = new Set([401, 425, 429, 503]);
 
 /** What an outcome says of the request. */
-type Meaning = 'final' | 'not_applied' | 'in_doubt' | 'under_way' | 'unauthorized';
+type Meaning = 'final' | 'not_applied' | 'in_doubt' | 'under_way' | 'unauthorized' | 'nonce_asked';
 
 /**
  * Decides whether a request is sent again (RFC 9110 §9.2.2): where it certainly was not applied; where nobody knows, if
@@ -93,7 +99,7 @@ export function judgeAttempt(
   limits: RetryLimits,
   { random, isInBudget }: { readonly random: number; readonly isInBudget: boolean },
 ): RetryVerdict {
-  const meaning = meaningOf(outcome);
+  const meaning = asksForNonce(outcome, request) ? 'nonce_asked' : meaningOf(outcome);
   if (meaning === 'final') return pass('final');
   // A second refusal is not the token's fault.
   if (meaning === 'unauthorized' && request.hasNewToken) return pass('final');
@@ -102,10 +108,17 @@ export function judgeAttempt(
   const counts = meaning === 'not_applied' || meaning === 'in_doubt';
   if (counts && request.attempts >= limits.attempts) return pass('attempts');
   const needsNewToken = meaning === 'unauthorized';
-  const afterMs = needsNewToken ? 0 : pauseMs(outcome, request.attempts, random);
+  const needsNonce = meaning === 'nonce_asked';
+  const afterMs = needsNewToken || needsNonce ? 0 : pauseMs(outcome, request.attempts, random);
   if (request.elapsedMs + afterMs > limits.withinMs) return pass('time');
   if (counts && !isInBudget) return pass('budget');
-  return { kind: 'retry', afterMs, needsNewToken, counts };
+  return { kind: 'retry', afterMs, needsNewToken, needsNonce, counts };
+}
+
+/** Whether it gives a nonce that the last proof did not have: then nothing was said of the token (RFC 9449 §9). */
+export function asksForNonce(outcome: AttemptOutcome, { provedNonce }: Pick<AttemptedRequest, 'provedNonce'>): boolean {
+  if (provedNonce === undefined || outcome.kind !== 'response' || outcome.nonce === undefined) return false;
+  return outcome.nonce !== provedNonce;
 }
 
 /** Whether an attempt that ended so may have been carried out. Of a safe request that is no matter. */

@@ -1,6 +1,7 @@
 /** What an authorization server answers at its token endpoint, and what a bearer token looks like. */
 import { isNumericDate } from '../token/service-token.js';
 import { maxTokenBytes, parseCompactJws, readPayload } from '../token/compact-jws.js';
+import { bearerDigest } from '../token/credential.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 
@@ -38,15 +39,32 @@ export function expiryOf(token: string): number | null {
 }
 
 /**
- * Reads a successful response (RFC 6749 §5.1). Refuses, in words that follow "it" and quote nothing, what is no bearer
- * token that lives for a second at least.
+ * Whose a token is, the same for each of the tokens of one subject: `iss` and `sub` of a JWT, else the digest of the
+ * token itself. Nothing is verified: a token that its issuer does not take is not sent on behalf of anybody.
  */
-export function readIssuedToken(body: JsonObject, nowMs: number): Result<IssuedToken, string> {
+export function callerIn(token: string): string {
+  const parsed = parseCompactJws(token, () => accept(''));
+  const payload = parsed.ok ? readPayload(parsed.value) : parsed;
+  const { iss, sub } = payload.ok ? payload.value : {};
+  return typeof iss === 'string' && typeof sub === 'string' ? JSON.stringify([iss, sub]) : bearerDigest(token);
+}
+
+/**
+ * Reads a successful response (RFC 6749 §5.1). Refuses, in words that follow "it" and quote nothing, what is no token
+ * of this type (RFC 6750 §4, RFC 9449 §5) that lives for a second at least.
+ */
+export function readIssuedToken(
+  body: JsonObject,
+  nowMs: number,
+  wanted: 'Bearer' | 'DPoP' = 'Bearer',
+): Result<IssuedToken, string> {
   const { access_token: token, token_type: type, expires_in: expiresIn } = body;
   if (typeof token !== 'string' || !isBearerToken(token)) {
     return refuse(`has no access_token of 1 to ${String(maxTokenBytes)} characters that a header can carry`);
   }
-  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') return refuse('has another token_type than Bearer');
+  if (typeof type !== 'string' || type.toLowerCase() !== wanted.toLowerCase()) {
+    return refuse(`has another token_type than ${wanted}`);
+  }
   const lifetimeMs = lifetimeOf(expiresIn, token, nowMs);
   if (lifetimeMs === null) return refuse('has an expires_in that is no number of seconds, 1 or more');
   return lifetimeMs < 1_000

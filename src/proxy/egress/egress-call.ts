@@ -1,14 +1,17 @@
 import { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { nonceIn } from '../../decision/egress/attempt-outcome.js';
 import { withAttempts, type AttemptsMade } from '../../decision/egress/attempts.js';
 import { nameInHeaders, nameInJson, planKey } from '../../decision/egress/key.js';
 import {
+  asksForNonce,
   judgeAttempt,
   leavesDoubt,
   settlesDoubt,
   type AttemptOutcome,
   type NoRetryReason,
 } from '../../decision/egress/retry.js';
+import { callerIn } from '../../decision/egress/token-response.js';
 import { outgoingTarget } from '../../decision/egress/target.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { readBearer } from '../../decision/token/credential.js';
@@ -35,6 +38,7 @@ export interface EgressCallDeps {
 /** Headers that each attempt writes itself, and those that tell of the way within this pod. */
 const notPassed: ReadonlySet<string> = new Set([
   'authorization',
+  'dpop',
   'host',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -70,6 +74,9 @@ export class EgressCall implements UpstreamCall {
   private subjectToken: string | null = null;
   private token: string | null = null;
   private hasNewToken = false;
+  /** Of the last proof; left out where there was none, or a nonce was taken up already. */
+  private provedNonce: string | null | undefined;
+  private hasNewNonce = false;
   private hasKey = false;
   /** Where it was made here. */
   private key: string | null = null;
@@ -217,7 +224,10 @@ export class EgressCall implements UpstreamCall {
       this.fail(denial('idempotency_key_missing'));
       return;
     }
-    this.useKey(derivedKey(this.target.name, this.request.method, this.request.target, name));
+    const { target, request, subjectToken } = this;
+    // Two callers that name alike what they do mean two writes.
+    const caller = subjectToken === null ? null : callerIn(subjectToken);
+    this.useKey(derivedKey({ target: target.name, method: request.method, path: request.target, caller, name }));
     this.next();
   }
 
@@ -261,7 +271,8 @@ export class EgressCall implements UpstreamCall {
     this.attempts += 1;
     this.counted = Math.max(1, this.counted);
     const headers = this.headers.slice();
-    if (token !== null) headers.push('Authorization', `Bearer ${token}`);
+    const sentTo = outgoingTarget(target, request.target);
+    if (token !== null) this.pushToken(headers, token, sentTo);
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
     const attempt = this.createAttempt();
     // Its response had its time to end.
@@ -270,7 +281,7 @@ export class EgressCall implements UpstreamCall {
     attempt.begin(target.upstream, {
       holder,
       method,
-      target: outgoingTarget(target, request.target),
+      target: sentTo,
       headers,
       body: body instanceof KeptBody ? body.open() : body,
       responseTimeoutMs,
@@ -280,10 +291,23 @@ export class EgressCall implements UpstreamCall {
             upgrade,
             onUpgrade: (rawHeaders, socket) => {
               this.end();
-              onUpgrade(rawHeaders, socket);
+              this.takeNonce(rawHeaders);
+              onUpgrade(withAttempts(rawHeaders, this.made()), socket);
             },
           }),
     });
+  }
+
+  private pushToken(headers: string[], token: string, sentTo: string): void {
+    const { proofs } = this.target;
+    if (proofs === null) {
+      headers.push('Authorization', `Bearer ${token}`);
+      return;
+    }
+    const { signer, origin, nonce } = proofs;
+    const proved = { method: this.request.method, url: origin + sentTo, token, nonce, nowMs: this.deps.clock.now() };
+    headers.push('Authorization', `DPoP ${token}`, 'DPoP', signer.prove(proved));
+    this.provedNonce = this.hasNewNonce ? undefined : nonce;
   }
 
   private createAttempt(): Attempt {
@@ -308,8 +332,11 @@ export class EgressCall implements UpstreamCall {
   /** Returns whether the response is passed on; else another attempt is on its way. */
   private judge(outcome: AttemptOutcome, held: HeldResponse | null): boolean {
     if (this.isOver) return false;
-    this.dropRefusedToken(outcome);
-    const { target, request, deps } = this;
+    const { target, request, deps, provedNonce } = this;
+    const proof = provedNonce === undefined ? {} : { provedNonce };
+    if (target.proofs !== null && outcome.kind === 'response')
+      target.proofs.nonce = outcome.nonce ?? target.proofs.nonce;
+    if (!asksForNonce(outcome, proof)) this.dropRefusedToken(outcome);
     const verdict = judgeAttempt(
       outcome,
       {
@@ -319,6 +346,7 @@ export class EgressCall implements UpstreamCall {
         attempts: this.counted,
         elapsedMs: deps.clock.monotonic() - this.startedMs,
         hasNewToken: this.hasNewToken,
+        ...proof,
       },
       target.retries,
       { random: deps.random(), isInBudget: target.budget.hasRoom() },
@@ -336,6 +364,7 @@ export class EgressCall implements UpstreamCall {
       }
       this.hasNewToken = true;
     }
+    this.hasNewNonce ||= verdict.needsNonce;
     // Read on for an attempt that is over, it might become too large to be held.
     if (this.body instanceof KeptBody) this.body.stop();
     if (verdict.counts) {
@@ -375,7 +404,13 @@ export class EgressCall implements UpstreamCall {
   private passHead(status: number, rawHeaders: readonly string[]): void {
     const made = this.made();
     this.sink.onAttempts?.(made);
+    this.takeNonce(rawHeaders);
     this.sink.onHead(status, withAttempts(rawHeaders, made));
+  }
+
+  private takeNonce(rawHeaders: readonly string[]): void {
+    const { proofs } = this.target;
+    if (proofs !== null) proofs.nonce = nonceIn(rawHeaders) ?? proofs.nonce;
   }
 
   /** The target's own word, where no better one can be had. */

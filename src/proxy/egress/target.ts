@@ -3,8 +3,17 @@ import type { KeyMode, KeySource } from '../../decision/egress/key.js';
 import type { RetryLimits } from '../../decision/egress/retry.js';
 import type { RetryBudget } from '../../decision/egress/retry-budget.js';
 import type { TargetPlace } from '../../decision/egress/target.js';
-import type { TokenSource } from '../../ports/tokens.js';
+import type { ProofSigner, TokenSource } from '../../ports/tokens.js';
 import type { Upstream } from '../upstream/pool/pool.js';
+
+/** How a target is shown that the key of its tokens is here. */
+export interface TargetProofs {
+  readonly signer: ProofSigner;
+  /** Of its URLs. */
+  readonly origin: string;
+  /** The last that it gave (RFC 9449 §8.2). */
+  nonce: string | null;
+}
 
 export interface EgressTarget extends TargetPlace {
   readonly name: string;
@@ -13,6 +22,8 @@ export interface EgressTarget extends TargetPlace {
   readonly tokens: TokenSource | null;
   /** Whether the caller's own token is what its tokens are had for. */
   readonly takesSubject: boolean;
+  /** Proofs of the key that its tokens are bound to; `null` where they are bound to none. */
+  readonly proofs: TargetProofs | null;
   readonly keyMode: KeyMode;
   readonly keyFrom: KeySource | null;
   readonly retries: RetryLimits;

@@ -10,6 +10,13 @@ import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socke
  */
 export type Connect = (callback: (outcome: OpenSocket | Error) => void, onRead?: OnRead) => Socket;
 
+/** What this side shows in TLS, as PEM texts. */
+export interface ClientCertificate {
+  /** With those that lead up to its authority. */
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** Where connections go. */
 export interface Connector {
   /** What requests are addressed to, in the form of a URL's origin. */
@@ -29,14 +36,18 @@ interface UpstreamPlace {
 const maxSessionMs = 10 * 60_000;
 
 /** Opens connections to the upstream. Over TLS its certificate is always verified, against `ca` where one is given. */
-export function createConnector(settings: UpstreamSettings, ca: string | null): Connector {
+export function createConnector(
+  settings: UpstreamSettings,
+  ca: string | null,
+  certificate: ClientCertificate | null = null,
+): Connector {
   const { origin, socketPath } = upstreamPlace(settings.url);
   const url = new URL(origin);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';
   const place = socketPath === null ? { host, port: Number(url.port || (isTls ? '443' : '80')) } : { path: socketPath };
   const protocol = settings.http2 ? 'h2' : 'http/1.1';
-  const tls: ConnectionOptions = tlsOptions(settings.serverName ?? host, ca, protocol);
+  const tls: ConnectionOptions = { ...tlsOptions(settings.serverName ?? host, ca, protocol), ...certificate };
   /** Lets the connections to come skip half of the handshake. */
   let session: Buffer | null = null;
   /** When the certificate was last seen. */

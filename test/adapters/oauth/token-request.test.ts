@@ -40,6 +40,7 @@ async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<M
     scope: null,
     audience: null,
     resource: null,
+    dpop: false,
     timeoutMs: 300,
     ...more,
   };
@@ -49,7 +50,7 @@ async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<M
       forgotten += 1;
     },
   };
-  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, endpoint });
+  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, proofs: null, endpoint });
   t.teardown(() => fetcher.close());
   return { server, fetcher, secretFile, forgotten: () => forgotten };
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { needsProblem, outcomeOf, problemTypeIn } from '../../../src/decision/egress/attempt-outcome.js';
+import { needsProblem, nonceIn, outcomeOf, problemTypeIn } from '../../../src/decision/egress/attempt-outcome.js';
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z');
 
@@ -45,6 +45,26 @@ t.test('its type is read, whatever the body is', (t) => {
   t.equal(problemTypeIn(Buffer.from('{"type":"urn:x"}')), 'urn:x');
   for (const body of ['', '{', 'null', '1', '{}', '{"type":1}', '[]']) {
     t.equal(problemTypeIn(Buffer.from(body)), null, body);
+  }
+  t.end();
+});
+
+t.test('a nonce for the next proof is read where it is one: of a 401 as a part of what it says', (t) => {
+  const rows: readonly { readonly headers: readonly string[]; readonly nonce: string | null }[] = [
+    { headers: [], nonce: null },
+    { headers: ['X-Nonce-Id', 'other', 'DPoP-Nonce', 'abc.-~!'], nonce: 'abc.-~!' },
+    { headers: ['dpop-nonce', 'a'.repeat(256)], nonce: 'a'.repeat(256) },
+    { headers: ['dpop-nonce', 'a'.repeat(257)], nonce: null },
+    { headers: ['dpop-nonce', ''], nonce: null },
+    { headers: ['dpop-nonce', 'a b'], nonce: null },
+    { headers: ['dpop-nonce', 'a"b'], nonce: null },
+    { headers: ['dpop-nonce', 'a\\b'], nonce: null },
+  ];
+  for (const { headers, nonce } of rows) {
+    t.equal(nonceIn(headers), nonce, headers.join(' '));
+    const told = outcomeOf(401, headers, nowMs);
+    t.same('nonce' in told ? told.nonce : null, nonce, headers.join(' '));
+    t.notOk('nonce' in outcomeOf(403, headers, nowMs));
   }
   t.end();
 });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import {
+  asksForNonce,
   judgeAttempt,
   leavesDoubt,
   settlesDoubt,
@@ -103,7 +104,7 @@ t.test('a write under way is waited for in time, not in attempts, and takes noth
 
 t.test('a token that is not taken is had anew once, at once', (t) => {
   const verdict = judgeAttempt(response(401), { ...keyed, attempts: 3 }, limits, { random: 0.9, isInBudget: false });
-  t.same(verdict, { kind: 'retry', afterMs: 0, needsNewToken: true, counts: false });
+  t.same(verdict, { kind: 'retry', afterMs: 0, needsNewToken: true, needsNonce: false, counts: false });
   t.same(judgeAttempt(response(401), { ...keyed, hasNewToken: true }, limits, chance), {
     kind: 'pass',
     reason: 'final',
@@ -142,5 +143,28 @@ t.test('an attempt that may have been carried out is in doubt until somebody say
   for (const outcome of [response(201), response(400), response(409, unknown), response(422, ours), response(500)]) {
     t.ok(settlesDoubt(outcome), 'a result, or word of the key');
   }
+  t.end();
+});
+
+t.test('a proof is made again for a nonce that it did not have, and says nothing of the token', (t) => {
+  const asked = response(401, { nonce: 'n2' });
+  const rows: readonly (readonly [string, AttemptOutcome, string | null | undefined, boolean])[] = [
+    ['none was known', asked, null, true],
+    ['another was known', asked, 'n1', true],
+    ['it had this one', asked, 'n2', false],
+    ['there was no proof, or a nonce was taken up before', asked, undefined, false],
+    ['none is given', response(401), null, false],
+    ['no response came', noResponse, null, false],
+  ];
+  for (const [name, outcome, provedNonce, expected] of rows) {
+    const proof = provedNonce === undefined ? {} : { provedNonce };
+    t.equal(asksForNonce(outcome, proof), expected, name);
+    const verdict = judgeAttempt(outcome, { ...keyed, ...proof, attempts: 3, hasNewToken: true }, limits, chance);
+    const again = { kind: 'retry', afterMs: 0, needsNewToken: false, needsNonce: true, counts: false };
+    if (expected) t.same(verdict, again, name);
+    else t.not(verdict.kind === 'retry' && verdict.needsNonce, true, name);
+  }
+  const tooLarge = { ...write, isRepeatable: false, provedNonce: null };
+  t.same(judgeAttempt(asked, tooLarge, limits, chance), { kind: 'pass', reason: 'body_not_held' });
   t.end();
 });

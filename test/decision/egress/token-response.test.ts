@@ -1,5 +1,6 @@
 import t from 'tap';
 import {
+  callerIn,
   expiryOf,
   isBearerToken,
   readIssuedToken,
@@ -35,6 +36,30 @@ t.test('the end of a token is read from a JWT alone', async (t) => {
     ['a.b.c', null],
   ] as const;
   for (const [token, exp] of cases) t.equal(expiryOf(token), exp, token);
+});
+
+t.test('whose a token is, is the same for each of the tokens of a subject', async (t) => {
+  const first = callerIn(jwt('{"iss":"i","sub":"s","exp":1}'));
+  t.equal(callerIn(jwt('{"iss":"i","sub":"s","exp":2}')), first);
+  const others = [
+    '{"iss":"i","sub":"t"}',
+    '{"iss":"j","sub":"s"}',
+    '{"sub":"s"}',
+    '{"iss":"i","sub":1}',
+    'no JSON',
+  ].map(jwt);
+  const callers = [first, ...[...others, 'opaque', 'a.b.c', 'other'].map(callerIn)];
+  t.equal(new Set(callers).size, callers.length);
+  t.notMatch(callerIn('opaque'), 'opaque', 'the token itself is nowhere');
+});
+
+t.test('a token of another type than was asked for is none', async (t) => {
+  const issued = (type: string, wanted?: 'Bearer' | 'DPoP'): boolean =>
+    readIssuedToken({ access_token: 'a', token_type: type, expires_in: 60 }, nowMs, wanted).ok;
+  t.same(
+    [issued('bearer'), issued('DPoP'), issued('dpop', 'DPoP'), issued('Bearer', 'DPoP')],
+    [true, false, true, false],
+  );
 });
 
 t.test(

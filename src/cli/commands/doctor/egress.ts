@@ -1,6 +1,7 @@
 /** What the doctor finds out about the calling side. */
 import { systemClock } from '../../../adapters/system/clock.js';
 import { localFiles } from '../../../adapters/files/files.js';
+import { readCertificatePair } from '../../../app/certificates/certificates.js';
 import { createTokenSource } from '../../../app/token-sources.js';
 import type { EgressSettings, TargetSettings, TokenSourceSettings } from '../../../config/types.js';
 import type { Log } from '../../../ports/system.js';
@@ -20,14 +21,18 @@ export async function checkEgress(egress: EgressSettings | null): Promise<readon
   return Promise.all([...egress.targets.map(checkTarget), ...egress.tokens.map(checkToken)]);
 }
 
-async function checkTarget({ name, upstream }: TargetSettings): Promise<Finding> {
+async function checkTarget({ name, upstream, certificate }: TargetSettings): Promise<Finding> {
   const subject = `target ${name}`;
-  const connected = await openUpstream(upstream);
+  const shown = certificate === null ? null : await readCertificatePair(certificate, localFiles);
+  if (shown?.ok === false) {
+    return problem(subject, shown.error.messages.join('; '), 'correct its cert_file and key_file');
+  }
+  const connected = await openUpstream(upstream, shown === null ? null : shown.value);
   if (!connected.ok) {
     return unreachable(
       subject,
       `not reached at ${upstream.url}: ${connected.error}`,
-      'start it, or correct its url, ca_file or server_name',
+      'start it, or correct its url, ca_file, server_name, cert_file or key_file',
     );
   }
   connected.value.destroy();

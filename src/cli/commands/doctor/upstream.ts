@@ -7,6 +7,7 @@ import { isLoopback } from '../../../lib/ip-ranges.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { readAuthorities } from '../../../app/config/named-files.js';
 import type { UpstreamSettings } from '../../../config/types.js';
+import type { ClientCertificate } from '../../../proxy/upstream/connector.js';
 import { networkFailure } from '../../../lib/errors.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { checkResponses, type OpenConnection } from './upstream-responses.js';
@@ -45,10 +46,14 @@ export async function checkUpstream(upstream: UpstreamSettings): Promise<readonl
 }
 
 /** Connects to what is reached over the network, its certificate verified where it has one. */
-export async function openUpstream(upstream: UpstreamSettings): Promise<Result<Socket, string>> {
+export async function openUpstream(
+  upstream: UpstreamSettings,
+  certificate: ClientCertificate | null = null,
+): Promise<Result<Socket, string>> {
   const url = new URL(upstream.url);
   const { host, port } = placeOf(url);
-  return openConnection(host, port, url.protocol === 'https:' ? upstream : null, upstream.connectTimeoutMs);
+  const tls = url.protocol === 'https:' ? { ...upstream, certificate } : null;
+  return openConnection(host, port, tls, upstream.connectTimeoutMs);
 }
 
 function placeOf(url: URL): { readonly host: string; readonly port: number } {
@@ -92,7 +97,7 @@ async function checkProtocol(
 async function openConnection(
   host: string,
   port: number,
-  tls: UpstreamSettings | null,
+  tls: (UpstreamSettings & { readonly certificate?: ClientCertificate | null }) | null,
   limitMs: number,
 ): Promise<Result<Socket, string>> {
   if (tls === null) return settled(connect({ host, port }), 'connect', limitMs);
@@ -105,6 +110,7 @@ async function openConnection(
     rejectUnauthorized: true,
     ...(isIP(name) === 0 ? { servername: name } : {}),
     ...(authorities === null ? {} : { ca: authorities.value }),
+    ...tls.certificate,
   });
   return settled(socket, 'secureConnect', limitMs);
 }

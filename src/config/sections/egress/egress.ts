@@ -158,8 +158,16 @@ function checkTargets({ targets, tokens }: EgressFile, report: Report): void {
       );
     }
     if (url.protocol === 'http:') {
-      for (const key of ['ca_file', 'server_name'] as const) {
+      for (const key of ['ca_file', 'server_name', 'cert_file', 'key_file'] as const) {
         if (target[key] !== null) report.error(at(key), `${nameOf(at(key))} has no use without https`, 'an https url');
+      }
+    }
+    for (const [key, other] of [
+      ['cert_file', 'key_file'],
+      ['key_file', 'cert_file'],
+    ] as const) {
+      if (target[key] !== null && target[other] === null) {
+        report.error(at(key), `${nameOf(at(key))} stands without ${other}`, `${other} beside it`);
       }
     }
     if (target.websocket && target.http2) {

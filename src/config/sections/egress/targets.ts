@@ -6,15 +6,24 @@ import type { UpstreamSettings } from '../../types.js';
 import type { KeyMode, KeySource } from '../../../decision/egress/key.js';
 import type { RetryLimits } from '../../../decision/egress/retry.js';
 import type { TargetPlace } from '../../../decision/egress/target.js';
+import { openRoute } from '../../../decision/route/open-route.js';
 import type { Route, RoutePath } from '../../../decision/route/policy.js';
 import { readRoutePath } from '../routes/route-path.js';
 import { method, pathText } from '../routes/routes.js';
 import { egressName } from './tokens.js';
 
+/** Files of a certificate, with its chain, and of its private key. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
 /** One target, compiled. */
 export interface TargetSettings extends TargetPlace {
   readonly name: string;
   readonly upstream: UpstreamSettings;
+  /** What it is shown in TLS; `null` where nothing is. */
+  readonly certificate: CertificateFiles | null;
   /** Name of the token that its requests bear; `null` where they bear none. */
   readonly token: string | null;
   readonly keyMode: KeyMode;
@@ -58,6 +67,13 @@ export const targetSchema = map({
     .nullable()
     .prefault(null)
     .describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
+  cert_file: filePath()
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Certificate in PEM, with its chain, that the target is shown. Taken up when it changes, for connections to come. Only with https.',
+    ),
+  key_file: filePath().nullable().prefault(null).describe('Its private key in PEM.'),
   token: egressName
     .nullable()
     .prefault(null)
@@ -141,6 +157,10 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
       reuse: 'always',
       readsBodies: true,
     },
+    certificate:
+      file.cert_file === null || file.key_file === null
+        ? null
+        : { certFile: absolute(file.cert_file), keyFile: absolute(file.key_file) },
     token: file.token,
     keyMode: file.idempotency,
     keyFrom: compileKeyFrom(file.key_from),
@@ -169,28 +189,14 @@ function pathOf(text: string): readonly RoutePath[] {
 
 function compileAllowed(file: TargetFile, methods: readonly string[], path: string): Route {
   return {
+    // Its `Authorization` is refused, or what an exchange begins with.
+    ...openRoute,
     name: `egress:${file.name}`,
     methods: methods.includes('*') ? null : new Set(methods),
     paths: pathOf(path),
-    isGrpc: false,
-    access: 'public',
     mode: 'enforce',
-    acceptsService: false,
-    session: null,
-    approvals: [],
-    issuers: null,
-    clientCertificates: null,
     allowsWebSocket: file.websocket,
-    origins: null,
-    allowsBody: false,
-    encodedSlashes: false,
-    pathParameters: false,
-    // It is refused, or what an exchange begins with.
-    forwardsAuthorization: true,
     maxBodyBytes: file.max_body,
     responseTimeoutMs: file.response_timeout,
-    reservation: null,
-    unreservedBecause: null,
-    limits: null,
   };
 }

@@ -127,6 +127,11 @@ const tokenSchema = map({
   single_use: flag()
     .prefault(false)
     .describe('Whether each request gets a token of its own, which the target lets pass once. Only with `core`.'),
+  dpop: flag()
+    .prefault(false)
+    .describe(
+      'Whether tokens are bound to a key of this process, which proves it for each attempt (RFC 9449). With `core` and `oauth`, for targets that take proofs.',
+    ),
   oauth: oauthSchema.nullable().prefault(null).describe('An OAuth authorization server issues them.'),
   file: filePath()
     .nullable()
@@ -173,6 +178,13 @@ function checkToken(path: Path, file: TokenFile, report: Report): void {
   for (const key of ['claims', 'lifetime', 'single_use'] as const) {
     if (file[key] === null || file[key] === false) continue;
     report.keyError([...path, key], `${name}.${key} has no use with ${name}.${kind}`, 'core');
+  }
+  if (file.file !== null && file.dpop) {
+    report.keyError(
+      [...path, 'dpop'],
+      `${name}.dpop has no use with ${name}.file, whose token is bound already`,
+      'core or oauth',
+    );
   }
   if (file.oauth !== null) checkOAuth([...path, 'oauth'], file.oauth, report);
 }
@@ -240,15 +252,16 @@ function compileToken(name: string, file: TokenFile, absolute: AbsolutePath): To
       claims,
       validityS: (file.lifetime ?? defaultLifetimeMs) / 1_000,
       singleUse: file.single_use,
+      dpop: file.dpop,
       allowHttp: core.allow_http,
       allowPublicCore: core.allow_public_core,
     };
   }
-  if (oauth !== null) return compileOAuth(name, oauth, absolute);
+  if (oauth !== null) return { ...compileOAuth(name, oauth, absolute), dpop: file.dpop };
   return { kind: 'file', name, path: absolute(file.file ?? '') };
 }
 
-function compileOAuth(name: string, file: OAuthFile, absolute: AbsolutePath): OAuthTokenSettings {
+function compileOAuth(name: string, file: OAuthFile, absolute: AbsolutePath): Omit<OAuthTokenSettings, 'dpop'> {
   return {
     kind: 'oauth',
     name,

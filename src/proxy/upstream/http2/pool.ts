@@ -2,7 +2,7 @@ import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { FairShareLimiter } from '../../exchange/concurrency.js';
 import { Call, type CallHost, type QueuedCall } from '../call.js';
-import { createConnector, upstreamHost } from '../connector.js';
+import { upstreamHost, type Connector } from '../connector.js';
 import { ConnectionQueue } from '../pool/connection-queue.js';
 import { createEarlyPlaces } from '../pool/early-places.js';
 import type { Upstream } from '../pool/pool.js';
@@ -15,8 +15,7 @@ import { RequestStream } from './request-stream.js';
  * of those with room, so that those that are not needed any more fall idle and are closed, and what goes out for many
  * requests goes out in one piece. A new one is opened only when each is full.
  */
-export function createHttp2Upstream(settings: UpstreamSettings, ca: string | null, times = usualTimes): Upstream {
-  const connector = createConnector(settings, ca);
+export function createHttp2Upstream(settings: UpstreamSettings, connector: Connector, times = usualTimes): Upstream {
   const headRules = {
     scheme: connector.origin.startsWith('https:') ? 'https' : 'http',
     sensitiveNames: settings.sensitiveHeaders,

@@ -2,7 +2,7 @@ import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { FairShareLimiter, type Slot } from '../../exchange/concurrency.js';
 import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
-import { createConnector, upstreamHost } from '../connector.js';
+import { createConnector, upstreamHost, type ClientCertificate, type Connector } from '../connector.js';
 import { ClosingConnections } from './closing-connections.js';
 import { createHttp2Upstream } from '../http2/pool.js';
 import { createEarlyPlaces } from './early-places.js';
@@ -72,12 +72,16 @@ interface UpstreamCounts {
 const restingShare = 1 / 4;
 
 /** Opens no connection before the first request, and no more than `max_connections`. */
-export function createUpstream(settings: UpstreamSettings, ca: string | null): Upstream {
-  return settings.http2 ? createHttp2Upstream(settings, ca) : createHttp1Upstream(settings, ca);
+export function createUpstream(
+  settings: UpstreamSettings,
+  ca: string | null,
+  certificate: ClientCertificate | null = null,
+): Upstream {
+  const connector = createConnector(settings, ca, certificate);
+  return settings.http2 ? createHttp2Upstream(settings, connector) : createHttp1Upstream(settings, connector);
 }
 
-function createHttp1Upstream(settings: UpstreamSettings, ca: string | null): Upstream {
-  const connector = createConnector(settings, ca);
+function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): Upstream {
   const trustsEnds = settings.reuse === 'always';
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();

@@ -122,8 +122,13 @@ const wrong: readonly { readonly name: string; readonly text: string; readonly e
   },
   {
     name: 'authorities without https',
-    text: `targets: [{ ${target.replace('https://orders.shop.svc', 'http://127.0.0.1:1')}, ca_file: /ca, server_name: a }]`,
-    expected: [/ca_file has no use without https/, /server_name has no use without https/],
+    text: `targets: [{ ${target.replace('https://orders.shop.svc', 'http://127.0.0.1:1')}, ca_file: /ca, server_name: a, cert_file: /c, key_file: /k }]`,
+    expected: [
+      /ca_file has no use without https/,
+      /server_name has no use without https/,
+      /cert_file has no use without https/,
+      /key_file has no use without https/,
+    ],
   },
   ...['/', '/a/', 'a', '/a/../b', '/a/./b', '/%61', '/a b', '/a//b', '/a?b'].map((prefix) => ({
     name: `the prefix ${prefix}`,

@@ -74,6 +74,7 @@ t.test('what is wrong is said with what would be right', async (t) => {
     [{ core, claims: { ...claims, iss: 'x' } }, /claims: /],
     [{ oauth, claims }, /it\.claims has no use with .*oauth; core/],
     [{ file: 'f', lifetime: '10m' }, /it\.lifetime has no use with .*file/],
+    [{ file: 'f', dpop: true }, /it\.dpop has no use with .*file, whose token is bound already/],
     [{ file: 'f', single_use: true }, /it\.single_use has no use with .*file/],
     [withOAuth({ issuer: 'http://idp.example.com' }), /oauth\.issuer would send .* over http to another host; https/],
     [withOAuth({ token_url: 'http://idp.example.com/t' }), /oauth\.token_url would send .* over http/],
@@ -104,6 +105,7 @@ t.test('what it comes to', async (t) => {
     claims: { ...claims, permissions: [] },
     validityS: 600,
     singleUse: false,
+    dpop: false,
     allowHttp: false,
     allowPublicCore: false,
   });
@@ -123,8 +125,10 @@ t.test('what it comes to', async (t) => {
     scope: null,
     audience: null,
     resource: null,
+    dpop: false,
     timeoutMs: 5_000,
   });
+  t.match([compiled({ core, claims, dpop: true }), compiled({ oauth, dpop: true })], [{ dpop: true }, { dpop: true }]);
   t.match(compiled(withOAuth({ token_url: 'https://t/' })), { tokenUrl: 'https://t/', metadataUrls: [] });
   t.match(compiled(withAuth({ secret_file: 's', secret_in: 'body' })), { auth: { method: 'client_secret_post' } });
   t.match(compiled(withAuth({ private_key_file: 'k', key_id: '1' })), {

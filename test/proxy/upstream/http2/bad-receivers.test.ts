@@ -1,6 +1,7 @@
 /** Receivers that fall silent, flood the connection or keep to nothing: bounded, and told as broken. */
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { createConnector } from '../../../../src/proxy/upstream/connector.js';
 import { createHttp2Upstream } from '../../../../src/proxy/upstream/http2/pool.js';
 import type { Upstream } from '../../../../src/proxy/upstream/pool/pool.js';
 import type { Scope } from '../../../support/scope.js';
@@ -151,7 +152,8 @@ t.test(
 
 /** An upstream whose connections are looked after every few milliseconds. */
 function startHurried(t: Scope, url: string, times = { quietMs: 60, pingMs: 60, idleMs: 100_000 }): Upstream {
-  const upstream = createHttp2Upstream(settingsOf(url, http2), null, times);
+  const settings = settingsOf(url, http2);
+  const upstream = createHttp2Upstream(settings, createConnector(settings, null), times);
   t.teardown(upstream.close);
   return upstream;
 }

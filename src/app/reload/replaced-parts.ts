@@ -1,0 +1,83 @@
+/** What a reload replaces: parts that go on until nobody needs them, and upstreams that need not be replaced. */
+import { isDeepStrictEqual } from 'node:util';
+import { systemTimers } from '../../adapters/system/clock.js';
+import type { UpstreamSettings } from '../../config/types.js';
+import type { Upstream } from '../../proxy/upstream/pool/pool.js';
+
+interface Part {
+  readonly close: () => Promise<void> | void;
+}
+
+/** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
+export interface ReplacedParts {
+  readonly add: (part: Part) => void;
+  /** It is in force. */
+  readonly remove: (part: Part) => void;
+  /** Closes a part after so many milliseconds: a request that began before may be waiting for what it says. */
+  readonly closeLater: (part: Part, delayMs: number) => void;
+  /**
+   * Lets an upstream go on until it serves nothing. Requests that wait for something else at the reload come to it
+   * after that: the first look, after so many milliseconds, has to be later.
+   */
+  readonly retire: (upstream: Upstream, delayMs?: number) => void;
+  /** Closes all of them now. */
+  readonly close: () => Promise<void>;
+}
+
+/** Between looks at whether an upstream that was replaced still serves requests. */
+const idleCheckMs = 1_000;
+
+export function createReplacedParts(): ReplacedParts {
+  const parts = new Set<Part>();
+
+  function closeLater(part: Part, delayMs: number): void {
+    parts.add(part);
+    systemTimers.after(delayMs, () => {
+      if (parts.delete(part)) void part.close();
+    });
+  }
+
+  function closeWhenIdle(upstream: Upstream, delayMs: number): void {
+    systemTimers.after(delayMs, () => {
+      const { active, waiting } = upstream.counts();
+      if (active + waiting > 0) closeWhenIdle(upstream, idleCheckMs);
+      else if (parts.delete(upstream)) void upstream.close();
+    });
+  }
+
+  return {
+    add: (part) => {
+      parts.add(part);
+    },
+    remove: (part) => {
+      parts.delete(part);
+    },
+    closeLater,
+    retire: (upstream, delayMs = 0) => {
+      upstream.retire();
+      parts.add(upstream);
+      closeWhenIdle(upstream, Math.max(idleCheckMs, delayMs));
+    },
+    close: async () => {
+      const all = [...parts];
+      parts.clear();
+      await Promise.all(all.map((part) => part.close()));
+    },
+  };
+}
+
+/** Compares what an upstream is made of; the time limit of a response comes with each request. */
+export function isSameUpstream(settings: UpstreamSettings, next: UpstreamSettings): boolean {
+  return (
+    settings.url === next.url &&
+    settings.serverName === next.serverName &&
+    settings.connectTimeoutMs === next.connectTimeoutMs &&
+    settings.idleTimeoutMs === next.idleTimeoutMs &&
+    settings.maxConnections === next.maxConnections &&
+    settings.http2 === next.http2 &&
+    settings.maxStreams === next.maxStreams &&
+    isDeepStrictEqual(settings.sensitiveHeaders, next.sensitiveHeaders) &&
+    settings.reuse === next.reuse &&
+    settings.readsBodies === next.readsBodies
+  );
+}
