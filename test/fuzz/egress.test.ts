@@ -1,5 +1,5 @@
 /**
- * Attempts to have the calling side call somewhere else than its targets: request targets by grammar, Host, headers that
+ * Attempts to have the calling side call elsewhere than its targets: request targets by grammar, Host, headers that
  * name another place, pseudo-headers of HTTP/2, and redirects. What is sent is held to a model.
  */
 import { createServer, type IncomingMessage } from 'node:http';
@@ -102,7 +102,7 @@ function someTarget(draw: Draw): string {
   return `${begin}${parts.join('')}`;
 }
 
-const places = ['localhost', elsewhere, `orders@${elsewhere}`, '127.0.0.1', `[::1]:1`, '169.254.169.254', 'a.example'];
+const places = ['localhost', elsewhere, `orders@${elsewhere}`, '127.0.0.1', '[::1]:1', '169.254.169.254', 'a.example'];
 const misleading = ['X-Forwarded-Host', 'X-Forwarded-Server', 'X-Original-URL', 'X-Rewrite-URL', 'Forwarded', 'X-Host'];
 
 /** What is wrong with what arrived; `null` where nothing is. */

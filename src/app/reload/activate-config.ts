@@ -188,8 +188,9 @@ export function createConfigActivator(
       );
     }
     for (const { source, introspection, settings } of before.issuers) {
-      if (!after.issuers.some((issuer) => issuer.source === source))
+      if (!after.issuers.some((issuer) => issuer.source === source)) {
         replaced.closeLater(source, longestWaitMs(settings));
+      }
       if (introspection === null || after.issuers.some((issuer) => issuer.introspection === introspection)) continue;
       replaced.closeLater(introspection, settings.introspection?.timeoutMs ?? 0);
     }

@@ -61,7 +61,7 @@ export function createReplacedParts(): ReplacedParts {
     close: async () => {
       const all = [...parts];
       parts.clear();
-      await Promise.all(all.map((part) => part.close()));
+      await Promise.all(all.map(async (part) => part.close()));
     },
   };
 }

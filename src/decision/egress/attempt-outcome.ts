@@ -32,7 +32,7 @@ export function outcomeOf(status: number, rawHeaders: readonly string[], nowMs: 
 
 const nonceName = 'dpop-nonce';
 
-/** The nonce for the next proof that a response gives, whatever its status (RFC 9449 §8.2); `null` where it gives none. */
+/** The nonce for the next proof that a response gives (RFC 9449 §8.2); `null` where it gives none. */
 export function nonceIn(rawHeaders: readonly string[]): string | null {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';

@@ -33,7 +33,7 @@ export interface AttemptedRequest {
   readonly elapsedMs: number;
   /** Whether a token was already had anew for it. */
   readonly hasNewToken: boolean;
-  /** Of the proof of the last attempt, `null` without one; left out where it had no proof, or was sent again for a nonce. */
+  /** Of the last proof, `null` without one; left out where there was no proof, or a nonce was taken up already. */
   readonly provedNonce?: string | null;
 }
 

@@ -1,6 +1,6 @@
 import type { Route } from './policy.js';
 
-/** What a route that is open to everybody has, whatever it is for: nobody is asked who they are, and nothing is reserved. */
+/** What a route for everybody has, whatever it is for: nobody is asked who they are, and nothing is reserved. */
 export const openRoute = {
   isGrpc: false,
   access: 'public',

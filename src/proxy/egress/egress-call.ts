@@ -334,8 +334,9 @@ export class EgressCall implements UpstreamCall {
     if (this.isOver) return false;
     const { target, request, deps, provedNonce } = this;
     const proof = provedNonce === undefined ? {} : { provedNonce };
-    if (target.proofs !== null && outcome.kind === 'response')
+    if (target.proofs !== null && outcome.kind === 'response') {
       target.proofs.nonce = outcome.nonce ?? target.proofs.nonce;
+    }
     if (!asksForNonce(outcome, proof)) this.dropRefusedToken(outcome);
     const verdict = judgeAttempt(
       outcome,
