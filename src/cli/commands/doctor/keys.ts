@@ -34,7 +34,7 @@ interface CheckedIssuer {
  */
 export async function checkIssuer(
   issuer: CheckedIssuer,
-  dpop: Pick<NonNullable<ListenSettings['dpop']>, 'clockSkewMs'> | null = null,
+  dpop: Pick<NonNullable<ListenSettings['dpop']>, 'maxAgeMs' | 'clockSkewMs'> | null = null,
 ): Promise<readonly Finding[]> {
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
@@ -157,8 +157,10 @@ async function checkClock(
       problem(subject, `the Core's clock is ${words}, which is more than clock_skew`, 'synchronise both clocks (NTP)'),
     ];
   }
-  if (dpop !== null && Math.abs(offsetMs) > dpop.clockSkewMs + dateToleranceMs) {
-    const what = `the Core's clock is ${words}, which is more than listen.dpop.clock_skew: of clients with its time no proof counts`;
+  // A proof may be old, and hardly from later.
+  const [earliestMs, latestMs] = dpop === null ? [0, 0] : [-dpop.maxAgeMs - dpop.clockSkewMs, dpop.clockSkewMs];
+  if (dpop !== null && (offsetMs < earliestMs - dateToleranceMs || offsetMs > latestMs + dateToleranceMs)) {
+    const what = `the Core's clock is ${words}, more than listen.dpop allows: of clients with its time no proof counts`;
     return [problem(subject, what, 'synchronise both clocks (NTP)')];
   }
   return [ok(subject, 'agrees with the Core within clock_skew')];
