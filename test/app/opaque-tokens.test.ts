@@ -1,10 +1,9 @@
 /** Opaque tokens of a real authorization server, which is asked about them in every way that it takes. */
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { stringify } from 'yaml';
-import { certificates } from '../support/certificates.js';
+import { oauthClient } from '../support/oauth-client.js';
 import { startOidcProvider } from '../support/oidc-provider.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
@@ -12,50 +11,35 @@ import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
-const { client } = certificates(t);
-const dir = tempDir(t);
-const secretFile = join(dir, 'secret');
-const keyFile = join(dir, 'key.pem');
-const secret = 'a secret: of + sallyport %';
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
-writeFileSync(keyFile, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-const jwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'ES256' };
-
-const bySecret = { client_secret: secret };
+const { secret, secretFile, keyFile, certificate, registered } = oauthClient(t);
 
 /** What the server knows of a client, and what the proxy is told of it. */
-const ways: readonly { readonly registered: object; readonly config: object }[] = [
+const ways: readonly { readonly known: object; readonly config: object }[] = [
   {
-    registered: { ...bySecret, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },
+    known: { ...registered.basic, client_id: 'basic' },
     config: { client_id: 'basic', client_secret_file: secretFile },
   },
   {
-    registered: { ...bySecret, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
+    known: { ...registered.post, client_id: 'post' },
     config: { client_id: 'post', client_auth: 'client_secret_post', client_secret_file: secretFile },
   },
   {
-    registered: { client_id: 'key', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] } },
+    known: { ...registered.key, client_id: 'key' },
     config: { client_id: 'key', client_auth: 'private_key_jwt', key_file: keyFile, key_id: 'k' },
   },
   {
-    registered: {
-      client_id: 'certificate',
-      token_endpoint_auth_method: 'tls_client_auth',
-      tls_client_auth_subject_dn: 'CN=client',
-    },
+    known: { ...registered.certificate, client_id: 'certificate' },
     config: {
       client_id: 'certificate',
       client_auth: 'tls_client_auth',
-      cert_file: client.certFile,
-      key_file: client.keyFile,
+      cert_file: certificate.certFile,
+      key_file: certificate.keyFile,
     },
   },
   {
-    registered: {
-      ...bySecret,
+    known: {
+      ...registered.basic,
       client_id: 'signed',
-      token_endpoint_auth_method: 'client_secret_basic',
       introspection_signed_response_alg: 'PS256',
     },
     config: { client_id: 'signed', client_secret_file: secretFile, answer: 'jwt' },
@@ -64,7 +48,7 @@ const ways: readonly { readonly registered: object; readonly config: object }[] 
 
 const idp = await startOidcProvider(
   t,
-  ways.map(({ registered }) => ({ ...registered })),
+  ways.map(({ known }) => ({ ...known })),
 );
 const receiver = await startReceiver(t);
 

@@ -1,5 +1,4 @@
 /** Tokens of the calling side from a real issuer, by each way to show it who asks, and from a Core. */
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,52 +9,28 @@ import { compileTokens, tokensSchema } from '../../src/config/sections/egress/to
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import type { Clock } from '../../src/ports/system.js';
 import type { TokenOutcome, TokenSource } from '../../src/ports/tokens.js';
-import { certificates } from '../support/certificates.js';
+import { oauthClient } from '../support/oauth-client.js';
 import { startOidcProvider } from '../support/oidc-provider.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const { client } = certificates(t);
-const dir = tempDir(t);
-const secretFile = join(dir, 'secret');
-const keyFile = join(dir, 'key.pem');
-const secret = 'a secret: of + sallyport %';
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
-writeFileSync(keyFile, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-const jwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'ES256' };
+const { secret, secretFile, keyFile, certificate, registered } = oauthClient(t);
 
 const exchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const everyGrant = { grant_types: ['client_credentials', exchange, jwtBearer] };
 
-/** What the server knows of a client, and what the config says of it. */
-const ways: readonly { readonly id: string; readonly registered: object; readonly auth: object }[] = [
-  {
-    id: 'basic',
-    registered: { client_secret: secret, token_endpoint_auth_method: 'client_secret_basic' },
-    auth: { secret_file: secretFile },
-  },
-  {
-    id: 'post',
-    registered: { client_secret: secret, token_endpoint_auth_method: 'client_secret_post' },
-    auth: { secret_file: secretFile, secret_in: 'body' },
-  },
-  {
-    id: 'key',
-    registered: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] } },
-    auth: { private_key_file: keyFile, key_id: 'k' },
-  },
-  {
-    id: 'certificate',
-    registered: { token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_subject_dn: 'CN=client' },
-    auth: { certificate_file: client.certFile, key_file: client.keyFile },
-  },
-];
+/** What the config says of a client, by the way that it shows who it is, which is its name. */
+const ways = {
+  basic: { secret_file: secretFile },
+  post: { secret_file: secretFile, secret_in: 'body' },
+  key: { private_key_file: keyFile, key_id: 'k' },
+  certificate: { certificate_file: certificate.certFile, key_file: certificate.keyFile },
+} as const;
 
 const idp = await startOidcProvider(
   t,
-  ways.map(({ id, registered }) => ({ ...registered, ...everyGrant, client_id: id })),
+  Object.entries(registered).map(([id, known]) => ({ ...known, ...everyGrant, client_id: id })),
 );
 
 interface Made {
@@ -115,7 +90,7 @@ function payloadOf(token: string): Readonly<Record<string, unknown>> {
 }
 
 t.test('client credentials, by each way to show who asks', async (t) => {
-  for (const { id, auth } of ways) {
+  for (const [id, auth] of Object.entries(ways)) {
     const { source, lines } = make(t, oauth(id, auth, { scope: 'orders:read' }));
     const herd = await Promise.all(Array.from({ length: 20 }, () => tokenOf(source.get(null))));
     t.equal(new Set(herd).size, 1, id);
@@ -130,7 +105,7 @@ t.test('client credentials, by each way to show who asks', async (t) => {
 
 t.test('the caller’s own token is exchanged, or is the assertion, by each way to show who asks', async (t) => {
   const [opaque, jwt] = [await idp.token('opaque'), await idp.token('RS256')];
-  for (const { id, auth } of ways) {
+  for (const [id, auth] of Object.entries(ways)) {
     for (const [grant, subject] of [
       ['exchange', opaque],
       ['jwt_bearer', jwt],
@@ -148,13 +123,14 @@ t.test('the caller’s own token is exchanged, or is the assertion, by each way 
 });
 
 t.test('a client that the server does not know, or has not that grant: refused, and no secret is told', async (t) => {
+  const otherSecretFile = join(tempDir(t), 'checkout');
   const cases = [
     [oauth('nobody', { secret_file: secretFile }), /invalid_client/],
     [oauth('basic', { private_key_file: keyFile }), /invalid_client|invalid_request/],
-    [oauth('checkout', { secret_file: join(dir, 'checkout') }, { grant: 'exchange' }), /own token|no such token/],
+    [oauth('checkout', { secret_file: otherSecretFile }, { grant: 'exchange' }), /own token|no such token/],
     [oauth('basic', { secret_file: secretFile }, { resource: 'no URI' }), /invalid_target/],
   ] as const;
-  writeFileSync(join(dir, 'checkout'), 'a secret of the client');
+  writeFileSync(otherSecretFile, 'a secret of the client');
   for (const [file, reason] of cases) {
     const { source, lines } = make(t, file);
     const outcome = await source.get('some-token-of-a-caller');

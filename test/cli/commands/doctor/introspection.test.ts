@@ -1,5 +1,4 @@
 /** What `doctor` says of an issuer that is asked about opaque tokens: a real one, and ones that answer oddly. */
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -13,24 +12,15 @@ import { keySet, startJwksServer } from '../../../support/jwks-server.js';
 import { rsaKey } from '../../../support/keys.js';
 import { listen } from '../../../support/listening.js';
 import { oidcPath, startMetadataServer } from '../../../support/metadata-server.js';
+import { oauthClient } from '../../../support/oauth-client.js';
 import { startOidcProvider } from '../../../support/oidc-provider.js';
 import { startReceiver } from '../../../support/receiver.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { captureIo } from '../../captured-io.js';
 
-const secret = 'a secret: of + sallyport %';
-const dir = tempDir(t);
-const secretFile = join(dir, 'secret');
-const otherSecretFile = join(dir, 'other-secret');
-const keyFile = join(dir, 'key.pem');
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-for (const [path, text] of [
-  [secretFile, `${secret}\n`],
-  [otherSecretFile, 'hunter2'],
-  [keyFile, privateKey.export({ format: 'pem', type: 'pkcs8' })],
-] as const) {
-  writeFileSync(path, text, { mode: 0o600 });
-}
+const { secret, secretFile, keyFile, certificate: client, registered } = oauthClient(t);
+const otherSecretFile = join(tempDir(t), 'other-secret');
+writeFileSync(otherSecretFile, 'hunter2', { mode: 0o600 });
 
 const receiver = await startReceiver(t);
 
@@ -64,20 +54,14 @@ async function examine(t: Test, issuer: object): Promise<Examined> {
 
 t.test('a real provider: each way to show who asks is known, and what it does not know is named', async (t) => {
   const c = certificates(t);
-  const jwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'ES256' };
-  const idp = await startOidcProvider(t, [
-    { client_id: 'basic', client_secret: secret, token_endpoint_auth_method: 'client_secret_basic' },
-    { client_id: 'key', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] } },
-    {
-      client_id: 'certificate',
-      token_endpoint_auth_method: 'tls_client_auth',
-      tls_client_auth_subject_dn: 'CN=client',
-    },
-  ]);
+  const idp = await startOidcProvider(
+    t,
+    (['basic', 'key', 'certificate'] as const).map((way) => ({ ...registered[way], client_id: way })),
+  );
   const asking = async (introspection: object): Promise<Examined> =>
     examine(t, { issuer: idp.issuer, ca_file: idp.caFile, introspection });
   const certificate = { client_id: 'certificate', client_auth: 'tls_client_auth' };
-  const shown = { cert_file: c.client.certFile, key_file: c.client.keyFile };
+  const shown = { cert_file: client.certFile, key_file: client.keyFile };
   const works = /^ok: the issuer knows this client, and says of a made-up token that it is not active/;
   const refused =
     /^problem: the issuer refuses this client \(status 40[01]\): opaque tokens are 503 \| compare client_id/;
@@ -87,7 +71,7 @@ t.test('a real provider: each way to show who asks is known, and what it does no
     [{ ...certificate, ...shown }, works, 0],
     [{ client_id: 'basic', client_secret_file: otherSecretFile }, refused, 1],
     [{ client_id: 'nobody', client_secret_file: secretFile }, refused, 1],
-    [{ client_id: 'key', client_auth: 'private_key_jwt', key_file: c.client.keyFile, key_id: 'k' }, refused, 1],
+    [{ client_id: 'key', client_auth: 'private_key_jwt', key_file: client.keyFile, key_id: 'k' }, refused, 1],
     [{ ...certificate, cert_file: c.stranger.certFile, key_file: c.stranger.keyFile }, refused, 1],
   ] as const) {
     const name = JSON.stringify(introspection);
