@@ -103,6 +103,21 @@ const layers: readonly Layer[] = [
     ],
     modules: null,
   },
+  {
+    path: 'src/fastify/',
+    may: [
+      'src/app/',
+      'src/config/',
+      'src/decision/',
+      'src/ports/',
+      'src/proxy/',
+      'src/admin/',
+      'src/adapters/',
+      'src/lib/',
+      'src/version.ts',
+    ],
+    modules: null,
+  },
   { path: 'src/cli/', may: ['src/'], modules: null },
   { path: 'src/main.ts', may: ['src/cli/', 'src/version.ts'], modules: null },
 ];

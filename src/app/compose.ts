@@ -120,7 +120,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
   const reloader = createReloader(first, activator, {
     assertions,
     source: options.source,
-    env: options.env,
+    reading: { env: options.env },
     files: localFiles,
     clock: systemClock,
     log,

@@ -69,6 +69,7 @@ t.test('its sections keep their numbers', (t) => {
     '3.9',
     '4',
     '4.1',
+    '4.2',
     '5',
     '6',
     '7',

@@ -44,6 +44,10 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm ci && npm test': { commands: {} },
   }),
   ...page('CONTRIBUTING.md', { 'npm ci ': { commands: {} } }),
+  ...page('docs/fastify.md', {
+    'import { fastify }': { test: 'test/fastify/package.test.ts' },
+    'issuers:': { test: 'test/fastify/package.test.ts' },
+  }),
   ...page('docs/assertion.md', {
     'identity:': { config: 'keys' },
     'openssl genpkey': { test: 'test/docs/snippets.test.ts' },

@@ -108,7 +108,7 @@ function event(logger: PinoLogger, level: LogLevel | 'fatal'): (message: string,
 const secretName = /authorization|cookie|headers|passw|secret|credential|api_?key|^token$|query|body/i;
 
 /** What the callers promise is held once more: no field named like a secret, no object, no text with a token in it. */
-function safeFields(fields: LogFields): Record<string, unknown> {
+export function safeFields(fields: LogFields): Record<string, unknown> {
   const safe: Record<string, unknown> = {};
   for (const [name, value] of Object.entries<unknown>(fields)) {
     safe[name] = secretName.test(name) ? '[redacted]' : safeValue(value);
@@ -134,7 +134,7 @@ const tokenStart = 'eyJ';
 /** What a URL tells of its user: `//user:password@`. */
 const userInfo = /\/\/[^/\s@]+@/g;
 
-function withoutTokens(text: string): string {
+export function withoutTokens(text: string): string {
   const tokenless = text.includes(tokenStart) ? text.replace(dotted, withoutToken) : text;
   return tokenless.includes('@') ? tokenless.replace(userInfo, '//[redacted]@') : tokenless;
 }

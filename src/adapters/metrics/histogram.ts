@@ -1,3 +1,4 @@
+import { Gauge, type Registry } from 'prom-client';
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
 import { grpcCodes } from '../../decision/grpc/status.js';
 import type { Outcome } from '../../ports/observability.js';
@@ -60,6 +61,43 @@ export function histogramText(
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** What a histogram is called, and its one label. */
+interface HistogramName {
+  readonly name: string;
+  readonly help: string;
+  readonly labelName: string;
+}
+
+/** Adds such histograms to a registry that others read, where text of ours has no place. */
+export function registerHistogram(
+  registry: Registry,
+  { name, help, labelName }: HistogramName,
+  series: () => readonly (readonly [value: string, Histogram])[],
+): void {
+  const metric = new Gauge({ name, help, labelNames: [labelName], registers: [] });
+  const get = (): Promise<unknown> =>
+    Promise.resolve({
+      name,
+      help,
+      type: 'histogram',
+      aggregator: 'sum',
+      values: series().flatMap(([value, histogram]) => {
+        const labels = { [labelName]: value };
+        const counts = histogram.cumulative();
+        return [
+          ...counts.map((count, index) => ({
+            metricName: `${name}_bucket`,
+            labels: { ...labels, le: histogram.bounds[index] ?? '+Inf' },
+            value: count,
+          })),
+          { metricName: `${name}_sum`, labels, value: histogram.sum() },
+          { metricName: `${name}_count`, labels, value: counts.at(-1) ?? 0 },
+        ];
+      }),
+    });
+  registry.registerMetric(Object.assign(metric, { get }));
 }
 
 function escapeLabel(value: string): string {

@@ -14,7 +14,7 @@ import type { RevocationsState } from '../../ports/revocations.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
 import { createEgressSeries, type EgressSeries } from './egress.js';
-import { histogramText, createRouteSeries, type RouteSeries } from './histogram.js';
+import { createRouteSeries, histogramText, registerHistogram, type Histogram, type RouteSeries } from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
@@ -87,9 +87,11 @@ const results = ['ok', 'failed'] as const;
 /**
  * Counts in plain numbers and hands them to prom-client at a scrape, so that a request costs a few additions and no
  * hashing of labels.
+ *
+ * @param given an application's own registry, which tells of its process by itself; throws where it has series of ours.
  */
-export function createMetrics(): ProcessMetrics {
-  const registry = new Registry();
+export function createMetrics(given: Registry | null = null): ProcessMetrics {
+  const registry = given ?? new Registry();
   const registers = [registry];
   const reservations = createReservationSeries(registry);
   const newSeries = (): RouteSeries => createRouteSeries(durationBuckets, overheadBuckets);
@@ -122,7 +124,7 @@ export function createMetrics(): ProcessMetrics {
   // A request may outlive its route by a reload.
   const seriesOf = (route: string): RouteSeries => routes.get(route) ?? unrouted;
 
-  collectDefaultMetrics({ register: registry });
+  if (given === null) collectDefaultMetrics({ register: registry });
   new Counter({
     name: 'sallyport_requests_total',
     help: 'Requests by route, how they ended and the first digit of what was answered.',
@@ -308,6 +310,28 @@ export function createMetrics(): ProcessMetrics {
     ({ notAfterS }) => notAfterS,
   );
 
+  const byRoute = (pick: (series: RouteSeries) => Histogram) => (): readonly (readonly [string, Histogram])[] =>
+    [...routes].map(([route, series]) => [route, pick(series)]);
+  const durations = [
+    {
+      name: 'sallyport_request_duration_seconds',
+      help: 'From the head of a request to the end of its response.',
+      series: byRoute(({ duration }) => duration),
+    },
+    {
+      name: 'sallyport_overhead_seconds',
+      help: 'Time spent here for a request, without the upstream.',
+      series: byRoute(({ overhead }) => overhead),
+    },
+  ];
+  const histograms = (): readonly string[] =>
+    durations.map(({ name, help, series }) => histogramText(name, help, 'route', series()));
+  if (given !== null) {
+    for (const { name, help, series } of durations) {
+      registerHistogram(given, { name, help, labelName: 'route' }, series);
+    }
+  }
+
   return {
     reservations,
     egress,
@@ -346,26 +370,10 @@ export function createMetrics(): ProcessMetrics {
     setReadings: (next) => {
       readings = next;
     },
-    expose: async () => {
-      const duration = [...routes].map(([route, series]) => [route, series.duration] as const);
-      const overhead = [...routes].map(([route, series]) => [route, series.overhead] as const);
-      return [
-        await registry.metrics(),
-        histogramText(
-          'sallyport_request_duration_seconds',
-          'From the head of a request to the end of its response.',
-          'route',
-          duration,
-        ),
-        histogramText(
-          'sallyport_overhead_seconds',
-          'Time spent here for a request, without the upstream.',
-          'route',
-          overhead,
-        ),
-        reservations.durations(),
-      ].join('\n');
-    },
+    expose: async () =>
+      given === null
+        ? [await registry.metrics(), ...histograms(), reservations.durations()].join('\n')
+        : given.metrics(),
     contentType: registry.contentType,
   };
 }

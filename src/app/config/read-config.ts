@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { fileExposure } from '../../adapters/files/files.js';
+import type { ApplicationRoutes } from '../../config/checks/application-routes.js';
 import type { GrpcApi } from '../../config/checks/grpc-api.js';
 import { validateConfig, type ConfigValidation } from '../../config/load/load-config.js';
 import type { CompiledConfig } from '../../config/types.js';
@@ -21,6 +22,8 @@ export interface ConfigReading {
   readonly endMarkerFor?: string | null;
   /** The services that the upstream has, to hold the routes to; they are not unless given. */
   readonly grpcApi?: GrpcApi | null;
+  /** The application in whose process it is decided; none unless given. */
+  readonly application?: ApplicationRoutes | null;
   /** Is told of each file that a placeholder names, and of what it held. */
   readonly onFile?: (path: string, text: string) => void;
 }
@@ -28,7 +31,7 @@ export interface ConfigReading {
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
 export async function readConfig(
   source: ReadSource,
-  { env, endMarkerFor = null, grpcApi = null, onFile }: ConfigReading,
+  { env, endMarkerFor = null, grpcApi = null, application = null, onFile }: ConfigReading,
 ): Promise<Result<ConfigValidation, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
@@ -39,6 +42,7 @@ export async function readConfig(
       env,
       endMarkerFor,
       grpcApi,
+      application,
       readFile: placeholderReader(source, onFile),
       exposureOf: (path) => fileExposure(resolve(source.folder, path)),
     }),

@@ -8,14 +8,15 @@ import type { Assertions } from '../keys/assertion-keys.js';
 import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-config.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
-import type { Environment } from '../config/read-config.js';
+import type { ConfigReading } from '../config/read-config.js';
 import { droppedOperations, movedScopes, reserves, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;
   readonly source: ConfigSource;
-  readonly env: Environment;
+  /** How it was read at start. */
+  readonly reading: Pick<ConfigReading, 'env' | 'application'>;
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,7 +51,7 @@ interface ReloadState {
 
 /** Replaces the config in force when its source changes: whole or not at all. */
 export function createReloader(first: CompleteConfig, activator: ConfigActivator, deps: ReloaderDeps): Reloader {
-  const { source, env, files, clock, log, metrics } = deps;
+  const { source, reading, files, clock, log, metrics } = deps;
   const opened = first.config;
   /** The last one that was taken, as it was asked for. */
   let last = first;
@@ -66,7 +67,7 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
   const take = coalesce(async () => {
     const read: ConfigSource['read'] = () => Promise.resolve(text);
     const endMarkerFor = activator.activeConfig().config.reload.endMarker ? 'the config in force' : null;
-    const loaded = await loadComplete({ ...source, read }, { env, endMarkerFor }, files);
+    const loaded = await loadComplete({ ...source, read }, { ...reading, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
       fail(loaded.error.messages);

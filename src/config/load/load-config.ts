@@ -9,6 +9,7 @@ import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml.js';
 import { valueKeysOf } from './zod-issues.js';
 import { configSchema, sectionNames, sections } from '../sections/index.js';
+import { checkApplication, withApplication, type ApplicationRoutes } from '../checks/application-routes.js';
 import { checkGrpcApi, type GrpcApi } from '../checks/grpc-api.js';
 import { checkLikelyMistakes } from '../checks/likely-mistakes.js';
 import { checkTable } from '../checks/route-conflicts.js';
@@ -31,6 +32,8 @@ interface ValidationInput extends PlaceholderSources {
   readonly endMarkerFor?: string | null;
   /** The services that the upstream has, to hold the routes to; they are not unless given. */
   readonly grpcApi?: GrpcApi | null;
+  /** The application in whose process it is decided; nothing of it listens then. None unless given. */
+  readonly application?: ApplicationRoutes | null;
 }
 
 /** What an inspection found. */
@@ -55,6 +58,8 @@ export function validateConfig(text: string, input: ValidationInput): ConfigVali
   let root: SourceNode | null = null;
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);
+  const { application = null } = input;
+  if (root !== null && application !== null) root = withApplication(root, application);
   const parts = root === null ? null : parseSections(root, report);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
   const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };
@@ -75,7 +80,11 @@ function read(
   parts: ParsedConfig,
   origin: ConfigOrigin,
   report: Report,
-  { exposureOf = () => null, grpcApi = null }: Pick<ValidationInput, 'exposureOf' | 'grpcApi'>,
+  {
+    exposureOf = () => null,
+    grpcApi = null,
+    application = null,
+  }: Pick<ValidationInput, 'exposureOf' | 'grpcApi' | 'application'>,
 ): CompiledConfig | null {
   for (const name of sectionNames) sections[name].check?.(parts, report);
   checkSecretFiles(root, exposureOf, report);
@@ -83,6 +92,7 @@ function read(
   const routes = compileRoutes(parts);
   const table = checkTable(routes, parts, report);
   if (grpcApi !== null) checkGrpcApi(grpcApi, routes, table, report);
+  if (application !== null) checkApplication(application, routes, table, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;
   return compileConfig(parts, table, origin, problems.map(formatProblem));

@@ -208,6 +208,9 @@ export const routeSchema = map({
 
 export type RouteFile = z.output<typeof routeSchema>;
 
+/** The same as it is written. */
+export type RouteInput = z.input<typeof routeSchema>;
+
 export const routes = section({
   schema: list(routeSchema, 1, 'routes').describe('Who may do what. What no route allows is refused.'),
   check: (config, report) => {

@@ -1,0 +1,151 @@
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { stringify } from 'yaml';
+import { createApplicationLog, createApplicationRequestLog } from '../adapters/log/application-log.js';
+import { localFiles } from '../adapters/files/files.js';
+import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
+import { systemClock } from '../adapters/system/clock.js';
+import { readinessOf, type Phase } from '../admin/readiness.js';
+import { fileSource, fixedSource, type ConfigSource } from '../app/config/config-source.js';
+import { loadComplete } from '../app/config/load-config.js';
+import { loadDecisionFiles, openDecision } from '../app/decision.js';
+import { createReloader, logWarnings } from '../app/reload/reload.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import { challengesOf } from '../decision/binding/challenges.js';
+import { createAddressTest, createClientFinder } from '../lib/ip-ranges.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
+import { createSlots } from '../proxy/exchange/concurrency.js';
+import { callerCertificateOf } from '../proxy/inbound/caller-certificate.js';
+import { node, revision, version } from '../version.js';
+import type { RouteRegister } from './application-routes.js';
+import type { DecidingParts } from './decided-request.js';
+import type { SallyportOptions, SallyportState } from './options.js';
+import { readPattern, type RoutePattern } from './route-pattern.js';
+
+/** What decides for one application while it runs. */
+export interface OpenApplication extends Omit<SallyportState, 'metrics'> {
+  readonly parts: DecidingParts;
+  /** Answers requests that wait for a key; the application takes no more. */
+  readonly endWaits: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Reads the config, holds it to the routes of the application, and opens what decides. */
+export async function openApplication(
+  app: FastifyInstance,
+  routes: RouteRegister,
+  processMetrics: ProcessMetrics,
+  options: SallyportOptions,
+): Promise<Result<OpenApplication, StartFailure>> {
+  const source = sourceOf(options);
+  if (typeof source === 'string') return refuse(startFailure('invalid', source));
+  const application = routes.collect(options.uncovered !== 'refuse');
+  const reading = { env: options.env ?? process.env, application };
+  const first = await loadComplete(source, reading, localFiles);
+  if (!first.ok) return first;
+  const { config } = first.value;
+  const files = await loadDecisionFiles(config);
+  if (!files.ok) return files;
+  const log = createApplicationLog(app.log);
+  const metrics = processMetrics;
+  const decision = openDecision(first.value, files.value, { log, metrics, watchIntervalMs: undefined });
+  const { activator, certificates, keyStates, storeState, revocations, limits } = decision;
+  const slots = createSlots(config.listen.maxInFlight);
+  let phase: Phase = 'starting';
+  const reloader = createReloader(first.value, activator, {
+    assertions: decision.assertions,
+    source,
+    reading,
+    files: localFiles,
+    clock: systemClock,
+    log,
+    metrics,
+    useLog: () => undefined,
+    watchIntervalMs: undefined,
+    onReplaced: () => undefined,
+  });
+  processMetrics.setReadings({
+    keys: keyStates,
+    introspections: activator.introspectionStates,
+    inFlight: slots.taken,
+    connections: () => 0,
+    connectionsByProtocol: () => null,
+    upstreamConnections: () => null,
+    webSockets: () => 0,
+    limits: limits.state,
+    revocations: revocations.state,
+    tokenCache: activator.tokenCache,
+    certificates: certificates.states,
+    build: () => ({ version, revision, node }),
+    egress: () => null,
+  });
+  const close = async (): Promise<void> => {
+    phase = 'stopping';
+    reloader.close();
+    await decision.close();
+  };
+  const [unfit] = await Promise.all([decision.reservations?.lastingProblem() ?? null, revocations.start()]);
+  if (unfit !== null) {
+    await close();
+    return refuse(startFailure('invalid', `store.redis: ${unfit}`));
+  }
+  certificates.useAuthorities('store_ca', files.value.storeCa);
+  logWarnings(config.warnings, log);
+  if (options.watch !== false) reloader.start();
+  phase = 'serving';
+
+  const isTrusted = createAddressTest(config.listen.trustForwarded);
+  const known = new WeakSet<object>();
+  const patterns = new Map<string, RoutePattern>();
+  const requestLog = createApplicationRequestLog(config.log);
+  return accept({
+    parts: {
+      activeConfig: activator.activeConfig,
+      clock: systemClock,
+      metrics,
+      log,
+      requestLog: (record, request) => requestLog(record, request.log),
+      findClient: createClientFinder(config.listen.trustForwarded),
+      acquire: createAdmissionControl(slots, limits.callers),
+      challenges: challengesOf(config.listen.dpop !== null, decision.proofNonce),
+      peerOf: ({ raw: { socket } }: FastifyRequest) => {
+        const remoteAddress = socket.remoteAddress ?? '';
+        return {
+          remoteAddress,
+          encrypted: 'encrypted' in socket || config.listen.tlsTerminatedBy !== null,
+          trusted: isTrusted(remoteAddress),
+          // Who vouches for names is the application's to say, and it says so nowhere that could be read.
+          certificate: callerCertificateOf(socket, false),
+        };
+      },
+      isKnown: ({ raw: { socket } }) => known.has(socket),
+      markKnown: ({ raw: { socket } }) => known.add(socket),
+      routes,
+      patternOf: (url) => {
+        const pattern = patterns.get(url) ?? readPattern(url);
+        patterns.set(url, pattern);
+        return pattern;
+      },
+    },
+    readiness: () => readinessOf(phase, keyStates(), storeState(), revocations.state()),
+    reload: reloader.reload,
+    endWaits: () => {
+      phase = 'stopping';
+      decision.endWaits();
+    },
+    close,
+  });
+}
+
+/** Where the config comes from, or what is wrong with the option. */
+function sourceOf({ config }: SallyportOptions): ConfigSource | string {
+  const place = { name: 'config', folder: process.cwd() };
+  const ofText = (text: string): ConfigSource => fixedSource(() => Promise.resolve(accept(text)), place);
+  if (config instanceof URL) return config.protocol === 'file:' ? fileSource(fileURLToPath(config)) : notConfig;
+  if (typeof config === 'string' && config !== '') return config.includes('\n') ? ofText(config) : fileSource(config);
+  if (typeof config !== 'object') return notConfig;
+  return ofText(stringify(config));
+}
+
+const notConfig = 'the option config is none of: the path of a file, the text of one, an object';
