@@ -1,10 +1,12 @@
 /** Tokens that are bound to a key or to a certificate: real oidc-provider, and a Sallyport as the target. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import t from 'tap';
 import { certificates } from '../../support/certificates.js';
-import { freePort } from '../../support/listening.js';
+import { freePort, listen } from '../../support/listening.js';
 import { startOidcProvider } from '../../support/oidc-provider.js';
 import { openssl } from '../../support/openssl.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
@@ -170,6 +172,32 @@ t.test('a certificate for a target, and a token that is bound to it; both follow
   const before = await fetchesOf(proxy, 'own');
   for (let i = 0; i < 5; i += 1) t.equal((await call('/orders/v1')).status, 200);
   t.equal(await fetchesOf(proxy, 'own'), before);
+});
+
+t.test('what a target is shown is the pair that its files hold, from the next request on', async (t) => {
+  const shown: string[] = [];
+  const target = createServer({ cert: server.cert, key: server.key, ca: ca.cert, requestCert: true }, (req, res) => {
+    shown.push((req.socket as TLSSocket).getPeerCertificate().serialNumber);
+    req.resume().on('end', () => res.end('done'));
+  });
+  const { port } = await listen(t, target);
+  const folder = tempDir(t);
+  const pair = { cert_file: join(folder, 'shown.crt'), key_file: join(folder, 'shown.key') };
+  const put = (cert: string, key: string): void => {
+    writeFileSync(pair.cert_file, cert);
+    writeFileSync(pair.key_file, key, { mode: 0o600 });
+  };
+  put(client.cert, client.key);
+  const { call, proxy } = await startCalling(t, `https://127.0.0.1:${String(port)}`, { ...trusting, ...pair });
+  for (let i = 0; i < 2; i += 1) t.equal((await call('/orders/v1')).status, 200);
+  const others = otherClient();
+  put(others.cert, others.key);
+  await until('it was taken up', () =>
+    proxy.logs().some(({ msg }) => msg === 'the certificate for a target was reloaded'),
+  );
+  t.equal((await call('/orders/v1')).status, 200);
+  const serialOf = (pem: string): string => new X509Certificate(pem).serialNumber;
+  t.same(shown, [client.cert, client.cert, others.cert].map(serialOf));
 });
 
 t.test('without its certificate or its key a token of theirs is worth nothing', async (t) => {
