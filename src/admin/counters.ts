@@ -29,6 +29,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       requests[outcome] += 1;
       metrics.request(route, outcome, status, durationMs, overheadMs);
     },
+    decided: metrics.decided,
     denial: (route, reason) => {
       increment(denials, reason);
       metrics.denial(route, reason);

@@ -2,11 +2,13 @@ import { timestamp } from '../lib/timestamp.js';
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/types.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
+import type { Form } from '../decision/decide/forms.js';
 import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
 import type {
   CertificateName,
   CertificateStatus,
   ConnectionsByProtocol,
+  DecideState,
   EgressState,
   OpenConnections,
   Outcome,
@@ -35,6 +37,8 @@ export interface Status {
     readonly admin: HostPort | null;
     readonly probes: HostPort | null;
     readonly egress: HostPort | null;
+    /** Where proxies ask for decisions, in the order of the config. */
+    readonly decide: readonly HostPort[];
   };
   readonly config: {
     readonly file: string;
@@ -48,7 +52,7 @@ export interface Status {
   readonly restart_needed: readonly string[];
   readonly routes: readonly RouteStatus[];
   readonly issuers: readonly IssuerStatus[];
-  /** `null` where the config has the calling side alone. */
+  /** `null` where nothing is forwarded to one. */
   readonly upstream: { readonly url: string } | null;
   readonly store: StoreStatus | null;
   readonly revocations: RevocationsStatus | null;
@@ -58,6 +62,8 @@ export interface Status {
   readonly connections: ConnectionsStatus;
   /** The calling side; `null` where there is none. */
   readonly egress: EgressStatus | null;
+  /** Listeners on which proxies ask for decisions, in the order of the config. */
+  readonly decide: readonly DecideStatus[];
   readonly counts: Counts;
 }
 
@@ -189,6 +195,7 @@ export interface Snapshot {
   readonly upstreamConnections: UpstreamConnections;
   /** `null` where there is no calling side. */
   readonly egress: EgressState | null;
+  readonly decide: readonly DecideState[];
   readonly counts: Counts;
 }
 
@@ -234,6 +241,12 @@ export function statusOf(snapshot: Snapshot): Status {
     })),
     connections: connectionsStatus(snapshot),
     egress: egressStatus(snapshot.egress),
+    decide: snapshot.decide.map(({ form, trust, connections, inFlight }) => ({
+      form,
+      trust,
+      connections,
+      in_flight: inFlight,
+    })),
     counts: snapshot.counts,
   };
 }
@@ -247,6 +260,15 @@ function connectionsStatus({
     http2,
     upstream: { protocol: isHttp2 ? 'HTTP/2' : 'HTTP/1', connections, requests, waiting },
   };
+}
+
+interface DecideStatus {
+  readonly form: Form;
+  /** Who may ask. */
+  readonly trust: readonly string[];
+  readonly connections: number;
+  /** Requests that are being decided. */
+  readonly in_flight: number;
 }
 
 interface EgressStatus {

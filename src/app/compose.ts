@@ -9,6 +9,7 @@ import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import type { PageServer } from '../admin/server.js';
 import { statusOf, type Status } from '../admin/status.js';
 import type { TlsMaterial } from '../proxy/inbound/listener.js';
+import { createDoor } from '../proxy/decide/door.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
@@ -16,6 +17,7 @@ import type { ConfigSource } from './config/config-source.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
+import { openDoors, type RunningDoor } from './doors.js';
 import { openEgress, type Egress } from './egress.js';
 import { createReloader, type Reloader } from './reload/reload.js';
 
@@ -36,6 +38,7 @@ interface Progress {
     admin: HostPort | null;
     probes: HostPort | null;
     egress: HostPort | null;
+    decide: readonly HostPort[];
   };
 }
 
@@ -47,6 +50,8 @@ export interface ComposedApp {
   readonly proxy: ProxyServer;
   /** The calling side; `null` where the config has none. */
   readonly egress: (Egress & { readonly server: ProxyServer }) | null;
+  /** Where proxies ask, in the order of the config. */
+  readonly decide: readonly RunningDoor[];
   readonly admin: PageServer;
   readonly probes: PageServer | null;
   readonly progress: Progress;
@@ -116,6 +121,23 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
           reservations: null,
           isReady: () => true,
         });
+  const decide = openDoors(opened.decide, activator.activeConfig, (settings, activeConfig) =>
+    createProxyServer({
+      activeConfig,
+      clock: systemClock,
+      timers: systemTimers,
+      metrics,
+      log,
+      requestLog: logger.request,
+      listen: settings.listen,
+      tls: null,
+      limits: limits.callers,
+      proofNonce: proofs?.nonce ?? null,
+      reservations: null,
+      door: createDoor(settings),
+      isReady: () => true,
+    }),
+  );
   revocations.onRevoked(() => void proxy.reauthorizeConnections());
   const reloader = createReloader(first, activator, {
     assertions,
@@ -156,7 +178,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
 
   const progress: Progress = {
     phase: 'starting',
-    listeners: { proxy: null, admin: null, probes: null, egress: null },
+    listeners: { proxy: null, admin: null, probes: null, egress: null, decide: [] },
   };
   const startedAtMs = systemClock.now();
   const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
@@ -180,6 +202,11 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
       connections: proxy.connectionsByProtocol(),
       upstreamConnections: upstreamConnections(),
       egress: egress?.state() ?? null,
+      decide: decide.map(({ settings: { form, listen }, server }) => ({
+        form,
+        trust: listen.trustForwarded,
+        ...server.counts(),
+      })),
       counts: metrics.counts(),
     });
   const pages = {
@@ -195,6 +222,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     decision,
     reloader,
     proxy,
+    decide,
     egress: egress === null || egressServer === null ? null : { ...egress, server: egressServer },
     ...createAdminServers(opened, pages, log),
     progress,

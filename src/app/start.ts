@@ -32,11 +32,13 @@ interface AppOptions extends ComposeOptions {
 export interface App {
   /** Where it listens. */
   readonly listeners: {
-    /** `null` where the config has the calling side alone. */
+    /** `null` where nothing is forwarded to an upstream. */
     readonly proxy: HostPort | null;
     readonly admin: HostPort;
     readonly probes: HostPort | null;
     readonly egress: HostPort | null;
+    /** In the order of the config. */
+    readonly decide: readonly HostPort[];
   };
   readonly readiness: () => Readiness;
   readonly status: () => Status;
@@ -142,7 +144,7 @@ async function open(
     progress,
   } = app;
   const openOne = async (
-    name: ListenerName,
+    name: Exclude<ListenerName, 'decide'>,
     place: HostPort,
     server: Pick<ComposedApp['proxy'], 'listen'>,
   ): Promise<Result<HostPort, StartFailure>> => {
@@ -159,11 +161,19 @@ async function open(
   const egressPlace =
     egress === null || app.egress === null ? null : await openOne('egress', egress.listen, app.egress.server);
   if (egressPlace?.ok === false) return egressPlace;
+  const decidePlaces: HostPort[] = [];
+  for (const { settings, server } of app.decide) {
+    const place = await openListener('decide', settings.listen, server.listen, log);
+    if (!place.ok) return place;
+    decidePlaces.push(place.value);
+  }
+  progress.listeners.decide = decidePlaces;
   return accept({
     proxy: proxyPlace?.value ?? null,
     admin: adminPlace.value,
     probes: probesPlace?.value ?? null,
     egress: egressPlace?.value ?? null,
+    decide: decidePlaces,
   });
 }
 
@@ -190,6 +200,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
     logger: { log, flush },
     proxy,
     egress,
+    decide,
     progress,
     reloader,
   } = app;
@@ -201,12 +212,13 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   log.info('shutting down', { delay_ms: delayMs, in_flight: proxy.counts().inFlight });
   proxy.announceShutdown();
   egress?.server.announceShutdown();
+  for (const { server } of decide) server.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   app.decision.endWaits();
   // The workload may need the calling side to answer what is under way on the other.
   if (progress.listeners.proxy !== null) await proxy.drain(graceMs);
-  await egress?.server.drain(graceMs);
+  await Promise.all([egress?.server.drain(graceMs), ...decide.map(({ server }) => server.drain(graceMs))]);
   await close(app);
   log.info('stopped');
   flush();
@@ -216,7 +228,7 @@ async function close({ decision, admin, probes, egress }: ComposedApp): Promise<
   await Promise.all([decision.close(), admin.close(), probes?.close(), egress?.close()]);
 }
 
-type ListenerName = 'proxy' | 'admin' | 'probes' | 'egress';
+type ListenerName = 'proxy' | 'admin' | 'probes' | 'egress' | 'decide';
 
 /** Opens a listener and logs where; refuses with the reason where the address cannot be had. */
 async function openListener(

@@ -14,8 +14,8 @@ export interface CompiledConfig extends Immutable<CompiledSections> {
   /** The same, as the file says it: for telling two configs apart. Some values are secret. */
   readonly settings: Settings;
   /**
-   * False where it has the calling side alone: `listen`, `upstream`, `issuers` and `routes` then stand for nothing, and
-   * nothing of them is opened.
+   * False where it has the calling side alone, or is only asked for decisions: `listen` and `upstream` then stand for
+   * nothing, and neither is opened. Of the calling side alone, neither do `issuers` and `routes`.
    */
   readonly servesCallers: boolean;
   /** What `check` would warn of; logged at start. */
@@ -28,6 +28,7 @@ type Unwritable<T> = T extends (infer Item)[] ? readonly Item[] : T extends Plai
 type Plain = Readonly<Record<string, unknown>>;
 
 export type ListenSettings = Immutable<CompiledListen>;
+export type DecideSettings = CompiledConfig['decide'][number];
 export type EgressSettings = NonNullable<CompiledConfig['egress']>;
 export type TargetSettings = EgressSettings['targets'][number];
 export type SocketPlace = NonNullable<EgressSettings['socket']>;

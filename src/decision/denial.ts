@@ -90,6 +90,7 @@ export const responses = {
   grpc_not_unary: request('A reserved call has to have exactly one message'),
   expectation_unknown: request('The expectation is not supported', 417),
   authorization_refused: request('Authorization is set here, and not by callers'),
+  description_malformed: request('The description of the request is missing or ambiguous'),
   idempotency_key_missing: {
     status: 400,
     type: 'idempotency-key-missing',
@@ -157,6 +158,8 @@ export const responses = {
   permission_missing: forbidden,
   origin_refused: forbidden,
   client_certificate_refused: forbidden,
+  asking_refused: forbidden,
+  decide_unsupported: forbidden,
   session_claim_missing: forbidden,
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),

@@ -1,5 +1,6 @@
 /** What requests and the process are told of in the log, metrics and status: types only. */
 import type { Reason, FailureReason } from '../decision/denial.js';
+import type { Form } from '../decision/decide/forms.js';
 import type { AttemptsMade } from '../decision/egress/attempts.js';
 import type { StrippedHeaders } from '../decision/http/stripped-headers.js';
 import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
@@ -52,6 +53,8 @@ export interface RequestRecord {
   readonly attempts?: number;
   /** There: why it was not sent once more although it failed. */
   readonly not_retried?: AttemptsMade['notRetried'];
+  /** Which proxy asked, where it forwards the request itself. */
+  readonly asked_by?: Form;
 }
 
 /** Versions of HTTP that callers speak, as the log names them. */
@@ -102,6 +105,8 @@ export interface Metrics {
    * upstream.
    */
   readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
+  /** A proxy asked about a request. */
+  readonly decided: (form: Form, outcome: Outcome) => void;
   /** A request that was refused. */
   readonly denial: (route: string, reason: Reason) => void;
   /** A request that something broke, here or at either end. */
@@ -144,6 +149,14 @@ export interface CertificateStatus {
   /** Whole days; below 0 once it has expired. */
   readonly daysLeft: number;
   readonly state: CertificateState;
+}
+
+/** How it stands with a listener on which a proxy asks for decisions, for `/status`. */
+export interface DecideState {
+  readonly form: Form;
+  readonly trust: readonly string[];
+  readonly connections: number;
+  readonly inFlight: number;
 }
 
 /** How it stands with the calling side, for `/status` and metrics. */

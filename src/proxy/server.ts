@@ -2,6 +2,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ListenSettings, SocketPlace } from '../config/types.js';
 import { challengesOf } from '../decision/binding/challenges.js';
+import type { Form } from '../decision/decide/forms.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
@@ -11,10 +12,11 @@ import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2Connection } from './inbound/http2/connection.js';
 import { describeBug } from '../lib/errors.js';
-import { ClientRequest, Http1Request } from './inbound/incoming-request.js';
+import { ClientRequest, Http1Request, type ServedRequest } from './inbound/incoming-request.js';
+import type { ReceivedRequest } from './inbound/received-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
-import type { ExchangeDeps } from './exchange/exchange-deps.js';
+import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
 import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
@@ -22,6 +24,7 @@ import type { BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
+import { planRequest } from './idempotency/plan-reservation.js';
 import { createSlots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
 import { stopAccepting } from './node-internals/server.js';
@@ -70,8 +73,18 @@ interface ProxyServerDeps {
   readonly proofNonce?: (() => string) | null;
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
+  /** How its requests are served where they only ask about others; left out where they are forwarded. */
+  readonly door?: Door;
   /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
   readonly isReady: () => boolean;
+}
+
+/** What a listener has of its own on which others ask about requests. */
+export interface Door {
+  /** As the log names it. */
+  readonly name: Form;
+  readonly plan: PlanAdmitted;
+  readonly serve: (deps: ExchangeDeps, request: ReceivedRequest) => ServedRequest;
 }
 
 export interface ProxyServer {
@@ -122,6 +135,11 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     ...deps,
     findClient: createClientFinder(listen.trustForwarded),
     acquire: createAdmissionControl(slots, deps.limits),
+    plan:
+      deps.door?.plan ??
+      ((admission, activeConfig) =>
+        planRequest(admission, activeConfig, reserving, admission.headers.contentLength ?? 0)),
+    ...(deps.door === undefined ? {} : { asksAs: deps.door.name }),
     reserving,
     webSockets,
     grpcCalls,
@@ -130,6 +148,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     isShuttingDown: () => isShuttingDown,
   };
 
+  const serve =
+    deps.door?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
   const healthDeps = { clock, isReady, bodyPace, isShuttingDown: () => isShuttingDown, onBug: reportBug };
@@ -145,7 +165,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     }
     if (!connection.accepts()) return;
     const upgrade = req.afterHead === null ? null : new UpgradeRequest(res, req.socket, connection, req.afterHead);
-    req.exchange = new Exchange(exchangeDeps, new Http1Request(req, res, connection, upgrade));
+    req.exchange = serve(exchangeDeps, new Http1Request(req, res, connection, upgrade));
     connection.enqueue(req.exchange);
   };
   const refuse = (socket: Socket, reason: Denial, asked?: ParsedLine): void => {
@@ -236,7 +256,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       serve: (request) =>
         listen.answersGrpcHealth && isHealthCheck(request.head)
           ? new HealthCheck(request, healthDeps)
-          : new Exchange(exchangeDeps, request),
+          : serve(exchangeDeps, request),
       takePlace: () => {
         if (streams >= maxStreamsOf(listen)) return false;
         streams += 1;

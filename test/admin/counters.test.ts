@@ -12,6 +12,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     };
   const metrics: Metrics = {
     request: note('request'),
+    decided: note('decided'),
     denial: note('denial'),
     failure: note('failure'),
     shadowDenial: note('shadow'),

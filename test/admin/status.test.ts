@@ -129,6 +129,7 @@ const config: CompiledConfig = {
   table: createRouteTable([route, open]),
   unmatched: null,
   servesCallers: true,
+  decide: [],
   settings: new Map(),
   warnings: ['a warning'],
 };
@@ -145,7 +146,9 @@ const snapshot: Snapshot = {
     admin: { host: '127.0.0.1', port: 9901 },
     probes: null,
     egress: null,
+    decide: [],
   },
+  decide: [{ form: 'nginx', trust: ['127.0.0.1'], connections: 2, inFlight: 1 }],
   configName: 'sallyport.yaml',
   config,
   loadedAtMs: 1_000,
@@ -250,7 +253,7 @@ t.test('/status is as docs/status.schema.json says', (t) => {
     limits: null,
     certificates: [],
     egress: null,
-    listeners: { proxy: null, admin: null, probes: null, egress: null },
+    listeners: { proxy: null, admin: null, probes: null, egress: null, decide: [] },
   });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');

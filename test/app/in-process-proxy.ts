@@ -45,6 +45,8 @@ export interface ProxyRequest extends Omit<RequestInput, 'headers'> {
 
 export interface InProcessProxyOptions {
   readonly config?: ConfigTree;
+  /** Sections that the config has not, though others have them. */
+  readonly without?: readonly string[];
   readonly jwks?: JwksServer;
   readonly receiver?: Receiver;
   /** Wait until ready; true unless given. */
@@ -88,7 +90,8 @@ export async function startInProcessProxy(t: Scope, options: InProcessProxyOptio
   const configFile = join(tempDir(t), 'sallyport.yaml');
   const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
   const rewrite = (overrides: ConfigTree): void => {
-    writeFileSync(`${configFile}.new`, baseConfig(merge(places, overrides)));
+    const left = Object.fromEntries((options.without ?? []).map((name) => [name, undefined]));
+    writeFileSync(`${configFile}.new`, baseConfig({ ...merge(places, overrides), ...left }));
     renameSync(`${configFile}.new`, configFile);
   };
   rewrite(options.config ?? {});

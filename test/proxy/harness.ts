@@ -218,6 +218,7 @@ function countInto(counted: Counted): Metrics {
   return {
     request: (route, outcome, status, durationMs, overheadMs) =>
       counted.requests.push({ route, outcome, status, durationMs, overheadMs }),
+    decided: () => undefined,
     denial: (_route, reason) => counted.denials.push(reason),
     failure: (_route, reason) => counted.failures.push(reason),
     grpcCall: (route, status) => counted.grpcCalls.push({ route, status }),

@@ -102,9 +102,14 @@ export function createRequestMembers(
       (certificate === undefined ? '' : `,"client_certificate":${quoted(certificate)}`) +
       (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`) +
       (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`) +
-      attemptMembers(record)
+      attemptMembers(record) +
+      askerMember(record)
     );
   };
+}
+
+function askerMember({ asked_by: asker }: RequestRecord): string {
+  return asker === undefined ? '' : `,"asked_by":${quoted(asker)}`;
 }
 
 function attemptMembers({ attempts, not_retried: notRetried = null }: RequestRecord): string {

@@ -13,6 +13,7 @@ import type {
 import type { RevocationsState } from '../../ports/revocations.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
+import { createDecisionSeries } from './decisions.js';
 import { createEgressSeries, type EgressSeries } from './egress.js';
 import { createRouteSeries, histogramText, registerHistogram, type Histogram, type RouteSeries } from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
@@ -178,6 +179,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       }
     },
   });
+  const decided = createDecisionSeries(registry);
   new Counter({
     name: 'sallyport_stripped_fields_total',
     help: 'Header fields of callers that were dropped, by what they would have told the upstream.',
@@ -337,6 +339,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     egress,
     request: (route, outcome, status, durationMs, overheadMs) =>
       seriesOf(route).add(outcome, status, durationMs, overheadMs),
+    decided,
     denial: (route, reason) => seriesOf(route).addDenial(reason),
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),

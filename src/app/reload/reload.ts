@@ -91,7 +91,7 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
     }
     if (opened.servesCallers !== config.servesCallers) {
       fail([
-        'listen and routes come or go, and a listener is opened at start only: restart to put this config in force',
+        'listen and upstream come or go, and a listener is opened at start only: restart to put this config in force',
       ]);
       return;
     }

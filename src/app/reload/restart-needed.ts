@@ -26,8 +26,8 @@ function changedAtStart(name: SectionName, opened: CompiledConfig, wanted: Compi
  * takes effect.
  */
 export function withOpened(wanted: CompiledConfig, opened: CompiledConfig): CompiledConfig {
-  const { listen, admin, probes, store, sessions } = opened;
-  return { ...wanted, listen, admin, probes, store, sessions };
+  const { listen, admin, probes, store, sessions, decide } = opened;
+  return { ...wanted, listen, admin, probes, store, sessions, decide };
 }
 
 type Routes = Pick<CompiledConfig, 'routes'>;

@@ -30,7 +30,7 @@ export interface ParsedConfig extends WholeSections {
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
   readonly routes: readonly Entry<RouteFile>[];
-  /** False where the file has the calling side alone: what is read of the other side then stands for nothing. */
+  /** False where nothing is forwarded to `upstream`: what is read of it and of `listen` then stands for nothing. */
   readonly servesCallers: boolean;
   /** Whether a key stands in the file, whatever its value. */
   readonly isPresent: (path: Path) => boolean;
@@ -53,14 +53,19 @@ export function parseSections(source: SourceNode, report: Report): ParsedConfig 
   for (const key of source.entries.keys()) {
     if (!isKnown(key)) reportUnknownKey([key], key, sectionNames, report);
   }
-  const servesCallers = !source.entries.has('egress') || answeringSections.some((name) => source.entries.has(name));
+  const has = (name: SectionName): boolean => source.entries.has(name);
+  const decides = has('decide');
+  const servesCallers = decides
+    ? forwardingSections.some(has)
+    : !has('egress') || [...forwardingSections, ...policySections].some(has);
+  const hasPolicy = servesCallers || decides;
   const reader: Reader = { root: source, report };
   return {
     ...readWholeSections(reader, servesCallers ? {} : unused),
     servesCallers,
-    issuers: servesCallers ? readIssuers(reader) : new Map(),
+    issuers: hasPolicy ? readIssuers(reader) : new Map(),
     issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
-    routes: servesCallers ? readRoutes(reader) : [],
+    routes: hasPolicy ? readRoutes(reader) : [],
     isPresent: (path) => locate(source, path).node !== null,
     rawValue: (path) => {
       const { node } = locate(source, path);
@@ -69,8 +74,11 @@ export function parseSections(source: SourceNode, report: Report): ParsedConfig 
   };
 }
 
-/** What the answering side needs; a config with `egress` may leave out all of it. */
-const answeringSections = ['listen', 'upstream', 'issuers', 'routes'] as const;
+/** What the answering side needs to forward anything; a config with `decide` may leave out both. */
+const forwardingSections = ['listen', 'upstream'] as const;
+
+/** What it needs to decide anything. A config with `egress` alone may leave out all of it. */
+const policySections = ['issuers', 'routes'] as const;
 
 /** What is read where it does: nothing listens there, and nothing is asked. */
 const unused: Readonly<Partial<Record<SectionName, unknown>>> = {

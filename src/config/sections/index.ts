@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import type { CompiledConfig } from '../types.js';
 import { admin } from './listeners/admin.js';
+import { decide } from './listeners/decide.js';
 import { egress } from './egress/egress.js';
 import { identity } from './identity.js';
 import { issuers, type Issuers } from './issuers.js';
@@ -45,6 +46,7 @@ export const sections = {
   mode,
   routes,
   egress,
+  decide,
 } as const;
 
 type Sections = typeof sections;

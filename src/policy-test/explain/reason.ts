@@ -220,6 +220,12 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return ['the target of egress has a token of its own; only for an exchange the caller sends one'];
     case 'exchange_refused':
       return ['the caller’s own token was not exchanged: it is missing, over, or not taken by the issuer'];
+    case 'asking_refused':
+      return ['who asks is not in trust of the decide listener; nothing is judged for it'];
+    case 'description_malformed':
+      return ['the proxy in front has to say once what it asks about, in the headers of its form: docs/decide.md'];
+    case 'decide_unsupported':
+      return ['it needs what only the sidecar can see to, and accept of the decide listener does not name that'];
     case 'token_unavailable':
       return ['the source of the target’s token gives none: /status says why, under egress.tokens'];
     case 'caller_gone':

@@ -66,13 +66,6 @@ export function createActiveConfig(
   config: CompiledConfig,
   { listed, isCallingSide = false, ...parts }: RunningParts,
 ): ActiveConfig {
-  const { underscoreFields, http10, readsClientCert } = config.listen;
-  const { stripFields, passFields } = config.upstream;
-  const names: readonly (string | null)[] = [
-    ...Object.values<string | null>({ ...config.identity }),
-    config.assertion?.header ?? null,
-  ];
-  const identityNames = names.filter((name) => name !== null);
   const own = [config.revoked];
   const revocations = (): readonly Revocations[] => {
     const more = listed();
@@ -80,17 +73,43 @@ export function createActiveConfig(
   };
   return {
     config,
-    headerRules: createHeaderRules({
-      identityNames,
-      underscoreFields,
-      http10,
-      readsClientCert,
-      stripFields,
-      passFields,
-      passesOwnWord: isCallingSide,
-    }),
+    headerRules: headerRulesOf(config, isCallingSide),
     asksNobody: isCallingSide,
     revocations,
     ...parts,
+  };
+}
+
+/** What the names of headers mean under a config. */
+function headerRulesOf({ listen, upstream, identity, assertion }: CompiledConfig, isCallingSide: boolean): HeaderRules {
+  const { underscoreFields, http10, readsClientCert } = listen;
+  const { stripFields, passFields } = upstream;
+  const names: readonly (string | null)[] = [
+    ...Object.values<string | null>({ ...identity }),
+    assertion?.header ?? null,
+  ];
+  return createHeaderRules({
+    identityNames: names.filter((name) => name !== null),
+    underscoreFields,
+    http10,
+    readsClientCert,
+    stripFields,
+    passFields,
+    passesOwnWord: isCallingSide,
+  });
+}
+
+/**
+ * Returns what a listener decides by on which a proxy only asks: nobody says there which certificate a caller showed, and
+ * an assertion is given where the operator has it so.
+ */
+export function askedConfig(from: ActiveConfig, givesAssertion: boolean): ActiveConfig {
+  const config = { ...from.config, listen: { ...from.config.listen, readsClientCert: false } };
+  return {
+    ...from,
+    config,
+    headerRules: headerRulesOf(config, false),
+    // Its header is still known, and so never the client's.
+    assertion: givesAssertion ? from.assertion : null,
   };
 }

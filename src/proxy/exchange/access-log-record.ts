@@ -1,4 +1,5 @@
 import { responseOf, isFailure, type Reason } from '../../decision/denial.js';
+import type { Form } from '../../decision/decide/forms.js';
 import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
@@ -12,6 +13,8 @@ export interface Recorder {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly requestLog: (record: RequestRecord) => void;
+  /** Which proxy asks, where requests are only asked about. */
+  readonly asksAs?: Form;
   /** The client behind trusted proxies, by the other end of the connection and `X-Forwarded-For`. */
   readonly findClient: (peer: string, forwardedFor: string) => string;
 }
@@ -80,7 +83,8 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** With what only some lines have, in their order. */
-type OptionalPart = 'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate';
+type OptionalPart =
+  'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate' | 'asked_by';
 type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
   -readonly [Part in OptionalPart]?: NonNullable<Pick<RequestRecord, OptionalPart>>[Part];
 };
@@ -136,6 +140,10 @@ export function recordRequest(
   if (summary.attempts !== null) {
     entry.attempts = summary.attempts.count;
     entry.not_retried = summary.attempts.notRetried;
+  }
+  if (recorder.asksAs !== undefined) {
+    entry.asked_by = recorder.asksAs;
+    recorder.metrics.decided(recorder.asksAs, decision);
   }
   recorder.requestLog(entry);
 }

@@ -3,9 +3,15 @@ import type { ActiveConfig } from '../auth/active-config.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { BodyPace } from '../inbound/request-body.js';
 import type { WebSockets } from '../websocket/connections.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import type { Admission } from '../auth/authorize-request.js';
+import type { Plan } from '../idempotency/plan-reservation.js';
 import type { Recorder } from './access-log-record.js';
 import type { AcquireLease } from './admission-control.js';
 import type { GrpcCalls } from './grpc-calls.js';
+
+/** Says what becomes of a request that was admitted: where it is forwarded, or where it is asked about. */
+export type PlanAdmitted = (admission: Admission, activeConfig: ActiveConfig, head: RequestHead) => Plan;
 
 /** What every exchange of a server works with. */
 export interface ExchangeDeps extends Recorder {
@@ -13,6 +19,8 @@ export interface ExchangeDeps extends Recorder {
   readonly activeConfig: () => ActiveConfig;
   readonly log: Log;
   readonly acquire: AcquireLease;
+  /** Says what becomes of a request that was admitted. */
+  readonly plan: PlanAdmitted;
   /** `null` where there is no store. */
   readonly reserving: ReservedWrites | null;
   readonly webSockets: WebSockets;

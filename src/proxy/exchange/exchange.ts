@@ -9,7 +9,7 @@ import type { KeyAsker } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
-import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
+import type { Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
 import type {
   ReceivedRequest,
@@ -134,7 +134,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** Plans what becomes of it, and sends it on its way. */
   private plan(admission: Admission): void {
     const { reserving } = this.deps;
-    const plan = planRequest(admission, this.activeConfig, reserving, admission.headers.contentLength ?? 0);
+    const plan = this.deps.plan(admission, this.activeConfig, this.head);
     if (plan.kind === 'forward') {
       if (plan.admission !== admission) this.passInShadow(plan.admission);
       this.forward(plan.admission, null);
@@ -151,6 +151,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
    * @param read the body, where it was read before.
    */
   private forward(admission: Admission, read: Buffer | null): void {
+    if (this.writer.allow !== undefined) {
+      this.allow(admission);
+      return;
+    }
     if (admission.headers.upgrade !== null) {
       this.openWebSocket(admission);
       return;
@@ -170,6 +174,19 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       const gathered = whole === null ? body : framedBody(whole, admission.headers);
       this.attempt(() => this.send(admission, gathered));
     });
+  }
+
+  /** Who asked forwards it. */
+  private allow(admission: Admission): void {
+    const { head, activeConfig, writer, deps, findings } = this;
+    this.phase = 'responded';
+    writer.allow?.({
+      forwarded: [...admission.forwarded, ...assertionHeaders(admission, head.method, activeConfig)],
+      response: withRenewedToken([], admission.principal, activeConfig, deps.clock),
+      requestId: findings.requestId,
+      activeConfig,
+    });
+    this.releaseLease();
   }
 
   private send(admission: Admission, body: Readable | Buffer | null): void {

@@ -1,18 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import type { Exchange } from '../exchange/exchange.js';
 import type { UpgradeRequest } from '../websocket/upgrade-request.js';
-import type { ClientConnection } from './client-connection.js';
+import type { ClientConnection, PipelinedRequest } from './client-connection.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from './received-request.js';
 import { Http1ResponseWriter } from './response-writer.js';
 import { LeanRequest } from '../node-internals/request.js';
+
+/** What serves a request. */
+export interface ServedRequest extends PipelinedRequest {
+  /** A bug. */
+  readonly fail: (error: unknown) => void;
+}
 
 /**
  * What the server makes of each request, with a place for its exchange. A WeakMap would do as well, but it keeps every
  * exchange alive through young collections, and the collector's work doubles.
  */
 export class ClientRequest extends LeanRequest {
-  exchange: Exchange | null = null;
+  exchange: ServedRequest | null = null;
   /** The target as it came; Fastify puts it here, and what its router is shown in the place of `url`. */
   originalUrl: string | undefined = undefined;
   /** Of a request to switch protocols, what came in one packet with its head; `null` of any other. */
@@ -20,7 +25,7 @@ export class ClientRequest extends LeanRequest {
 }
 
 /** The exchange of a request, where it is one of ours. */
-export function exchangeOf(req: IncomingMessage): Exchange | null {
+export function exchangeOf(req: IncomingMessage): ServedRequest | null {
   return req instanceof ClientRequest ? req.exchange : null;
 }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Denial } from '../../decision/denial.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
+import type { ActiveConfig } from '../auth/active-config.js';
 import type { Peer } from '../auth/authorize-request.js';
 import type { UpgradableResponse, UpgradeRequest } from '../websocket/upgrade-request.js';
 import type { PipelinedRequest } from './client-connection.js';
@@ -74,6 +75,16 @@ export interface ResponseWriterHost {
   readonly onWritable: () => void;
 }
 
+/** A request that whoever asked about it may forward. */
+export interface AllowedRequest {
+  /** What it is to be forwarded with, as the sidecar would: names and values in turn. */
+  readonly forwarded: readonly string[];
+  /** What its caller is to be told beside the response: names and values in turn. */
+  readonly response: readonly string[];
+  readonly requestId: string;
+  readonly activeConfig: ActiveConfig;
+}
+
 /** What one caller is answered: the upstream's response as it comes, or a refusal of ours. */
 export interface ResponseWriter extends UpgradableResponse {
   /** Whether the whole request was received. */
@@ -86,6 +97,8 @@ export interface ResponseWriter extends UpgradableResponse {
   readonly isDelivered: () => boolean;
   /** Answers with a refusal. `isBodyRead` tells whether somebody asked for the body of the request. */
   readonly refuse: (reason: Denial, requestId: string, isBodyRead: boolean) => void;
+  /** Answers that it may be forwarded; only where nothing is forwarded here. */
+  readonly allow?: (allowed: AllowedRequest) => void;
   /** Begins the upstream's response; `true` when that is already the whole of it, which then ends as in `end`. */
   readonly begin: (status: number, headers: string[]) => boolean;
   /** `false` when the client does not keep up: `onWritable` says when it does. */

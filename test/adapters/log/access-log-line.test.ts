@@ -113,7 +113,7 @@ t.test('what was kept of a line before is said of no other request', (t) => {
     } satisfies Record<
       keyof Omit<
         RequestRecord,
-        'permissions' | 'missing_permissions' | 'client_certificate' | 'attempts' | 'not_retried'
+        'permissions' | 'missing_permissions' | 'client_certificate' | 'attempts' | 'not_retried' | 'asked_by'
       >,
       unknown
     >),

@@ -1,0 +1,195 @@
+/** The section that says where proxies that are already there ask for decisions. */
+import { z } from 'zod';
+import type { ParsedConfig } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import type { Path } from '../../load/source-tree.js';
+import { whenAdded, type KeyChanges } from '../../schema/key-changes.js';
+import { addressBlock, host, line, list, map, port, text, word } from '../../schema/scalars.js';
+import { section, type CompileContext } from '../../schema/section.js';
+import type { ListenSettings } from '../../types.js';
+import { acceptable, limitsOf, type Acceptance } from '../../../decision/decide/limits.js';
+import { forms, type Form } from '../../../decision/decide/forms.js';
+import { isLoopback } from '../../../lib/ip-ranges.js';
+import { compileReservation } from '../routes/idempotency.js';
+import { listen as callersListener, usualListener } from './listen.js';
+
+/** One listener for a proxy that asks, compiled. */
+export interface DecideSettings {
+  readonly form: Form;
+  /** As the server is opened: `trustForwarded` are the addresses that may ask. */
+  readonly listen: ListenSettings;
+  /** What Envoy puts before the path that it asks about; empty where it puts nothing. */
+  readonly prefix: string;
+  /** What this door cannot do, and the operator accepts. */
+  readonly accepts: ReadonlySet<Acceptance>;
+}
+
+const prefix = text(
+  /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+  'a path such as /decide, of letters, digits and `-._~`, without a slash at its end',
+  256,
+);
+
+const listenerSchema = map({
+  host: host().prefault('127.0.0.1').describe('Address on which the proxy asks.'),
+  port: port().describe('Port on which it asks; 0 asks the system for a free one.'),
+  form: word(...forms).describe(
+    'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` (HTTP, and gRPC over HTTP/2), ' +
+      'or HAProxy with the script of [decide.md](decide.md#haproxy).',
+  ),
+  trust: list(addressBlock(), 1, 'IP addresses or CIDR blocks')
+    .prefault(['127.0.0.0/8', '::1'])
+    .describe('Addresses or CIDR blocks of the proxies that may ask: what they say of a request is believed.'),
+  tls_terminated_by: line(100)
+    .nullable()
+    .prefault(null)
+    .describe(
+      'What protects the way between the proxy and this listener, where it is not on a loopback address: tokens cross it in plaintext. Name it.',
+    ),
+  prefix: prefix.nullable().prefault(null).describe('`path_prefix` of Envoy’s HTTP service. Only with `form: envoy`.'),
+  accept: list(word(...acceptable), 0, acceptable.join(', '))
+    .prefault([])
+    .describe(
+      'What only the sidecar can do and is done without here: `unreserved` lets writes through that their route would reserve, `reused_tokens` tokens that the route ' +
+        'would take once, `connections` WebSockets and gRPC calls that nobody judges again; `assertion` gives an assertion for bytes that the proxy may still change. ' +
+        'Else such requests are refused, and no assertion is given.',
+    ),
+});
+
+type ListenerFile = z.output<typeof listenerSchema>;
+
+const allowed = 'a map, or a list of maps';
+
+/** What is compared of all listeners: they are opened at start. */
+const opened: KeyChanges<{ readonly decide: readonly DecideSettings[] }>[string] = {
+  restart: true,
+  of: ({ decide }) => decide.map(placeOf).join('\n'),
+  shown: ({ decide }) => decide.map(placeOf),
+  widens: whenAdded,
+  shownAs: '',
+  whole: true,
+};
+
+export const decide = section({
+  schema: z
+    .union([listenerSchema, list(listenerSchema, 1, 'maps'), z.null()], allowed)
+    .meta({ allowed })
+    .prefault(null)
+    .describe(
+      'Listeners on which a proxy that is already there asks for decisions, and forwards itself: see [decide.md](decide.md). One, or a list of them. ' +
+        'Read once, at start.',
+    ),
+  check,
+  compile: (file, context): { readonly decide: readonly DecideSettings[] } => ({
+    decide: listenersOf(file).map((each) => compileListener(each, context)),
+  }),
+  keys: { '': opened, host: opened },
+});
+
+function placeOf({ form, listen, prefix, accepts }: DecideSettings): string {
+  const parts = [form, `${listen.host}:${listen.port}`, prefix, ...listen.trustForwarded, ...accepts];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): readonly ListenerFile[] {
+  if (file === null) return [];
+  return Array.isArray(file) ? file : [file as ListenerFile];
+}
+
+/** A request comes with its description, which repeats its target, and names of a few fields. */
+const descriptionBytes = 4 * 1024;
+
+function compileListener(file: ListenerFile, context: CompileContext): DecideSettings {
+  const { listen: own } = context.values;
+  const usual = callersListener.compile(usualListener({ host: file.host, port: file.port }), context).listen;
+  return {
+    form: file.form,
+    listen: {
+      ...usual,
+      tlsTerminatedBy: file.tls_terminated_by,
+      trustForwarded: file.trust,
+      // Envoy calls a gRPC service so; nobody else does.
+      http2: file.form === 'envoy',
+      http10: 'allow',
+      maxHeaderBytes: own.max_header_bytes + own.max_target + descriptionBytes,
+      maxInFlight: own.max_in_flight,
+      headerTimeoutMs: own.header_timeout,
+      keepAliveTimeoutMs: own.keep_alive_timeout,
+      bodyIdleTimeoutMs: own.body_idle_timeout,
+    },
+    prefix: file.prefix ?? '',
+    accepts: new Set(file.accept),
+  };
+}
+
+/** Checks what the settings say together, and says what this door cannot do of what the routes ask for. */
+function check(parts: ParsedConfig, report: Report): void {
+  const file = parts.decide?.value ?? null;
+  const isList = Array.isArray(file);
+  listenersOf(file).forEach((each, index) => {
+    const base: Path = isList ? ['decide', index] : ['decide'];
+    checkListener(each, base, report);
+    checkLimits(each, base, parts, report);
+    checkPort(each, base, parts, report);
+  });
+}
+
+function checkListener(file: ListenerFile, base: Path, report: Report): void {
+  if (!isLoopback(file.host) && file.tls_terminated_by === null) {
+    const at = [...base, 'host'];
+    report.error(
+      at,
+      `tokens would cross the network in plaintext: ${nameOf(at)} is ${report.show(at)}`,
+      'a loopback address, or tls_terminated_by naming what protects the way to it',
+    );
+  }
+  if (file.prefix !== null && file.form !== 'envoy') {
+    const at = [...base, 'prefix'];
+    report.keyError(at, `${nameOf(at)} has no use with form: ${file.form}`, 'form: envoy beside it');
+  }
+  if (file.trust.some((block) => block.endsWith('/0'))) {
+    const at = [...base, 'trust'];
+    report.error(
+      at,
+      `${nameOf(at)} is everybody: who asks says himself what he asked for`,
+      'the addresses of the proxy in front',
+    );
+  }
+}
+
+function checkLimits(file: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
+  const accepts = new Set(file.accept);
+  for (const { path, parsed } of parts.routes) {
+    if (parsed === null) continue;
+    const { name, websocket, grpc } = parsed.value;
+    const asked = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
+    for (const limit of limitsOf(asked)) {
+      if (accepts.has(limit.acceptance)) continue;
+      report.warning(
+        path,
+        `route ${JSON.stringify(name)} ${limit.what}, which ${nameOf([...base, 'form'])} cannot see to: its requests are refused there`,
+        `${limit.acceptance} in ${nameOf([...base, 'accept'])}, or the sidecar in front of it`,
+      );
+    }
+  }
+  const hasAssertion = (parts.rawValue(['identity', 'assertion']) ?? null) !== null;
+  if (hasAssertion && !accepts.has('assertion')) {
+    const at = ['identity', 'assertion'];
+    report.warning(
+      at,
+      `an assertion holds for the bytes that were judged, and the proxy may change them: ${nameOf(base)} gives none`,
+      `assertion in ${nameOf([...base, 'accept'])}, where it forwards method and target as they came`,
+    );
+  }
+}
+
+/** One port for two listeners would fail at start. */
+function checkPort({ port: own }: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
+  if (own === 0) return;
+  const { listen, admin, probes, decide: file } = parts;
+  const before = base.length === 1 ? [] : listenersOf(file?.value ?? null).slice(0, Number(base[1]));
+  const others = [listen?.value, admin?.value, probes?.value, ...before];
+  if (!others.some((other) => other?.port === own)) return;
+  const at = [...base, 'port'];
+  report.error(at, `${nameOf(at)} is the port of another listener`, 'a port of its own');
+}

@@ -1,0 +1,127 @@
+import type { Denial } from '../../decision/denial.js';
+import { answeredNames, answerHeaders, headerEdits, removesNames } from '../../decision/decide/allow.js';
+import type { Form } from '../../decision/decide/forms.js';
+import { problemOf } from '../../decision/http/problem-details.js';
+import type { ActiveConfig } from '../auth/active-config.js';
+import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
+
+/** What `ngx_http_auth_request_module` takes for a refusal. Whatever else is no success is an error to it. */
+const passedByNginx: ReadonlySet<number> = new Set([401, 403]);
+
+const firstFailure = 500;
+
+/** Names that every answer has. That of the assertion is among them where none is given: it is never the client's. */
+export function namesOf({ config: { identity, assertion } }: Pick<ActiveConfig, 'config'>): readonly string[] {
+  return answeredNames(identity, assertion?.header ?? null);
+}
+
+/** What a decision is answered with. */
+interface WriterOptions {
+  readonly form: Form;
+  /** Of the request that is described. */
+  readonly rawHeaders: readonly string[];
+  readonly inner: ResponseWriter;
+  readonly host: ResponseWriterHost;
+}
+
+/** Answers a proxy that asked: what it is to forward the request with, or what it is to refuse it with. */
+export class DecisionWriter implements ResponseWriter {
+  private readonly form: Form;
+  private readonly rawHeaders: readonly string[];
+  private readonly inner: ResponseWriter;
+  private readonly host: ResponseWriterHost;
+  /** Of the decision: nginx is told another where it knows none but two. */
+  private decided = 0;
+
+  constructor({ form, rawHeaders, inner, host }: WriterOptions) {
+    this.form = form;
+    this.rawHeaders = rawHeaders;
+    this.inner = inner;
+    this.host = host;
+  }
+
+  allow({ forwarded, response, requestId, activeConfig }: AllowedRequest): void {
+    const answered = namesOf(activeConfig);
+    const headers = ['X-Request-Id', requestId, 'Cache-Control', 'no-store', ...response];
+    if (removesNames(this.form)) {
+      const { set, remove } = headerEdits(this.rawHeaders, forwarded, activeConfig.headerRules, answered);
+      headers.push(...set, ...this.editsOf(set, remove));
+    } else headers.push(...answerHeaders(forwarded, answered));
+    this.answer(200, 200, headers, '');
+  }
+
+  refuse(reason: Denial, requestId: string): void {
+    const { status, headers, body } = problemOf(reason, requestId, () => this.host.challenges());
+    if (this.form !== 'nginx') this.answer(status, status, [...headers], body);
+    else {
+      const told = passedByNginx.has(status) || status >= firstFailure ? status : 403;
+      this.answer(status, told, [...headers, 'X-Sallyport-Status', String(status)], body);
+    }
+  }
+
+  /** Each proxy that removes has its own way to be told. */
+  private editsOf(set: readonly string[], remove: readonly string[]): readonly string[] {
+    if (this.form === 'envoy') return remove.length === 0 ? [] : ['x-envoy-auth-headers-to-remove', remove.join(',')];
+    const names = set.filter((_text, i) => i % 2 === 0);
+    return ['X-Sallyport-Set', names.join(','), 'X-Sallyport-Remove', remove.join(',')];
+  }
+
+  private answer(decided: number, status: number, headers: string[], body: string): void {
+    this.decided = decided;
+    this.inner.sendWhole(status, headers, Buffer.from(body, 'latin1'));
+    this.inner.end(null);
+  }
+
+  isReceived(): boolean {
+    return this.inner.isReceived();
+  }
+
+  status(): number {
+    return this.decided;
+  }
+
+  grpcStatus(): null {
+    return null;
+  }
+
+  isDelivered(): boolean {
+    return this.inner.isDelivered();
+  }
+
+  abort(): void {
+    this.inner.abort();
+  }
+
+  breakOff(): void {
+    this.inner.abort();
+  }
+
+  onDrain(): void {
+    this.inner.onDrain();
+  }
+
+  /** Nothing is forwarded here, and so no response comes back that one of the next four could pass on. */
+  begin(): boolean {
+    return true;
+  }
+
+  write(): boolean {
+    return true;
+  }
+
+  sendWhole(): void {
+    this.inner.abort();
+  }
+
+  end(): void {
+    this.inner.abort();
+  }
+
+  switchProtocols(): null {
+    return null;
+  }
+
+  endUpgraded(): void {
+    this.inner.abort();
+  }
+}

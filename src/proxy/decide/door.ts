@@ -1,0 +1,106 @@
+/** A listener on which a proxy asks about requests that it forwards itself. */
+import type { DecideSettings } from '../../config/types.js';
+import { unremovableHeader, removesNames } from '../../decision/decide/allow.js';
+import { describeRequest } from '../../decision/decide/forms.js';
+import { limitsOf } from '../../decision/decide/limits.js';
+import { denial, type Denial } from '../../decision/denial.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import { http2Version } from '../../decision/http2/request-head.js';
+import { refuse, type Result } from '../../lib/result.js';
+import type { ActiveConfig } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
+import type { ReceivedRequest } from '../inbound/received-request.js';
+import type { ServedRequest } from '../inbound/incoming-request.js';
+import { Exchange } from '../exchange/exchange.js';
+import type { ExchangeDeps } from '../exchange/exchange-deps.js';
+import { planReservation } from '../idempotency/plan-reservation.js';
+import type { Plan } from '../idempotency/plan-reservation.js';
+import type { Door } from '../server.js';
+import { DecisionWriter, namesOf } from './decision-writer.js';
+
+/** Makes the door of one listener. */
+export function createDoor({ form, prefix, accepts }: DecideSettings): Door {
+  return {
+    name: form,
+    plan: (admission, activeConfig, head) => planDecision(admission, activeConfig, head, { form, accepts }),
+    serve: (deps, request) => serveAsked(deps, request, { form, prefix }),
+  };
+}
+
+function serveAsked(
+  deps: ExchangeDeps,
+  asking: ReceivedRequest,
+  { form, prefix }: Pick<DecideSettings, 'form' | 'prefix'>,
+): ServedRequest {
+  const described = readAsked(asking, { form, prefix });
+  const head = described.ok ? described.value.head : asking.head;
+  const { connection } = asking;
+  const exchange: Exchange = new Exchange(deps, {
+    head,
+    connection: {
+      ...ownConnection(asking),
+      peer: { ...connection.peer, encrypted: described.ok && described.value.encrypted, certificate: null },
+      finish: (_request, nowMs) => connection.finish(exchange, nowMs),
+    },
+    upgrade: null,
+    begin: (onOver, onError) => asking.begin(onOver, onError),
+    body: () => asking.body(),
+    createWriter: (host) =>
+      new DecisionWriter({ form, rawHeaders: head.rawHeaders, inner: asking.createWriter(host), host }),
+  });
+  if (!described.ok) exchange.failBody(described.error);
+  return exchange;
+}
+
+function ownConnection({ connection }: ReceivedRequest): ReceivedRequest['connection'] {
+  return {
+    peer: connection.peer,
+    markTrusted: () => connection.markTrusted(),
+    isTrusted: () => connection.isTrusted(),
+    finish: (request, nowMs) => connection.finish(request, nowMs),
+  };
+}
+
+function readAsked(
+  { head, connection }: ReceivedRequest,
+  { form, prefix }: Pick<DecideSettings, 'form' | 'prefix'>,
+): ReturnType<typeof describeRequest> {
+  // Nobody else's word counts, and nothing is judged for them.
+  if (!connection.peer.trusted) return refuse(denial('asking_refused'));
+  // Over HTTP/2 comes the gRPC service, whose messages are not the requests that are asked about.
+  if (head.httpVersion === http2Version) return refuse(denial('description_malformed'));
+  return describeRequest(head, form, prefix);
+}
+
+/** Says what becomes of a request that was admitted: it is allowed, but for what only the sidecar can see to. */
+function planDecision(
+  admission: Admission,
+  activeConfig: ActiveConfig,
+  { rawHeaders }: RequestHead,
+  { form, accepts }: Pick<DecideSettings, 'form' | 'accepts'>,
+): Plan {
+  const refused = (reason: Denial): Plan => ({ kind: 'refuse', denial: reason, reservationId: null });
+  const { route, headers } = admission;
+  if (!removesNames(form)) {
+    const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
+    if (unremovableHeader(rawHeaders, activeConfig.headerRules, answered) !== null) {
+      return refused(denial('field_refused'));
+    }
+  }
+  const reserved = reservationOf(admission, activeConfig);
+  if (!reserved.ok) return refused(reserved.error);
+  const limits = limitsOf({
+    reservation: reserved.value ? route.reservation : null,
+    opensConnections: headers.upgrade !== null || route.isGrpc,
+  });
+  if (limits.some(({ acceptance }) => !accepts.has(acceptance))) return refused(denial('decide_unsupported'));
+  const isTooLarge = (headers.contentLength ?? 0) > route.maxBodyBytes;
+  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission };
+}
+
+/** Whether this request would be reserved: a key that is malformed or missing is refused as by the sidecar. */
+function reservationOf(admission: Admission, activeConfig: ActiveConfig): Result<boolean, Denial> {
+  if (admission.route.reservation === null || admission.shadow !== null) return { ok: true, value: false };
+  const planned = planReservation(admission, activeConfig, null);
+  return planned.ok ? { ok: true, value: planned.value !== null } : planned;
+}
