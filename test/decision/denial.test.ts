@@ -43,7 +43,7 @@ const table: readonly (readonly [
       'caller_gone',
     ],
   ],
-  [400, 'bad-request', 'http_request_error', false, ['authorization_refused']],
+  [400, 'bad-request', 'http_request_error', false, ['authorization_refused', 'description_malformed']],
   [400, 'idempotency-key-missing', 'http_request_error', false, ['idempotency_key_missing']],
   [400, 'idempotency-key-invalid', 'http_request_error', false, ['idempotency_key_malformed']],
   [
@@ -107,6 +107,8 @@ const table: readonly (readonly [
       'permission_missing',
       'origin_refused',
       'client_certificate_refused',
+      'asking_refused',
+      'decide_unsupported',
       'session_claim_missing',
     ],
   ],

@@ -31,6 +31,7 @@ const deployment = 'test/docs/deployment.test.ts';
 const systemd = 'test/docs/systemd.test.ts';
 const legacy = 'test/docs/legacy-applications.test.ts';
 const fronts = 'test/docs/fronts.test.ts';
+const decideFronts = 'test/decide/fronts.test.ts';
 const tokens = 'test/docs/tokens.test.ts';
 const docker =
   'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
@@ -141,6 +142,15 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm install --save-exact ./': { test: install },
     'npm pkg set name=': { test: install },
     "echo '@your-scope": { test: install },
+  }),
+  ...page('docs/decide.md', {
+    'decide:': { config: 'keys' },
+    server: { test: decideFronts },
+    'http://:8080': { test: decideFronts },
+    'local address': { test: decideFronts },
+    global: { test: decideFronts },
+    'http:\n': { sample: 'Traefik’s config: Traefik is not to be had for tests' },
+    http_filters: { sample: 'Envoy’s config: Envoy is not to be had for tests' },
   }),
   ...page('docs/egress.md', {
     ' pod of checkout': { sample: 'a picture of the pair' },

@@ -1,5 +1,6 @@
 import type { Principal } from '../../decision/token/principal.js';
 import { withRenewedSession } from '../../decision/session/headers.js';
+import type { AllowedRequest } from '../inbound/received-request.js';
 import type { Clock } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
@@ -30,4 +31,20 @@ export function withRenewedToken(
   return renewed === null || sessions === null
     ? headers
     : withRenewedSession(headers, renewed, sessions.settings.cookie, clock.now());
+}
+
+/** Returns what whoever asked about a request is told where it may forward it. */
+export function allowedRequest(
+  admission: Admission,
+  method: string,
+  activeConfig: ActiveConfig,
+  clock: Clock,
+): AllowedRequest {
+  const { forwarded, principal, requestId } = admission;
+  return {
+    forwarded: [...forwarded, ...assertionHeaders(admission, method, activeConfig)],
+    response: withRenewedToken([], principal, activeConfig, clock),
+    requestId,
+    activeConfig,
+  };
 }

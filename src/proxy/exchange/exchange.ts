@@ -22,7 +22,7 @@ import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { clientOf, ExchangeSummary, recordRequest } from './access-log-record.js';
 import type { Lease } from './admission-control.js';
-import { assertionHeaders, withRenewedToken } from './credential-headers.js';
+import { allowedRequest, assertionHeaders, withRenewedToken } from './credential-headers.js';
 import { holderOf, type Slot } from './concurrency.js';
 import { createEventLoopBatch } from './event-loop-batch.js';
 import type { ExchangeDeps } from './exchange-deps.js';
@@ -133,7 +133,6 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   /** Plans what becomes of it, and sends it on its way. */
   private plan(admission: Admission): void {
-    const { reserving } = this.deps;
     const plan = this.deps.plan(admission, this.activeConfig, this.head);
     if (plan.kind === 'forward') {
       if (plan.admission !== admission) this.passInShadow(plan.admission);
@@ -141,7 +140,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     } else if (plan.kind === 'refuse') {
       this.summary.record = plan.reservationId;
       this.refuse(plan.denial);
-    } else if (reserving !== null) this.reserve(reserving, admission, plan);
+    } else if (this.deps.reserving !== null) this.reserve(this.deps.reserving, admission, plan);
   }
 
   /**
@@ -152,7 +151,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
    */
   private forward(admission: Admission, read: Buffer | null): void {
     if (this.writer.allow !== undefined) {
-      this.allow(admission);
+      this.phase = 'responded';
+      this.writer.allow(allowedRequest(admission, this.head.method, this.activeConfig, this.deps.clock));
       return;
     }
     if (admission.headers.upgrade !== null) {
@@ -174,19 +174,6 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       const gathered = whole === null ? body : framedBody(whole, admission.headers);
       this.attempt(() => this.send(admission, gathered));
     });
-  }
-
-  /** Who asked forwards it. */
-  private allow(admission: Admission): void {
-    const { head, activeConfig, writer, deps, findings } = this;
-    this.phase = 'responded';
-    writer.allow?.({
-      forwarded: [...admission.forwarded, ...assertionHeaders(admission, head.method, activeConfig)],
-      response: withRenewedToken([], admission.principal, activeConfig, deps.clock),
-      requestId: findings.requestId,
-      activeConfig,
-    });
-    this.releaseLease();
   }
 
   private send(admission: Admission, body: Readable | Buffer | null): void {
@@ -413,10 +400,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     const { connection } = this.received;
     const endedMs = this.deps.clock.monotonic();
     try {
-      const { peer } = connection;
       const status = this.writer.status();
       const grpcStatus = this.writer.grpcStatus();
-      recordRequest(this.deps, { findings, head, peer, status, grpcStatus, summary, endedMs });
+      recordRequest(this.deps, { findings, head, peer: connection.peer, status, grpcStatus, summary, endedMs });
     } finally {
       connection.finish(this, endedMs);
     }

@@ -135,6 +135,7 @@ t.test('every section that a config may have is among the settings', (t) => {
     store: { memory: {} },
     limits: { max_in_flight: 1 },
     routes: [order, user],
+    decide: { port: 9000, form: 'nginx' },
     egress: {
       targets: [{ name: 'a', prefix: '/a', url: 'https://a.example', allow: [{ methods: ['GET'], path: '/**' }] }],
     },

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import type { Path } from '../../load/source-tree.js';
-import { whenAdded, type KeyChanges } from '../../schema/key-changes.js';
+import { never, whenAdded, type KeyChanges } from '../../schema/key-changes.js';
 import { addressBlock, host, line, list, map, port, text, word } from '../../schema/scalars.js';
 import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings } from '../../types.js';
@@ -60,15 +60,16 @@ type ListenerFile = z.output<typeof listenerSchema>;
 
 const allowed = 'a map, or a list of maps';
 
-/** What is compared of all listeners: they are opened at start. */
-const opened: KeyChanges<{ readonly decide: readonly DecideSettings[] }>[string] = {
-  restart: true,
-  of: ({ decide }) => decide.map(placeOf).join('\n'),
-  shown: ({ decide }) => decide.map(placeOf),
-  widens: whenAdded,
-  shownAs: '',
-  whole: true,
-};
+type Doors = { readonly decide: readonly DecideSettings[] };
+
+/** One key of all listeners, which are opened at start. */
+function openedKey(
+  read: (settings: DecideSettings) => unknown,
+  widens: NonNullable<KeyChanges<Doors>[string]['widens']> = never,
+): KeyChanges<Doors>[string] {
+  const valuesOf = ({ decide }: Doors): readonly unknown[] => decide.flatMap(read);
+  return { restart: true, of: (config) => JSON.stringify(valuesOf(config)), shown: valuesOf, widens };
+}
 
 export const decide = section({
   schema: z
@@ -83,13 +84,16 @@ export const decide = section({
   compile: (file, context): { readonly decide: readonly DecideSettings[] } => ({
     decide: listenersOf(file).map((each) => compileListener(each, context)),
   }),
-  keys: { '': opened, host: opened },
+  keys: {
+    host: openedKey(({ listen }) => listen.host),
+    port: openedKey(({ listen }) => listen.port),
+    form: openedKey(({ form }) => form, whenAdded),
+    trust: openedKey(({ listen }) => listen.trustForwarded, whenAdded),
+    tls_terminated_by: openedKey(({ listen }) => listen.tlsTerminatedBy),
+    prefix: openedKey((settings) => settings.prefix),
+    accept: openedKey(({ accepts }) => [...accepts], whenAdded),
+  },
 });
-
-function placeOf({ form, listen, prefix, accepts }: DecideSettings): string {
-  const parts = [form, `${listen.host}:${listen.port}`, prefix, ...listen.trustForwarded, ...accepts];
-  return parts.filter((part) => part !== '').join(' ');
-}
 
 function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): readonly ListenerFile[] {
   if (file === null) return [];
