@@ -1,4 +1,4 @@
-/** Settings of the proxies in front that docs/decide.md warns of: each opens a hole, and the config of the page does not. */
+/** Settings of proxies in front that docs/decide.md warns of: each opens a hole, and the page's config does not. */
 import t from 'tap';
 import { runCaddy } from '../support/caddy.js';
 import { runNginx } from '../support/nginx.js';

@@ -1,4 +1,7 @@
-/** The listener itself: who may ask, what is answered in each form, reloads, status and the end. Traefik's and Envoy's protocols by their documentation. */
+/**
+ * The listener itself: who may ask, what is answered in each form, reloads, status and the end. Traefik's and Envoy's
+ * protocols by their documentation.
+ */
 import t from 'tap';
 import { request, type RawResponse } from '../support/raw-client.js';
 import { until } from '../support/until.js';

@@ -180,7 +180,7 @@ for (const [name, start] of Object.entries(fronts)) {
       '/open?/../admin/a',
       '/open/%3f/../../admin/a',
       'http://other.example/admin/a',
-      `http://127.0.0.1/open/../admin/a`,
+      'http://127.0.0.1/open/../admin/a',
       ...readCorpusTargets('/open/').filter((_target, i) => i % 3 === 0),
     ];
     const { requests } = front.proxy.receiver;

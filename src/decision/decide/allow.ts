@@ -38,7 +38,7 @@ export function answeredNames(identity: IdentityHeaders, assertionHeader: string
 const originKeys: ReadonlySet<string> = new Set(originHeaders.map(lookAlikeKey));
 const principalKeys: ReadonlySet<string> = new Set(principalHeaders.map(lookAlikeKey));
 
-/** What proxies and networks in front of them send of where a request came from, spelt as they do; never who the caller is. */
+/** What proxies, and networks before them, say of where a request came from: in their spelling, never of who calls. */
 function isOfFront(name: string): boolean {
   const key = lookAlikeKey(name);
   if (name.includes('_') || key.startsWith('remote') || principalKeys.has(key)) return false;

@@ -67,9 +67,9 @@ const ofAsking: ReadonlySet<string> = new Set([
 const connectionName = 'x-original-connection';
 
 /**
- * Reads what a proxy asks about. Refuses with `description_malformed` where a part of the description is missing, comes
- * twice or contradicts the form; with `upgrade_refused` where another protocol than WebSocket is offered, since what the
- * proxy makes of that offer is not known here.
+ * Reads what a proxy asks about. Refuses with `description_malformed` where a part of the description is missing,
+ * comes twice or contradicts the form; with `upgrade_refused` where another protocol than WebSocket is offered, since it
+ * is not known here what the proxy makes of that.
  *
  * @param prefix what stands before the target that is asked about; only in the form of Envoy.
  */

@@ -100,8 +100,8 @@ function headerRulesOf({ listen, upstream, identity, assertion }: CompiledConfig
 }
 
 /**
- * Returns what a listener decides by on which a proxy only asks: nobody says there which certificate a caller showed, and
- * an assertion is given where the operator has it so.
+ * Returns what a listener decides by on which a proxy only asks: nobody says there which certificate a caller showed,
+ * and an assertion is given where the operator has it so.
  */
 export function askedConfig(from: ActiveConfig, givesAssertion: boolean): ActiveConfig {
   const config = { ...from.config, listen: { ...from.config.listen, readsClientCert: false } };

@@ -97,7 +97,7 @@ export const decide = section({
 
 function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): readonly ListenerFile[] {
   if (file === null) return [];
-  return Array.isArray(file) ? file : [file as ListenerFile];
+  return 'form' in file ? [file] : file;
 }
 
 /** A request comes with its description, which repeats its target, and names of a few fields. */
