@@ -17,6 +17,7 @@ import type {
 import type { IntrospectionState, KeySourceState, MetadataState } from '../ports/auth.js';
 import type { LimitsState } from '../ports/limits.js';
 import type { StoreState } from '../ports/idempotency.js';
+import type { SignalState, TelemetryState } from '../ports/tracing.js';
 import type { TokenSourceStatus } from '../ports/tokens.js';
 import type { RevocationsState } from '../ports/revocations.js';
 import { sessionIssuerName } from '../decision/session/token.js';
@@ -64,6 +65,8 @@ export interface Status {
   readonly egress: EgressStatus | null;
   /** Listeners on which proxies ask for decisions, in the order of the config. */
   readonly decide: readonly DecideStatus[];
+  /** What is sent to a collector; `null` where nothing is. */
+  readonly telemetry: TelemetryStatus | null;
   readonly counts: Counts;
 }
 
@@ -196,6 +199,7 @@ export interface Snapshot {
   /** `null` where there is no calling side. */
   readonly egress: EgressState | null;
   readonly decide: readonly DecideState[];
+  readonly telemetry: TelemetryState | null;
   readonly counts: Counts;
 }
 
@@ -247,6 +251,7 @@ export function statusOf(snapshot: Snapshot): Status {
       connections,
       in_flight: inFlight,
     })),
+    telemetry: telemetryStatus(snapshot.telemetry),
     counts: snapshot.counts,
   };
 }
@@ -271,6 +276,14 @@ interface DecideStatus {
   readonly in_flight: number;
 }
 
+interface TelemetryStatus {
+  /** Scheme, host and port. */
+  readonly endpoint: string;
+  readonly protocol: string;
+  readonly not_followed: number;
+  readonly signals: readonly (Omit<SignalState, 'lastError'> & { readonly last_error: string | null })[];
+}
+
 interface EgressStatus {
   readonly held_bytes: number;
   readonly targets: readonly {
@@ -292,6 +305,17 @@ interface EgressStatus {
     readonly fetches: number;
     readonly waiting: number;
   }[];
+}
+
+function telemetryStatus(state: TelemetryState | null): TelemetryStatus | null {
+  if (state === null) return null;
+  const { endpoint, protocol, notFollowed, signals } = state;
+  return {
+    endpoint,
+    protocol,
+    not_followed: notFollowed,
+    signals: signals.map(({ lastError, ...rest }) => ({ ...rest, last_error: lastError })),
+  };
 }
 
 function egressStatus(state: EgressState | null): EgressStatus | null {

@@ -2,6 +2,8 @@ import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/logger.js';
 import { createMetrics } from '../adapters/metrics/metrics.js';
+import type { Telemetry } from '../adapters/telemetry/telemetry.js';
+import { replaceSampling } from './telemetry.js';
 import type { HostPort } from '../config/types.js';
 import type { UpstreamConnections } from '../ports/observability.js';
 import { countMetrics } from '../admin/counters.js';
@@ -54,6 +56,8 @@ export interface ComposedApp {
   readonly decide: readonly RunningDoor[];
   readonly admin: PageServer;
   readonly probes: PageServer | null;
+  /** `null` where nothing is sent to a collector. */
+  readonly telemetry: Telemetry | null;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
@@ -62,10 +66,16 @@ export interface ComposedApp {
 /** What was read and loaded that counts at start only. */
 interface StartFiles extends DecisionFiles {
   readonly tls: TlsMaterial | null;
+  /** `null` where nothing is sent to a collector. */
+  readonly telemetry: Telemetry | null;
 }
 
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
-export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles, options: ComposeOptions): ComposedApp {
+export function composeApp(
+  first: CompleteConfig,
+  { tls, telemetry, ...files }: StartFiles,
+  options: ComposeOptions,
+): ComposedApp {
   const opened = first.config;
   const logger = createLogger({
     ...opened.log,
@@ -73,6 +83,8 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     ...(options.logTo === undefined ? {} : { destination: options.logTo }),
   });
   const { log } = logger;
+  const onLine = telemetry?.onLine ?? null;
+  if (onLine !== null) logger.copyTo(onLine);
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
   const decision = openDecision(first, files, {
@@ -90,6 +102,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     requestLog: logger.request,
     listen: opened.listen,
     tls,
+    tracer: telemetry?.tracer ?? null,
     limits: limits.callers,
     proofNonce: decision.proofNonce,
     reservations: reservations?.parts ?? null,
@@ -117,6 +130,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
           listen: opened.egress.listen,
           ...(opened.egress.socket === null ? {} : { socket: opened.egress.socket }),
           tls: null,
+          tracer: telemetry?.tracer ?? null,
           limits: limits.callers,
           reservations: null,
           isReady: () => true,
@@ -151,6 +165,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     watchIntervalMs: options.watchIntervalMs,
     onReplaced: ({ config, upstreamCa, ...targetFiles }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
+      if (telemetry !== null) replaceSampling(telemetry, config.telemetry, options.env);
       if (config.egress !== null) egress?.replace(config, config.egress, targetFiles);
       void proxy.reauthorizeConnections();
     },
@@ -174,7 +189,10 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     certificates: certificates.states,
     build: () => ({ version, revision, node }),
     egress: () => egress?.state() ?? null,
+    telemetry: () => telemetry?.state() ?? null,
   });
+
+  telemetry?.sendMetrics(processMetrics.snapshot);
 
   const progress: Progress = {
     phase: 'starting',
@@ -207,6 +225,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
         trust: listen.trustForwarded,
         ...server.counts(),
       })),
+      telemetry: telemetry?.state() ?? null,
       counts: metrics.counts(),
     });
   const pages = {
@@ -225,6 +244,7 @@ export function composeApp(first: CompleteConfig, { tls, ...files }: StartFiles,
     decide,
     egress: egress === null || egressServer === null ? null : { ...egress, server: egressServer },
     ...createAdminServers(opened, pages, log),
+    telemetry,
     progress,
     readiness,
     status,

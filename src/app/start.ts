@@ -13,6 +13,7 @@ import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js'
 import { logWarnings } from './reload/reload.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
 import { loadDecisionFiles, type DecisionFiles } from './decision.js';
+import { lastExportMs, loadTelemetry, type LoadedTelemetry } from './telemetry.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { FileWatch, Log } from '../ports/system.js';
@@ -66,15 +67,16 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     sayWhy(logger, loaded.error);
     return loaded;
   }
-  const { first, certificates, files } = loaded.value;
+  const { first, certificates, files, telemetry } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const material = tls === null || certificates === null ? null : tlsMaterial(tls, certificates);
-  const app = composeApp(first, { tls: material, ...files }, options);
+  const app = composeApp(first, { tls: material, telemetry: telemetry?.open() ?? null, ...files }, options);
   const { decision } = app;
   const { log } = app.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
+  for (const warning of telemetry?.warnings ?? []) log.warn(warning);
   logWarnings(config.warnings, log);
   if (certificates !== null) decision.certificates.useListener(certificates);
   decision.certificates.useAuthorities('upstream_ca', upstreamCa);
@@ -83,6 +85,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   const opened = await open(app, config);
   if (!opened.ok) {
     await close(app);
+    await app.telemetry?.close(0);
     sayWhy(app.logger, opened.error);
     return opened;
   }
@@ -107,6 +110,8 @@ interface Loaded {
   /** `null` where callers come without TLS. */
   readonly certificates: ListenerCertificates | null;
   readonly files: DecisionFiles;
+  /** `null` where nothing is sent to a collector. */
+  readonly telemetry: LoadedTelemetry | null;
 }
 
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
@@ -117,7 +122,14 @@ async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFa
   if (certificates?.ok === false) return certificates;
   const files = await loadDecisionFiles(first.value.config);
   if (!files.ok) return files;
-  return accept({ first: first.value, certificates: certificates?.value ?? null, files: files.value });
+  const telemetry = await loadTelemetry(first.value.config.telemetry, env);
+  if (!telemetry.ok) return telemetry;
+  return accept({
+    first: first.value,
+    certificates: certificates?.value ?? null,
+    files: files.value,
+    telemetry: telemetry.value,
+  });
 }
 
 /** How the log is while no config says so. */
@@ -220,6 +232,7 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   if (progress.listeners.proxy !== null) await proxy.drain(graceMs);
   await Promise.all([egress?.server.drain(graceMs), ...decide.map(({ server }) => server.drain(graceMs))]);
   await close(app);
+  await app.telemetry?.close(lastExportMs);
   log.info('stopped');
   flush();
 }

@@ -34,6 +34,7 @@ export type TargetSettings = EgressSettings['targets'][number];
 export type SocketPlace = NonNullable<EgressSettings['socket']>;
 export type ListenerTls = NonNullable<ListenSettings['tls']>;
 export type ProbesSettings = NonNullable<CompiledConfig['probes']>;
+export type TelemetrySection = CompiledConfig['telemetry'];
 export type LogSettings = CompiledConfig['log'];
 export type LogLevel = LogSettings['level'];
 

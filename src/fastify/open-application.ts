@@ -79,6 +79,7 @@ export async function openApplication(
     certificates: certificates.states,
     build: () => ({ version, revision, node }),
     egress: () => null,
+    telemetry: () => null,
   });
   const close = async (): Promise<void> => {
     phase = 'stopping';

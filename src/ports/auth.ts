@@ -34,6 +34,16 @@ export interface KeyAsker {
   readonly isGone: () => boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** It has waited for a key. */
+  readonly onKeyWait?: (wait: KeyWait) => void;
+}
+
+/** How long a request waited for a key of an issuer; monotonic milliseconds. */
+export interface KeyWait {
+  readonly issuer: string;
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly result: KeyLookup['kind'];
 }
 
 /**

@@ -32,6 +32,8 @@ export interface RequestRecord {
   readonly record: string | null;
   /** Of the trace that the upstream was told of, or that the caller named; `null` where there is none. */
   readonly trace_id: string | null;
+  /** Of our own span, where the request is traced. */
+  readonly span_id?: string;
   /** What the caller spoke. */
   readonly protocol: Protocol;
   /**

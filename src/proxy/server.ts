@@ -6,6 +6,7 @@ import type { Form } from '../decision/decide/forms.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
+import type { Tracer } from '../ports/tracing.js';
 import type { ConnectionsByProtocol, Metrics, RequestRecord } from '../ports/observability.js';
 import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
@@ -61,6 +62,8 @@ interface ProxyServerDeps {
   readonly timers: Timers;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** `null`, or left out, where nothing is traced. */
+  readonly tracer?: Tracer | null;
   /** Takes one line for each request, at its end. */
   readonly requestLog: (record: RequestRecord) => void;
   readonly listen: ListenSettings;
@@ -133,6 +136,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const grpcCalls = createGrpcCalls(deps);
   const exchangeDeps: ExchangeDeps = {
     ...deps,
+    tracer: deps.tracer ?? null,
     findClient: createClientFinder(listen.trustForwarded),
     acquire: createAdmissionControl(slots, deps.limits),
     plan:

@@ -70,6 +70,7 @@ const config: CompiledConfig = {
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
   egress: null,
+  telemetry: { otlp: null, ratio: null, followedPerSecond: 100, metrics: false, logs: false },
   upstream: {
     url: 'http://user:hunter2@127.0.0.1:3000',
     caFile: null,
@@ -212,6 +213,12 @@ const snapshot: Snapshot = {
   ],
   connections: { http1: { connections: 2, requests: 1 }, http2: { connections: 1, requests: 30 } },
   upstreamConnections: { isHttp2: true, connections: 2, requests: 31, waiting: 4 },
+  telemetry: {
+    endpoint: 'http://127.0.0.1:4318',
+    protocol: 'http/protobuf',
+    notFollowed: 2,
+    signals: [{ signal: 'traces', waiting: 1, exported: 2, dropped: 0, failed: 0, rejected: 0, lastError: 'away' }],
+  },
   egress: {
     heldBytes: 7,
     targets: [
@@ -253,6 +260,7 @@ t.test('/status is as docs/status.schema.json says', (t) => {
     limits: null,
     certificates: [],
     egress: null,
+    telemetry: null,
     listeners: { proxy: null, admin: null, probes: null, egress: null, decide: [] },
   });
   t.same(statusProblems(bare), []);

@@ -31,7 +31,9 @@ async function packagesLoaded(t: Scope, config: ConfigTree): Promise<ReadonlySet
 t.test('without a store, sessions and probes of the upstream, none of their packages is loaded', async (t) => {
   const packages = await packagesLoaded(t, {});
   t.ok(packages.has('fastify'), 'what is loaded is seen');
-  for (const absent of ['ioredis', 'supertokens-node', '@fastify/http-proxy']) t.notOk(packages.has(absent), absent);
+  const others = ['ioredis', 'supertokens-node', '@fastify/http-proxy'];
+  const telemetry = ['otlp-transformer', 'resources'].map((name) => `@opentelemetry/${name}`);
+  for (const absent of [...others, ...telemetry]) t.notOk(packages.has(absent), absent);
 });
 
 t.test('no compiler of schemas is loaded: no route has a schema', async (t) => {

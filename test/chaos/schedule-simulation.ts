@@ -179,6 +179,7 @@ export function createSimulation(witness: Witness): Simulation {
     const handle = proxy.reserving.start({
       admission,
       preparation: prepared.value,
+      trace: null,
       method: 'POST',
       activeConfig: proxy.activeConfig,
       client: caller,

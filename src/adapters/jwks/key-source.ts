@@ -150,6 +150,7 @@ export function createKeySource(
       const conclude = (found: KeyLookup): void => {
         callOff();
         metrics.jwksWait(issuer, found.kind);
+        asker?.onKeyWait?.({ issuer, startedMs: sinceMs, endedMs: clock.monotonic(), result: found.kind });
         resolve(found);
       };
       const waiter: Waiter = { keyId, sinceMs, asker, resolve: conclude };

@@ -97,6 +97,7 @@ export function createRequestMembers(
       `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}` +
       (record.record === null ? ',"record":null,"trace_id":' : `,"record":${quoted(record.record)},"trace_id":`) +
       (traceId === null ? 'null' : `"${traceId}"`) +
+      (record.span_id === undefined ? '' : `,"span_id":"${record.span_id}"`) +
       protocolMembers(record) +
       clientOf(record) +
       (certificate === undefined ? '' : `,"client_certificate":${quoted(certificate)}`) +

@@ -19,6 +19,8 @@ export interface Logger {
   readonly request: (record: RequestRecord) => void;
   /** Takes effect with the next line. */
   readonly use: (settings: LogSettings) => void;
+  /** Gives each line that is written, without its end, to somebody else as well. */
+  readonly copyTo: (take: (line: string) => void) => void;
   /** Writes out what is waiting. Happens by itself when the process exits. Never throws. */
   readonly flush: () => void;
 }
@@ -31,10 +33,18 @@ export interface LoggerOptions extends LogSettings {
 
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
 export function createLogger({ timers, destination, ...settings }: LoggerOptions): Logger {
-  const stream: LogStream =
+  const written: LogStream =
     destination === undefined
       ? createLogStream(1)
       : { write: destination.write.bind(destination), flush: () => undefined };
+  let copy: ((line: string) => void) | null = null;
+  const stream: LogStream = {
+    write: (line, isRefusal) => {
+      copy?.(line);
+      written.write(line, isRefusal);
+    },
+    flush: () => written.flush(),
+  };
   const timestamp = createTimestamp();
   let membersOf = createRequestMembers(withoutTokens, settings);
   const logger = pino(
@@ -77,6 +87,9 @@ export function createLogger({ timers, destination, ...settings }: LoggerOptions
       logger.level = next.level;
       membersOf = createRequestMembers(withoutTokens, next);
       refusals.setLimit(next.refusalsPerSecond);
+    },
+    copyTo: (take) => {
+      copy = take;
     },
     flush,
   };

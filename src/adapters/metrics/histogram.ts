@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
 import { grpcCodes } from '../../decision/grpc/status.js';
+import type { HistogramFamily } from '../../ports/tracing.js';
 import type { Outcome } from '../../ports/observability.js';
 
 /** Counts of one series by size. */
@@ -42,12 +43,7 @@ export function createHistogram(bounds: readonly number[]): Histogram {
  * Writes histograms by one label in Prometheus' text format, version 0.0.4. prom-client's own can only be fed value by
  * value, each time hashing the labels.
  */
-export function histogramText(
-  name: string,
-  help: string,
-  labelName: string,
-  series: readonly (readonly [value: string, Histogram])[],
-): string {
+export function histogramText({ name, help, label: labelName, series }: HistogramFamily): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
   for (const [value, histogram] of series) {
     const label = `${labelName}="${escapeLabel(value)}"`;
@@ -63,19 +59,9 @@ export function histogramText(
   return `${lines.join('\n')}\n`;
 }
 
-/** What a histogram is called, and its one label. */
-interface HistogramName {
-  readonly name: string;
-  readonly help: string;
-  readonly labelName: string;
-}
-
-/** Adds such histograms to a registry that others read, where text of ours has no place. */
-export function registerHistogram(
-  registry: Registry,
-  { name, help, labelName }: HistogramName,
-  series: () => readonly (readonly [value: string, Histogram])[],
-): void {
+/** Adds such histograms to a registry that others read, where text of ours has no place. Asked anew at each reading. */
+export function registerHistogram(registry: Registry, family: () => HistogramFamily): void {
+  const { name, help, label: labelName } = family();
   const metric = new Gauge({ name, help, labelNames: [labelName], registers: [] });
   const get = (): Promise<unknown> =>
     Promise.resolve({
@@ -83,7 +69,7 @@ export function registerHistogram(
       help,
       type: 'histogram',
       aggregator: 'sum',
-      values: series().flatMap(([value, histogram]) => {
+      values: family().series.flatMap(([value, histogram]) => {
         const labels = { [labelName]: value };
         const counts = histogram.cumulative();
         return [

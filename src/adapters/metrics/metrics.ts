@@ -11,6 +11,7 @@ import type {
   UpstreamConnections,
 } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
+import type { HistogramFamily, MetricsSnapshot, TelemetryState } from '../../ports/tracing.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
 import { createDecisionSeries } from './decisions.js';
@@ -20,6 +21,7 @@ import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
 import { showRevocations } from './revocations.js';
+import { showTelemetry } from './telemetry.js';
 
 /** Names that label values may come from: those of the config in force. */
 interface MetricLabels {
@@ -49,6 +51,8 @@ interface MetricReadings {
   readonly build: () => Build | null;
   /** `null` where there is no calling side. */
   readonly egress: () => EgressState | null;
+  /** `null` where nothing is sent to a collector. */
+  readonly telemetry: () => TelemetryState | null;
 }
 
 /** What runs. */
@@ -68,6 +72,8 @@ export interface ProcessMetrics extends Metrics {
   readonly setReadings: (readings: MetricReadings) => void;
   /** Everything in Prometheus' text format. */
   readonly expose: () => Promise<string>;
+  /** The same as data. */
+  readonly snapshot: () => Promise<MetricsSnapshot>;
   /** Media type of that text. */
   readonly contentType: string;
 }
@@ -116,6 +122,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     certificates: () => [],
     build: () => null,
     egress: () => null,
+    telemetry: () => null,
   };
   const webSocketCloses = Object.fromEntries(closeCauseLabels.map((cause) => [cause, 0])) as Record<
     CloseCauseLabel,
@@ -125,7 +132,27 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   // A request may outlive its route by a reload.
   const seriesOf = (route: string): RouteSeries => routes.get(route) ?? unrouted;
 
+  const byRoute = (pick: (series: RouteSeries) => Histogram): HistogramFamily['series'] =>
+    [...routes].map(([route, series]) => [route, pick(series)] as const);
+  const families: readonly (() => HistogramFamily)[] = [
+    () => ({
+      name: 'sallyport_request_duration_seconds',
+      help: 'From the head of a request to the end of its response.',
+      label: 'route',
+      series: byRoute(({ duration }) => duration),
+    }),
+    () => ({
+      name: 'sallyport_overhead_seconds',
+      help: 'Time spent here for a request, without the upstream.',
+      label: 'route',
+      series: byRoute(({ overhead }) => overhead),
+    }),
+    reservations.durations,
+  ];
+  const histograms = (): readonly HistogramFamily[] => families.map((family) => family());
+
   if (given === null) collectDefaultMetrics({ register: registry });
+  else for (const family of families) registerHistogram(given, family);
   new Counter({
     name: 'sallyport_requests_total',
     help: 'Requests by route, how they ended and the first digit of what was answered.',
@@ -257,6 +284,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   });
   const keys = createKeySeries(registry, () => readings.keys());
   const introspections = createIntrospectionSeries(registry, () => readings.introspections());
+  showTelemetry(registry, () => readings.telemetry());
   const egress = createEgressSeries(registry, () => readings.egress());
   new Counter({
     name: 'sallyport_config_reloads_total',
@@ -312,28 +340,6 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     ({ notAfterS }) => notAfterS,
   );
 
-  const byRoute = (pick: (series: RouteSeries) => Histogram) => (): readonly (readonly [string, Histogram])[] =>
-    [...routes].map(([route, series]) => [route, pick(series)]);
-  const durations = [
-    {
-      name: 'sallyport_request_duration_seconds',
-      help: 'From the head of a request to the end of its response.',
-      series: byRoute(({ duration }) => duration),
-    },
-    {
-      name: 'sallyport_overhead_seconds',
-      help: 'Time spent here for a request, without the upstream.',
-      series: byRoute(({ overhead }) => overhead),
-    },
-  ];
-  const histograms = (): readonly string[] =>
-    durations.map(({ name, help, series }) => histogramText(name, help, 'route', series()));
-  if (given !== null) {
-    for (const { name, help, series } of durations) {
-      registerHistogram(given, { name, help, labelName: 'route' }, series);
-    }
-  }
-
   return {
     reservations,
     egress,
@@ -374,9 +380,15 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       readings = next;
     },
     expose: async () =>
-      given === null
-        ? [await registry.metrics(), ...histograms(), reservations.durations()].join('\n')
-        : given.metrics(),
+      given === null ? [await registry.metrics(), ...histograms().map(histogramText)].join('\n') : given.metrics(),
+    snapshot: async () => {
+      const families = await registry.getMetricsAsJSON();
+      return {
+        // A word, though the types of prom-client have a number of an enum for it.
+        families: families.map(({ name, help, type, values }) => ({ name, help, type: String(type), values })),
+        histograms: histograms(),
+      };
+    },
     contentType: registry.contentType,
   };
 }

@@ -1,6 +1,7 @@
+import type { HistogramFamily } from '../../ports/tracing.js';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ReservationMetrics, ReservationResult, StoreOperation, StoreState } from '../../ports/idempotency.js';
-import { createHistogram, histogramText, type Histogram } from './histogram.js';
+import { createHistogram, type Histogram } from './histogram.js';
 
 /** What is read from the running proxy at each scrape. */
 interface ReservationReadings {
@@ -13,7 +14,7 @@ interface ReservationReadings {
 export interface ReservationSeries extends ReservationMetrics {
   readonly setReadings: (readings: ReservationReadings) => void;
   /** The histogram, in Prometheus' text format. */
-  readonly durations: () => string;
+  readonly durations: () => HistogramFamily;
 }
 
 /** Every way a reservation can go. */
@@ -147,12 +148,11 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     setReadings: (next) => {
       readings = next;
     },
-    durations: () =>
-      histogramText(
-        'sallyport_store_duration_seconds',
-        'From a call of the store to its reply, or to the end of waiting for one.',
-        'operation',
-        operations.map((operation) => [operation, durations[operation]] as const),
-      ),
+    durations: () => ({
+      name: 'sallyport_store_duration_seconds',
+      help: 'From a call of the store to its reply, or to the end of waiting for one.',
+      label: 'operation',
+      series: operations.map((operation) => [operation, durations[operation]] as const),
+    }),
   };
 }

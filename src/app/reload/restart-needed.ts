@@ -22,12 +22,14 @@ function changedAtStart(name: SectionName, opened: CompiledConfig, wanted: Compi
 }
 
 /**
- * A new config with what is open in the place of what it asks for, so that no half of `listen`, `store` or `sessions`
- * takes effect.
+ * A new config with what is open in the place of what it asks for, so that no half of `listen`, `store`, `sessions` or
+ * `telemetry` takes effect.
  */
 export function withOpened(wanted: CompiledConfig, opened: CompiledConfig): CompiledConfig {
   const { listen, admin, probes, store, sessions, decide } = opened;
-  return { ...wanted, listen, admin, probes, store, sessions, decide };
+  const { ratio, followedPerSecond } = wanted.telemetry;
+  const telemetry = { ...opened.telemetry, ratio, followedPerSecond };
+  return { ...wanted, listen, admin, probes, store, sessions, decide, telemetry };
 }
 
 type Routes = Pick<CompiledConfig, 'routes'>;

@@ -96,6 +96,7 @@ export const secretFileKeys: ReadonlySet<string> = new Set([
   'secret_file',
   'private_key_file',
   'curl_config',
+  'headers_file',
 ]);
 
 /**

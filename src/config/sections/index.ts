@@ -11,7 +11,7 @@ import { identity } from './identity.js';
 import { issuers, type Issuers } from './issuers.js';
 import { limits } from './limits.js';
 import { listen } from './listeners/listen.js';
-import { log } from './log.js';
+import { log } from './seen/log.js';
 import { mode } from './mode.js';
 import { probes } from './listeners/probes.js';
 import { receiver } from './receiver.js';
@@ -23,6 +23,7 @@ import { map } from '../schema/scalars.js';
 import { sessions } from './sessions.js';
 import { shutdown } from './shutdown.js';
 import { store } from './store.js';
+import { telemetry } from './seen/telemetry.js';
 import { tokenCache } from './token-cache.js';
 import { upstream } from './upstream.js';
 
@@ -47,6 +48,7 @@ export const sections = {
   routes,
   egress,
   decide,
+  telemetry,
 } as const;
 
 type Sections = typeof sections;

@@ -30,6 +30,34 @@ export function traceIdOf(traceparent: string | null): string | null {
   return traceparent === null ? null : traceparent.slice(traceIdStart, traceIdStart + zeroTraceId.length);
 }
 
+/** What a sound `traceparent` says of the span that a request belongs to. */
+export interface ParentSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Whether whoever sent it records the trace (§3.2.2.5.1). */
+  readonly isSampled: boolean;
+}
+
+/** Reads a `traceparent` that can be passed on. */
+export function parentSpanOf(traceparent: string): ParentSpan {
+  const [, traceId = '', spanId = '', flags = ''] = traceparent.split('-');
+  return { traceId, spanId, isSampled: (parseInt(flags, 16) & 1) === 1 };
+}
+
+/** Names a span that is recorded: `random` and `sampled` are said of a trace that begins here, `sampled` of others. */
+export function sampledTraceparent(traceId: string, spanId: string, beginsHere: boolean): string {
+  return `00-${traceId}-${spanId}-${beginsHere ? '03' : '01'}`;
+}
+
+/** Puts a `traceparent` in the place of the one that stands among headers, names and values in turn. */
+export function withTraceparent(headers: readonly string[], traceparent: string): string[] {
+  const changed = headers.slice();
+  const index = changed.findIndex((text, at) => at % 2 === 0 && text.toLowerCase() === 'traceparent');
+  if (index === -1) changed.push('traceparent', traceparent);
+  else changed[index + 1] = traceparent;
+  return changed;
+}
+
 /** Makes a `traceparent` of `traceparentBytes` random bytes, in hexadecimal digits. */
 export function createTraceparent(random: string): string {
   return `00-${notZero(random.slice(0, zeroTraceId.length))}-${notZero(random.slice(zeroTraceId.length))}-${newTraceFlags}`;

@@ -65,6 +65,8 @@ export interface Findings {
    * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.
    */
   readonly traceId: string | null;
+  /** The caller's `traceparent`, sound; left out where it sent none. */
+  readonly callerTraceparent?: string | null;
   /** The name of the certificate that the caller showed, verified; left out where it showed none. */
   readonly clientCertificate?: string | null;
 }
@@ -377,6 +379,7 @@ function admission(
     requestId,
     stripped,
     traceId: traceIdOf(traceparent),
+    callerTraceparent: headers.traceparent,
     clientCertificate: verifiedName(certificateOf(request)),
     forwarded: forwardedHeaders(request, route, principal, traceparent),
     shadow,
@@ -468,7 +471,17 @@ function deny(request: ParsedRequest, principal: Principal | null, reason: Denia
   const { requestId, route, stripped, headers } = request;
   const traceId = traceIdOf(headers.traceparent);
   const clientCertificate = verifiedName(certificateOf(request));
-  return refuse({ denial: reason, requestId, route, principal, stripped, traceId, clientCertificate });
+  const callerTraceparent = headers.traceparent;
+  return refuse({
+    denial: reason,
+    requestId,
+    route,
+    principal,
+    stripped,
+    traceId,
+    callerTraceparent,
+    clientCertificate,
+  });
 }
 
 function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {

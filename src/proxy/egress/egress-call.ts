@@ -285,6 +285,7 @@ export class EgressCall implements UpstreamCall {
       headers,
       body: body instanceof KeptBody ? body.open() : body,
       responseTimeoutMs,
+      trace: request.trace,
       ...(upgrade === undefined || onUpgrade === undefined
         ? {}
         : {

@@ -4,9 +4,11 @@ import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
 import type { Clock } from '../../ports/system.js';
+import type { KeyWait } from '../../ports/auth.js';
+import type { RequestTrace } from '../../ports/tracing.js';
 import type { Metrics, Outcome, Protocol, RequestRecord } from '../../ports/observability.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
-import type { Findings, Peer } from '../auth/authorize-request.js';
+import { unread, type Findings, type Peer } from '../auth/authorize-request.js';
 
 /** Where the end of each request is told. */
 export interface Recorder {
@@ -18,6 +20,9 @@ export interface Recorder {
   /** The client behind trusted proxies, by the other end of the connection and `X-Forwarded-For`. */
   readonly findClient: (peer: string, forwardedFor: string) => string;
 }
+
+/** Of a request that nobody has looked at yet. */
+export const nothingFound: Findings = { requestId: '', ...unread };
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
 export class ExchangeSummary {
@@ -38,6 +43,10 @@ export class ExchangeSummary {
   askedMs: number | null = null;
   /** When its response was complete or given up, or `null`. */
   respondedMs: number | null = null;
+  /** `null` where it is not traced. */
+  trace: RequestTrace | null = null;
+  /** For its trace: of keys that it waited for. */
+  keyWaits: KeyWait[] | null = null;
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
@@ -84,7 +93,7 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 
 /** With what only some lines have, in their order. */
 type OptionalPart =
-  'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate' | 'asked_by';
+  'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate' | 'asked_by' | 'span_id';
 type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
   -readonly [Part in OptionalPart]?: NonNullable<Pick<RequestRecord, OptionalPart>>[Part];
 };
@@ -95,6 +104,7 @@ export function recordRequest(
   { findings, head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
 ): void {
   const { requestId, route, traceId } = findings;
+  const { trace } = summary;
   const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, respondedMs } = summary;
   const principal = findings.principal ?? shadow?.principal ?? null;
   const durationMs = endedMs - startedMs;
@@ -125,7 +135,7 @@ export function recordRequest(
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
     record,
-    trace_id: traceId,
+    trace_id: trace?.traceId ?? traceId,
     protocol: protocolOf(head),
     grpc_status: grpcStatus,
     client_address: clientOf(recorder, head, peer) || null,
@@ -144,6 +154,12 @@ export function recordRequest(
   if (recorder.asksAs !== undefined) {
     entry.asked_by = recorder.asksAs;
     recorder.metrics.decided(recorder.asksAs, decision);
+  }
+  if (trace !== null) {
+    entry.span_id = trace.spanId;
+    const scheme = peer.encrypted ? 'https' : 'http';
+    const httpVersion = entry.protocol.slice('HTTP/'.length);
+    trace.end({ scheme, httpVersion, status, grpcStatus, decision, reason }, endedMs);
   }
   recorder.requestLog(entry);
 }

@@ -78,3 +78,6 @@ export function createEventLoopBatch({ connectionsFirst = false }: { readonly co
     waiting.push(step);
   };
 }
+
+/** What all that arrives in one turn shares: requests are decided together, at its end. */
+export const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });

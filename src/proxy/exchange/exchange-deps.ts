@@ -1,3 +1,4 @@
+import type { Tracer } from '../../ports/tracing.js';
 import type { Log } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
@@ -18,6 +19,8 @@ export interface ExchangeDeps extends Recorder {
   /** What is in force now; asked once for each request, when it is decided. */
   readonly activeConfig: () => ActiveConfig;
   readonly log: Log;
+  /** `null` where nothing is traced. */
+  readonly tracer: Tracer | null;
   readonly acquire: AcquireLease;
   /** Says what becomes of a request that was admitted. */
   readonly plan: PlanAdmitted;

@@ -5,9 +5,9 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
-import type { KeyAsker } from '../../ports/auth.js';
+import type { KeyAsker, KeyWait } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
@@ -20,21 +20,17 @@ import type {
 import { framedBody, openBody, type RequestBody } from '../inbound/request-body.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { clientOf, ExchangeSummary, recordRequest } from './access-log-record.js';
+import { clientOf, ExchangeSummary, nothingFound, recordRequest } from './access-log-record.js';
 import type { Lease } from './admission-control.js';
 import { allowedRequest, assertionHeaders, withRenewedToken } from './credential-headers.js';
 import { holderOf, type Slot } from './concurrency.js';
-import { createEventLoopBatch } from './event-loop-batch.js';
+import { beginTrace } from './begin-trace.js';
+import { atTurnEnd } from './event-loop-batch.js';
 import type { ExchangeDeps } from './exchange-deps.js';
 import type { GrpcCall } from './grpc-calls.js';
 import type { Phase } from './exchange-phase.js';
 import { newRequestId } from './ids.js';
 import { passedTrailers } from './passed-trailers.js';
-
-const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
-
-/** Where every exchange begins. */
-const nothingFound: Findings = { requestId: '', ...unread };
 
 /**
  * One request from its head to the end of its response, in the order in which it goes: `start`, `decide`, `acquire`,
@@ -43,14 +39,14 @@ const nothingFound: Findings = { requestId: '', ...unread };
  */
 export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, ResponseWriterHost {
   private readonly deps: ExchangeDeps;
-  private readonly received: ReceivedRequest;
-  private readonly head: RequestHead;
+  readonly received: ReceivedRequest;
+  readonly head: RequestHead;
   private readonly writer: ResponseWriter;
   private readonly summary: ExchangeSummary;
   private phase: Phase = 'waiting';
   /** Taken once, by `decide`: nothing before that needs it. */
-  private activeConfig!: ActiveConfig;
-  private findings: Findings = nothingFound;
+  activeConfig!: ActiveConfig;
+  findings: Findings = nothingFound;
   private admission: Admission | null = null;
   private brokenBy: Denial | null = null;
   private lease: Lease | null = null;
@@ -99,6 +95,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     if (this.phase !== 'deciding') return;
     this.findings = decision.ok ? decision.value : decision.error;
     this.deps.metrics.strippedHeaders(this.findings.stripped);
+    if (this.deps.tracer !== null) beginTrace(this.deps.tracer, this, this.summary);
     if (!decision.ok) {
       this.refuse(decision.error.denial);
       return;
@@ -194,6 +191,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
         headers: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
         body,
         responseTimeoutMs: Math.min(route.responseTimeoutMs, admission.grpcTimeoutMs ?? Infinity),
+        trace: this.summary.trace ?? undefined,
       },
       this,
     );
@@ -215,6 +213,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       method: this.head.method,
       activeConfig: this.activeConfig,
       client: this,
+      trace: this.summary.trace,
       onOver: () => lease?.release(),
     });
   }
@@ -429,6 +428,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** Whether nothing that is said from now on would be heard. */
   isGone(): boolean {
     return this.phase === 'responded' || this.phase === 'finished';
+  }
+
+  onKeyWait(wait: KeyWait): void {
+    (this.summary.keyWaits ??= []).push(wait);
   }
 
   isReceived(): boolean {

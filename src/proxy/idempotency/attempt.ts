@@ -3,6 +3,7 @@ import { checkDispatch, leaseMsOf, markerTtlMs } from '../../decision/idempotenc
 import { fingerprintOf } from '../../decision/idempotency/fingerprint.js';
 import type { Complete, Reserve, Reserved } from '../../decision/idempotency/record.js';
 import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
+import type { RequestTrace } from '../../ports/tracing.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreShare } from '../../ports/idempotency.js';
 import { newAttempt } from '../exchange/ids.js';
@@ -31,6 +32,8 @@ export interface AttemptedWrite {
   readonly method: string;
   readonly body: Buffer;
   readonly activeConfig: ActiveConfig;
+  /** `null` where it is not traced. */
+  readonly trace: RequestTrace | null;
 }
 
 /** Names of what the upstream learns of a reservation. */
@@ -81,7 +84,11 @@ export class Attempt {
     const { clock, store, metrics } = this.deps;
     this.reservedAt = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
     const reply = await store.reserve(this.write.preparation.scope, this.command());
-    metrics.storeCall('reserve', clock.monotonic() - this.reservedAt.monotonicMs);
+    const repliedMs = clock.monotonic();
+    metrics.storeCall('reserve', repliedMs - this.reservedAt.monotonicMs);
+    this.write.trace?.part('reserve', this.reservedAt.monotonicMs, repliedMs, {
+      'sallyport.result': reply.ok ? reply.value.reserved.kind : 'unavailable',
+    });
     if (!reply.ok) {
       metrics.reservation('unavailable');
       if (reply.error.mayHaveRun) this.withdraw();
@@ -264,6 +271,7 @@ export class Attempt {
       write.kind === 'mark'
         ? leaseEndsMs
         : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
+    const startedMs = this.deps.clock.monotonic();
     await this.deps.settlements.settle({
       scope,
       recordId,
@@ -271,6 +279,7 @@ export class Attempt {
       untilMs,
       deduplicates: rules.receiver === 'deduplicates',
     });
+    this.write.trace?.part('settle', startedMs, this.deps.clock.monotonic(), { 'sallyport.result': write.kind });
   }
 }
 

@@ -132,7 +132,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
    */
   private awaitTurn(body: Buffer): void {
     if (this.phase !== 'reading') return;
-    const { admission, preparation, method, activeConfig } = this.request;
+    const { admission, preparation, method, activeConfig, trace } = this.request;
     const { clock } = this.deps;
     if (this.isGrpc() && this.isKept() && !isOneMessage(body, preparation.rules.maxBodyBytes)) {
       this.refuse(denial('grpc_not_unary'));
@@ -140,7 +140,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     }
     this.phase = 'waiting';
     this.body = body;
-    this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, body });
+    this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
     const sinceMs = clock.monotonic();
     this.leaveQueue = activeConfig.upstream.awaitTurn({
       holder: holderOf(admission),
@@ -269,6 +269,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
         ],
         body: body.length > 0 ? body : null,
         responseTimeoutMs: route.responseTimeoutMs,
+        trace: this.request.trace ?? undefined,
         place: this.place,
         waitedMs: this.waitedMs,
         lateRefusal: () => this.attempt.lateRefusal(),

@@ -2,6 +2,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { HolderCount, Slot } from '../exchange/concurrency.js';
 import type { AttemptsMade } from '../../decision/egress/attempts.js';
+import type { RequestTrace } from '../../ports/tracing.js';
 import { responseFailure, connectFailure } from './errors.js';
 
 /** A request as it goes out on one connection. */
@@ -82,6 +83,8 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly place?: Slot;
   /** Milliseconds that it waited for that turn, which count among those that it may wait. */
   readonly waitedMs?: number;
+  /** The request that it is part of, where that is traced: what goes out names a span of it. */
+  readonly trace?: RequestTrace | undefined;
   /** It has switched protocols, where that was asked for, and the connection is whoever's this is. */
   readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */

@@ -32,7 +32,7 @@ export interface Handshake {
   readonly client: HandshakeClient;
   readonly response: UpgradableResponse;
   /** Told what shadow mode lets pass while the connection is open. */
-  readonly summary: Pick<ExchangeSummary, 'shadow'>;
+  readonly summary: Pick<ExchangeSummary, 'shadow' | 'trace'>;
   /** The place among the requests of all: given back at the switch, for a connection may last for hours. */
   readonly releaseGlobal: Slot | null;
 }
@@ -92,6 +92,7 @@ export class WebSocket implements UpstreamOperation {
         headers,
         body: null,
         responseTimeoutMs,
+        trace: this.handshake.summary.trace ?? undefined,
         upgrade: webSocketProtocol,
         onUpgrade: (rawHeaders, socket) => this.onUpgrade(rawHeaders, socket),
       },

@@ -113,7 +113,13 @@ t.test('what was kept of a line before is said of no other request', (t) => {
     } satisfies Record<
       keyof Omit<
         RequestRecord,
-        'permissions' | 'missing_permissions' | 'client_certificate' | 'attempts' | 'not_retried' | 'asked_by'
+        | 'permissions'
+        | 'missing_permissions'
+        | 'client_certificate'
+        | 'span_id'
+        | 'attempts'
+        | 'not_retried'
+        | 'asked_by'
       >,
       unknown
     >),

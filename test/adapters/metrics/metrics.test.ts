@@ -118,6 +118,7 @@ t.test('counts', async (t) => {
     tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }),
     certificates: () => [certificate],
     build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }),
+    telemetry: () => null,
     egress: () => ({
       heldBytes: 12,
       targets: [],

@@ -58,6 +58,7 @@ export async function startCalling(
   url: string,
   target: ConfigTree = {},
   egress: ConfigTree = {},
+  more: ConfigTree = {},
 ): Promise<Calling> {
   const tokenFile = join(tempDir(t), 'token');
   writeFileSync(tokenFile, 'token.one.x\n', { mode: 0o600 });
@@ -78,6 +79,7 @@ export async function startCalling(
         ],
         ...egress,
       },
+      ...more,
     },
   });
   const port = proxy.app.listeners.egress?.port ?? 0;

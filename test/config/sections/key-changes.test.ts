@@ -71,13 +71,15 @@ t.test('what counts at start counts so with its whole section, and can be compar
   const opened = answered.filter(({ keys }) => Object.values(keys).some(({ restart }) => restart));
   t.same(
     opened.map(({ name }) => name),
-    ['listen', 'admin', 'probes', 'sessions', 'store', 'egress', 'decide'],
+    ['listen', 'admin', 'probes', 'sessions', 'store', 'egress', 'decide', 'telemetry'],
   );
   for (const { name, node, keys } of opened) {
     const others = leavesOf(node).filter(
       (leaf) =>
         // Of the calling side its listener alone is opened then.
         (name !== 'egress' || leaf.startsWith('listen.')) &&
+        // Which requests are traced is replaced.
+        !(name === 'telemetry' && leaf.startsWith('traces.')) &&
         Object.hasOwn(keys, leaf) &&
         keys[leaf] !== saidByAnother &&
         keys[leaf]?.restart !== true,

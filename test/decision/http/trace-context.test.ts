@@ -5,6 +5,9 @@ import {
   isTraceparent,
   traceIdOf,
   traceparentBytes,
+  parentSpanOf,
+  sampledTraceparent,
+  withTraceparent,
 } from '../../../src/decision/http/trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -68,5 +71,23 @@ t.test('a new traceparent is made of random bytes, says so and claims no samplin
 t.test('the trace id is the second part, whatever the version', (t) => {
   for (const { name, input } of cases.filter(({ expected }) => expected)) t.equal(traceIdOf(input), trace, name);
   t.equal(traceIdOf(null), null);
+  t.end();
+});
+
+t.test('a traceparent of ours takes the place of the one that came, or is added', (t) => {
+  const own = sampledTraceparent('a'.repeat(32), 'b'.repeat(16), false);
+  t.equal(own, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`);
+  t.match(sampledTraceparent('a'.repeat(32), 'b'.repeat(16), true), /-03$/);
+  t.same(withTraceparent(['A', 'traceparent', 'traceparent', 'old', 'B', '2'], own), [
+    'A',
+    'traceparent',
+    'traceparent',
+    own,
+    'B',
+    '2',
+  ]);
+  t.same(withTraceparent(['A', '1'], own), ['A', '1', 'traceparent', own]);
+  t.same(parentSpanOf(own), { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true });
+  t.equal(parentSpanOf(own.replace(/1$/, '2')).isSampled, false);
   t.end();
 });

@@ -13,6 +13,7 @@ import { checkIntrospection } from './introspection.js';
 import { checkUpstream } from './upstream.js';
 import { checkSessions } from './sessions.js';
 import { checkStore } from './store.js';
+import { checkTelemetry } from './telemetry.js';
 import type { ExitCode, Io } from '../../io.js';
 import { endOfLifeNotice } from '../../node-eol.js';
 import { fail } from '../../options.js';
@@ -61,6 +62,7 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
     config.servesCallers ? checkUpstream(config.upstream) : [],
     checkEgress(config.egress),
     checkStore(config.store),
+    checkTelemetry(config.telemetry, env),
   ]);
   return [
     notice === null ? ok('node', process.versions.node) : warning('node', notice, 'run on Node.js 24'),

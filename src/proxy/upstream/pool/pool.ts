@@ -11,6 +11,7 @@ import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { needsOwnConnection, restPeriodsOf } from './reuse.js';
 import { ConnectionQueue } from './connection-queue.js';
+import { sendTraced } from './traced-send.js';
 
 /** The upstream, as one version of the config names it. */
 export interface Upstream {
@@ -78,7 +79,14 @@ export function createUpstream(
   certificate: ClientCertificate | null = null,
 ): Upstream {
   const connector = createConnector(settings, ca, certificate);
-  return settings.http2 ? createHttp2Upstream(settings, connector) : createHttp1Upstream(settings, connector);
+  const upstream = settings.http2 ? createHttp2Upstream(settings, connector) : createHttp1Upstream(settings, connector);
+  return {
+    ...upstream,
+    send: (request, sink) =>
+      request.trace === undefined
+        ? upstream.send(request, sink)
+        : sendTraced(upstream, request, sink, { trace: request.trace, settings }),
+  };
 }
 
 function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): Upstream {

@@ -1,0 +1,180 @@
+/** A collector of OTLP over HTTP, which reads what it gets by the schema of opentelemetry-proto 1.9. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import protobuf from 'protobufjs';
+import { listen } from './listening.js';
+import type { Scope } from './scope.js';
+
+const schema = `
+syntax = "proto3";
+package otlp;
+message AnyValue {
+  oneof value {
+    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
+    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
+  }
+}
+message ArrayValue { repeated AnyValue values = 1; }
+message KeyValueList { repeated KeyValue values = 1; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+message Scope { string name = 1; string version = 2; }
+message Resource { repeated KeyValue attributes = 1; }
+message Traces { repeated ResourceSpans resource_spans = 1; }
+message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
+message ScopeSpans { Scope scope = 1; repeated Span spans = 2; }
+message Span {
+  bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
+  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9;
+  message Link { bytes trace_id = 1; bytes span_id = 2; }
+  repeated Link links = 13;
+  message Status { string message = 2; int32 code = 3; }
+  Status status = 15; fixed32 flags = 16;
+}
+message Logs { repeated ResourceLogs resource_logs = 1; }
+message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; }
+message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; }
+message LogRecord {
+  fixed64 time_unix_nano = 1; int32 severity_number = 2; string severity_text = 3; AnyValue body = 5;
+  repeated KeyValue attributes = 6; bytes trace_id = 9; bytes span_id = 10;
+}
+`;
+
+const { root } = protobuf.parse(schema);
+
+export interface CollectedSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
+  readonly status: number;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  /** `service.name` of its resource. */
+  readonly service: string;
+}
+
+export interface CollectedExport {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly bytes: Buffer;
+}
+
+export interface OtlpCollector {
+  readonly port: number;
+  readonly url: string;
+  readonly exports: CollectedExport[];
+  readonly spans: () => readonly CollectedSpan[];
+  readonly logs: () => readonly Readonly<Record<string, unknown>>[];
+  /** Answers in another way than 200. */
+  behave: (answer: ((req: IncomingMessage, res: ServerResponse) => unknown) | null) => void;
+}
+
+/** Starts one that takes everything. */
+export async function startCollector(t: Scope): Promise<OtlpCollector> {
+  const exports: CollectedExport[] = [];
+  let answer: ((req: IncomingMessage, res: ServerResponse) => unknown) | null = null;
+  const server = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      exports.push({ path: req.url ?? '', headers: req.headers, bytes: Buffer.concat(chunks) });
+      if (answer === null) res.writeHead(200, { 'content-type': req.headers['content-type'] ?? '' }).end();
+      else answer(req, res);
+    });
+  });
+  const { port } = await listen(t, server);
+  return {
+    port,
+    url: `http://127.0.0.1:${String(port)}`,
+    exports,
+    spans: () => exports.filter(({ path }) => path === '/v1/traces').flatMap(spansOf),
+    logs: () => exports.filter(({ path }) => path === '/v1/logs').flatMap(logsOf),
+    behave: (next) => {
+      answer = next;
+    },
+  };
+}
+
+interface Attribute {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+function isJson({ headers }: CollectedExport): boolean {
+  return headers['content-type'] === 'application/json';
+}
+
+function decode(type: string, received: CollectedExport): Readonly<Record<string, unknown>> {
+  if (isJson(received)) return JSON.parse(received.bytes.toString()) as Readonly<Record<string, unknown>>;
+  const message = root.lookupType(`otlp.${type}`);
+  return message.toObject(message.decode(received.bytes), { longs: String, bytes: String });
+}
+
+function hex(text: unknown, received: CollectedExport): string {
+  if (typeof text !== 'string') return '';
+  return isJson(received) ? text : Buffer.from(text, 'base64').toString('hex');
+}
+
+function attributesOf(attributes: readonly Attribute[] = []): Record<string, string | number> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const { stringValue, intValue, doubleValue } = value;
+      return [key, typeof stringValue === 'string' ? stringValue : Number(intValue ?? doubleValue)];
+    }),
+  );
+}
+
+interface DecodedSpan {
+  readonly [key: string]: unknown;
+  readonly attributes?: readonly Attribute[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
+  readonly status?: { readonly code?: number };
+}
+
+function spansOf(received: CollectedExport): readonly CollectedSpan[] {
+  const { resourceSpans = [] } = decode('Traces', received) as {
+    readonly resourceSpans?: readonly {
+      readonly resource: { readonly attributes: readonly Attribute[] };
+      readonly scopeSpans: readonly { readonly spans: readonly DecodedSpan[] }[];
+    }[];
+  };
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        name: String(span['name']),
+        kind: Number(span['kind']),
+        traceId: hex(span['traceId'], received),
+        spanId: hex(span['spanId'], received),
+        parentSpanId: hex(span['parentSpanId'], received),
+        attributes: attributesOf(span.attributes),
+        links: (span.links ?? []).map((link) => ({
+          traceId: hex(link.traceId, received),
+          spanId: hex(link.spanId, received),
+        })),
+        status: span.status?.code ?? 0,
+        startNs: BigInt(String(span['startTimeUnixNano'])),
+        endNs: BigInt(String(span['endTimeUnixNano'])),
+        service: String(attributesOf(resource.attributes)['service.name']),
+      })),
+    ),
+  );
+}
+
+function logsOf(received: CollectedExport): readonly Readonly<Record<string, unknown>>[] {
+  const { resourceLogs = [] } = decode('Logs', received) as {
+    readonly resourceLogs?: readonly {
+      readonly scopeLogs: readonly { readonly logRecords: readonly Readonly<Record<string, unknown>>[] }[];
+    }[];
+  };
+  return resourceLogs.flatMap(({ scopeLogs }) =>
+    scopeLogs.flatMap(({ logRecords }) =>
+      logRecords.map((record) => ({
+        ...record,
+        traceId: hex(record['traceId'], received),
+        spanId: hex(record['spanId'], received),
+      })),
+    ),
+  );
+}
