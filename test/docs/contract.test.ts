@@ -70,6 +70,7 @@ t.test('its sections keep their numbers', (t) => {
     '4',
     '4.1',
     '4.2',
+    '4.3',
     '5',
     '6',
     '7',

@@ -155,6 +155,7 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/egress.md', {
     ' pod of checkout': { sample: 'a picture of the pair' },
     'egress:': { config: 'keys' },
+    'tls: { secretName': { test: 'test/helm/egress.test.ts' },
   }),
   ...page('docs/introspection.md', { 'issuers:': { config: 'keys' } }),
   ...page('docs/issuers.md', {

@@ -158,12 +158,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     }
     const body = read ?? this.openBody(admission, admission.route.maxBodyBytes);
     this.phase = 'forwarding';
-    if (body === null || Buffer.isBuffer(body)) {
-      this.send(admission, body);
-      return;
-    }
-    this.earlyPlace = body.isReceived() ? null : this.activeConfig.upstream.takeEarlyPlace();
-    if (this.earlyPlace !== null) {
+    const isWhole = body === null || Buffer.isBuffer(body);
+    if (!isWhole && !body.isReceived()) this.earlyPlace = this.activeConfig.upstream.takeEarlyPlace();
+    if (isWhole || this.earlyPlace !== null) {
       this.send(admission, body);
       return;
     }

@@ -70,6 +70,26 @@ const keys: readonly FileKey[] = [
     of: ({ egress }) => egress?.targets[0]?.upstream.caFile,
   },
   {
+    key: 'cert_file',
+    config: (path) => calling({ file: '/t' }, { cert_file: path, key_file: '/k' }),
+    of: ({ egress }) => egress?.targets[0]?.certificate?.certFile,
+  },
+  {
+    key: 'key_file',
+    config: (path) => calling({ file: '/t' }, { cert_file: '/c', key_file: path }),
+    of: ({ egress }) => egress?.targets[0]?.certificate?.keyFile,
+  },
+  {
+    key: 'ca_file',
+    config: (path) => ({ telemetry: { otlp: { endpoint: 'https://collector:4318', ca_file: path } } }),
+    of: ({ telemetry }) => telemetry.otlp?.caFile,
+  },
+  {
+    key: 'headers_file',
+    config: (path) => ({ telemetry: { otlp: { endpoint: 'https://collector:4318', headers_file: path } } }),
+    of: ({ telemetry }) => telemetry.otlp?.headersFile,
+  },
+  {
     key: 'ca_file',
     config: (path) => oauth({ secret_file: '/s' }, { ca_file: path }),
     of: tokenFileOf('caFile'),

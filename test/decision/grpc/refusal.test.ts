@@ -47,6 +47,7 @@ const codes: Readonly<Partial<Record<GrpcCode, readonly Reason[]>>> = {
     'content_type_refused',
     'expectation_unknown',
     'authorization_refused',
+    'description_malformed',
     'internal',
   ],
   UNAVAILABLE: [
