@@ -104,7 +104,8 @@ export async function readHeadersFile(path: string, files: Files): Promise<Resul
   const headers: string[] = [];
   for (const [index, line] of text.value.split('\n').entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
-    const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t\r]*$/.exec(line) ?? [];
+    const colon = line.indexOf(':');
+    const [name, value] = [line.slice(0, Math.max(colon, 0)), line.slice(colon + 1).trim()];
     if (!isFieldName(name) || value === '' || !isFieldValue(value)) {
       return refuse(`the headers file ${path} has no header field in line ${String(index + 1)}; allowed: Name: value`);
     }

@@ -68,8 +68,8 @@ const connectionName = 'x-original-connection';
 
 /**
  * Reads what a proxy asks about. Refuses with `description_malformed` where a part of the description is missing,
- * comes twice or contradicts the form; with `upgrade_refused` where another protocol than WebSocket is offered, since it
- * is not known here what the proxy makes of that.
+ * comes twice or contradicts the form; with `upgrade_refused` where another protocol than WebSocket is offered, for
+ * nobody here knows what the proxy makes of it.
  *
  * @param prefix what stands before the target that is asked about; only in the form of Envoy.
  */

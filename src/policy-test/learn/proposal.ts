@@ -253,8 +253,8 @@ function freshName({ method, segments }: Operation, names: Set<string>): string 
       .map((part) => part.replace(/[^A-Za-z0-9._-]+/g, '-'))
       .join('-')
       .toLowerCase()
-      .replace(/^[^a-z0-9]+|-+$/g, '')
-      .slice(0, maxNameLength) || 'route';
+      .slice(0, maxNameLength)
+      .replace(/^[^a-z0-9]+|-+$/g, '') || 'route';
   let fresh = name;
   for (let at = 2; names.has(fresh); at += 1) fresh = `${name}-${String(at)}`;
   names.add(fresh);

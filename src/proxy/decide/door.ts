@@ -5,7 +5,6 @@ import { describeRequest } from '../../decision/decide/forms.js';
 import { limitsOf } from '../../decision/decide/limits.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
-import { http2Version } from '../../decision/http2/request-head.js';
 import { refuse, type Result } from '../../lib/result.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
@@ -13,8 +12,7 @@ import type { ReceivedRequest } from '../inbound/received-request.js';
 import type { ServedRequest } from '../inbound/incoming-request.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
-import { planReservation } from '../idempotency/plan-reservation.js';
-import type { Plan } from '../idempotency/plan-reservation.js';
+import { planReservation, type Plan } from '../idempotency/plan-reservation.js';
 import type { Door } from '../server.js';
 import { DecisionWriter, namesOf } from './decision-writer.js';
 
@@ -67,8 +65,6 @@ function readAsked(
 ): ReturnType<typeof describeRequest> {
   // Nobody else's word counts, and nothing is judged for them.
   if (!connection.peer.trusted) return refuse(denial('asking_refused'));
-  // Over HTTP/2 comes the gRPC service, whose messages are not the requests that are asked about.
-  if (head.httpVersion === http2Version) return refuse(denial('description_malformed'));
   return describeRequest(head, form, prefix);
 }
 

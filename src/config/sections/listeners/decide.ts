@@ -34,7 +34,7 @@ const listenerSchema = map({
   host: host().prefault('127.0.0.1').describe('Address on which the proxy asks.'),
   port: port().describe('Port on which it asks; 0 asks the system for a free one.'),
   form: word(...forms).describe(
-    'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` (HTTP, and gRPC over HTTP/2), ' +
+    'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` over HTTP, ' +
       'or HAProxy with the script of [decide.md](decide.md#haproxy).',
   ),
   trust: list(addressBlock(), 1, 'IP addresses or CIDR blocks')
@@ -112,8 +112,7 @@ function compileListener(file: ListenerFile, context: CompileContext): DecideSet
       ...usual,
       tlsTerminatedBy: file.tls_terminated_by,
       trustForwarded: file.trust,
-      // Envoy calls a gRPC service so; nobody else does.
-      http2: file.form === 'envoy',
+      // As nginx asks unless it is told otherwise.
       http10: 'allow',
       maxHeaderBytes: own.max_header_bytes + own.max_target + descriptionBytes,
       maxInFlight: own.max_in_flight,

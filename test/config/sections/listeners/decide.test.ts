@@ -44,7 +44,7 @@ t.test('several, beside the sidecar', (t) => {
       form: 'envoy',
       prefix: '/p',
       accepts: new Set(['connections']),
-      listen: { http2: true, tlsTerminatedBy: 'mesh' },
+      listen: { http2: false, tlsTerminatedBy: 'mesh' },
     },
   ]);
   t.end();
