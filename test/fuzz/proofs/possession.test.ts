@@ -1,5 +1,7 @@
 import { register } from 'node:module';
 import t from 'tap';
+// Its hooks would give its copies of the program to others, and theirs to it.
+import '../../support/own-process.js';
 import { runSeed } from '../draw.js';
 import { runPossession } from './possession-campaign.js';
 import { plantedFaults } from './possession-faults.js';
