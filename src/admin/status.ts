@@ -101,6 +101,7 @@ interface StoreStatus {
   /** Why it takes no reservations, and what to do about it. */
   readonly problem: string | null;
   readonly connected_replicas: number | null;
+  readonly servers: StoreState['servers'];
   readonly failovers: number;
 }
 
@@ -122,6 +123,8 @@ interface IssuerStatus {
   readonly last_error: string | null;
   /** Seconds for which the keys serve if their source stays away. */
   readonly serves_for_s: number | null;
+  /** Seconds until the source is asked again; `null` while it is being asked. */
+  readonly next_fetch_s: number | null;
   readonly keys: readonly { readonly key_id: string; readonly age_s: number; readonly accepted: boolean }[];
   readonly withdrawn_keys: readonly { readonly key_id: string; readonly withdrawn_s: number }[];
   /** Whether the issuer says that no key counts. */
@@ -365,6 +368,7 @@ function issuerStatus(
     age_s: seconds(state?.ageMs ?? null),
     last_error: state?.lastError ?? null,
     serves_for_s: seconds(state?.servesForMs ?? null),
+    next_fetch_s: seconds(state?.nextFetchMs ?? null),
     keys: (state?.keys ?? []).map((key) => ({
       key_id: key.keyId,
       age_s: seconds(key.ageMs) ?? 0,
@@ -392,8 +396,8 @@ function introspectionStatus({ up, problem, active, inactive, inFlight }: Intros
 
 function storeStatus(state: StoreState | null): StoreStatus | null {
   if (state === null) return null;
-  const { kind, up, problem, connectedReplicas, failovers } = state;
-  return { kind, up, problem, connected_replicas: connectedReplicas, failovers };
+  const { kind, up, problem, connectedReplicas, servers, failovers } = state;
+  return { kind, up, problem, connected_replicas: connectedReplicas, servers, failovers };
 }
 
 function limitsStatus(state: LimitsState | null): LimitsStatus | null {

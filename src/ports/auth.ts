@@ -74,6 +74,8 @@ export interface KeySourceState {
   readonly ageMs: number | null;
   /** Milliseconds for which the set serves if its source stays away, 0 or more; `null` before the first. */
   readonly servesForMs: number | null;
+  /** Milliseconds until it is asked again, if nobody asks earlier; `null` while it is being asked, or never is. */
+  readonly nextFetchMs: number | null;
   /**
    * How much of the time past their lifetime is over for which the keys serve: 0 within their lifetime, 1 at its end;
    * `null` before the first.

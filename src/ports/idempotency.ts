@@ -86,11 +86,23 @@ export interface StoreState {
   readonly problem: string | null;
   /** Replicas of the primary that has the fewest; `null` where there are none to have. */
   readonly connectedReplicas: number | null;
+  /** Those that are asked, each said to be a primary; of a store in memory none. */
+  readonly servers: readonly StoreServer[];
   /**
    * How often a primary was replaced, restarted or emptied, or its clock stepped, since we started: what it held may be
    * forgotten.
    */
   readonly failovers: number;
+}
+
+/** A server of the store, as it was at the last look. */
+export interface StoreServer {
+  /** `host:port`. */
+  readonly address: string;
+  /** What it says it is, such as `master` or `slave`; `null` while there is no connection. */
+  readonly role: string | null;
+  /** Replicas that are connected and have caught up; `null` while there is no connection. */
+  readonly replicas: number | null;
 }
 
 /** How reservations went, as `sallyport_reservations_total` counts them. */

@@ -97,6 +97,7 @@ export function createKeySource(
   let underWay: Promise<void> | null = null;
   let skipped = '';
   let callOffNext = (): void => undefined;
+  let nextAtMs: number | null = null;
   let hasPatience = true;
   let closed = false;
   const origin = createOrigin(initialSettings, issuer, deps, () => {
@@ -290,7 +291,8 @@ export function createKeySource(
     const regularMs = lastError === null ? askingMs : retryMs();
     const isAwaited = lastError === null && (emptySinceMs !== null || room.size() > 0);
     const delayMs = isAwaited ? Math.min(regularMs, settings.cooldownMs) : regularMs;
-    callOffNext = timers.after(Math.max(0, attemptedAtMs + delayMs - clock.monotonic()), () => void refresh());
+    nextAtMs = attemptedAtMs + delayMs;
+    callOffNext = timers.after(Math.max(0, nextAtMs - clock.monotonic()), () => void refresh());
   }
 
   function retryMs(): number {
@@ -331,6 +333,7 @@ export function createKeySource(
       stale: isInDoubt() || emptySinceMs !== null || (held !== null && nowMs > freshUntilMs(held, settings)),
       ageMs: held === null ? null : nowMs - held.loadedAtMs,
       servesForMs: held === null ? null : Math.max(0, usableUntilMs(held, settings) - nowMs),
+      nextFetchMs: nextAtMs === null || underWay !== null || closed ? null : Math.max(0, nextAtMs - nowMs),
       stalePart: held === null ? null : stalePartOf(held, settings, nowMs),
       keys,
       withdrawn: withdrawn.map(({ keyId, atMs }) => ({ keyId, ageMs: nowMs - atMs })),

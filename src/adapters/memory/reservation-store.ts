@@ -63,7 +63,7 @@ export function createMemoryStore(
       const { record } = current(read(scope), clock.now());
       return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
     },
-    state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 }),
+    state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, servers: [], failovers: 0 }),
     issuedBeforeFloorS: () => null,
     // Nothing takes its place: it ends with the process.
     onFailover: null,

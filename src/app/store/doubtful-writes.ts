@@ -11,7 +11,14 @@ interface UnknownOutcomes {
   readonly add: (recordId: string) => void;
   /** Milliseconds since the oldest one came into doubt; `null` where there is none. */
   readonly oldestMs: () => number | null;
+  /** The oldest ones, so many at most; `ageMs` since each came into doubt. */
+  readonly oldest: (most: number) => readonly DoubtfulWrite[];
   readonly close: () => void;
+}
+
+export interface DoubtfulWrite {
+  readonly recordId: string;
+  readonly ageMs: number;
 }
 
 interface UnknownOutcomesDeps {
@@ -67,6 +74,8 @@ export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcome
       const [first] = sinceMs.values();
       return first === undefined ? null : clock.monotonic() - first;
     },
+    oldest: (most) =>
+      [...sinceMs].slice(0, most).map(([recordId, atMs]) => ({ recordId, ageMs: clock.monotonic() - atMs })),
     close: () => {
       closed = true;
       callOff();

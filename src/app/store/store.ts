@@ -20,7 +20,7 @@ import { startFailure, type StartFailure } from '../start-failure.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
-import { createUnknownOutcomes } from './doubtful-writes.js';
+import { createUnknownOutcomes, type DoubtfulWrite } from './doubtful-writes.js';
 import type { Revocations } from '../../decision/route/policy.js';
 import { createRevocationWatch } from '../../proxy/auth/revocation-poller.js';
 
@@ -193,6 +193,8 @@ export interface Reservations {
   /** Whether protected routes wait until that was read once. */
   readonly requiresRevocations: boolean;
   readonly state: () => StoreState;
+  /** Writes of this process that are in doubt, the oldest first, so many at most. */
+  readonly inDoubt: (most: number) => readonly DoubtfulWrite[];
   /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
   readonly lastingProblem: () => Promise<string | null>;
   /** After the last settlement. */
@@ -245,6 +247,7 @@ export function openReservations(
     revocations,
     requiresRevocations: loaded.kind === 'redis' && !loaded.settings.startsWithoutRevocations,
     state: store.state,
+    inDoubt: unknowns.oldest,
     lastingProblem,
     close: async () => {
       unknowns.close();

@@ -119,6 +119,7 @@ export function createAssumedKeys(): AssumedKeys {
         stale: false,
         ageMs: 0,
         servesForMs: null,
+        nextFetchMs: null,
         stalePart: null,
         keys: [],
         withdrawn: [],

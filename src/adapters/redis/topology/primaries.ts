@@ -109,6 +109,10 @@ export function createServers(
         up: problem === null,
         problem,
         connectedReplicas: fewestReplicas(),
+        servers: [...primaries].map(([address, primary]) => {
+          const { facts } = primary.view();
+          return { address, role: facts?.role ?? null, replicas: facts?.connectedReplicas ?? null };
+        }),
         failovers: floor.failovers(),
       };
     },
