@@ -42,11 +42,11 @@ const plain = {
 };
 
 export default defineConfig(
-  { ignores: ['dist/', 'bundle/', '.build/', '.mutation*/', '.tap/', 'coverage/', 'node_modules/'] },
+  { ignores: ['dist/', 'bundle/', '.build/', 'src/built/', '.mutation*/', '.tap/', 'coverage/', 'node_modules/'] },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: {} }, rules: plain },
   { files: ['eslint.config.js'], rules: { 'no-restricted-syntax': 'off' } },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [typescript.configs.strictTypeChecked],
     // One program for everything is half the time of one per tsconfig.
     languageOptions: { parserOptions: { project: './test/tsconfig.json', tsconfigRootDir: import.meta.dirname } },
@@ -62,6 +62,11 @@ export default defineConfig(
       // The compiler reports them, and an underscore is how it is told that one is meant.
       '@typescript-eslint/no-unused-vars': 'off',
     },
+  },
+  // They run in a browser, and are checked with its types.
+  {
+    files: ['src/console/**/*.{ts,tsx}'],
+    languageOptions: { parserOptions: { project: './src/console/tsconfig.json' } },
   },
   {
     files: ['test/**/*.ts'],

@@ -118,6 +118,28 @@ const layers: readonly Layer[] = [
     ],
     modules: null,
   },
+  // Answers of people's questions are those of `explain` and `test`, loaded when the first one is asked.
+  {
+    path: 'src/app/console/',
+    may: [
+      'src/config/',
+      'src/decision/',
+      'src/ports/',
+      'src/admin/',
+      'src/app/store/',
+      'src/policy-test/',
+      'src/built/',
+      'src/lib/',
+    ],
+    modules: ['node:timers/promises'],
+  },
+  // Runs in a browser, and knows of the rest what its answers look like.
+  {
+    path: 'src/console/',
+    may: [],
+    mayTypes: ['src/admin/', 'src/app/console/', 'src/policy-test/', 'src/ports/'],
+    modules: ['preact', 'preact/hooks', 'uplot'],
+  },
   { path: 'src/cli/', may: ['src/'], modules: null },
   { path: 'src/main.ts', may: ['src/cli/', 'src/version.ts'], modules: null },
 ];
@@ -150,7 +172,7 @@ const chance = new Set([
 ]);
 
 const sources = projectFiles('src')
-  .filter((path) => path.endsWith('.ts'))
+  .filter((path) => /\.tsx?$/.test(path))
   .map(parseSource);
 
 t.test('every source file belongs to a layer', (t) => {

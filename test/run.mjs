@@ -11,6 +11,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { buildPages } from '../.release/pages.mjs';
 import { audit } from './check/audit.mjs';
 import { selectChanged } from './check/changed.mjs';
 import { gatherCoverage } from './check/coverage.mjs';
@@ -65,7 +66,11 @@ async function check() {
   failedSteps += failures;
   const notRun = new Set(missing.flatMap((need) => need.files));
   await build();
-  if (everything) await holdGenerated();
+  if (everything) {
+    const compiler = 'node_modules/typescript/bin/tsc';
+    await hold(runStep('types of the pages', node, [compiler, '-p', 'src/console/tsconfig.json', '--pretty', 'false']));
+    await holdGenerated();
+  }
   const linted = everything && options.lint ? lint() : Promise.resolve();
   // Where tests are left out, so is what they cover.
   const coverage = everything && notRun.size === 0 ? gatherCoverage() : null;
@@ -91,6 +96,7 @@ async function build() {
       runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']),
     );
   }
+  await hold(timeStep('pages', buildPages));
   forgetLostOutput();
   await hold(
     runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']),

@@ -11,7 +11,12 @@ export interface Page {
   readonly status: number;
   readonly type: string;
   readonly body: string;
+  /** Besides those that every page has. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** What a page may make of a request: its query. */
+export type CreatePage = (query: URLSearchParams) => Page | Promise<Page>;
 
 interface PageServerSettings {
   readonly listen: HostPort;
@@ -20,7 +25,9 @@ interface PageServerSettings {
   /** Above this the oldest silent connection gives way to a new one. */
   readonly maxConnections: number;
   /** Path to page; read anew for every request. */
-  readonly pages: Readonly<Record<string, () => Page | Promise<Page>>>;
+  readonly pages: Readonly<Record<string, CreatePage>>;
+  /** Pages that are answered to requests with this header alone; left out where there are none. */
+  readonly own?: { readonly header: string; readonly isMeant: (path: string) => boolean };
   /** Pages that come of asking the upstream. */
   readonly probes?: Readonly<Record<string, () => Promise<Page>>>;
   readonly log: Log;
@@ -46,6 +53,7 @@ const nowhere = '/nowhere';
 
 const titles: ReadonlyMap<number, string> = new Map([
   [400, 'Bad Request'],
+  [403, 'Forbidden'],
   [404, 'Not Found'],
   [405, 'Method Not Allowed'],
   [421, 'Misdirected Request'],
@@ -67,7 +75,11 @@ export function createPageServer(settings: PageServerSettings): PageServer {
   });
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request;
-    void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    void reply.headers({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+    });
     // A body has no meaning here; what comes of it is dropped, and the connection with it.
     if (raw.headers['content-length'] !== undefined || raw.headers['transfer-encoding'] !== undefined) {
       void reply.header('connection', 'close');
@@ -78,6 +90,12 @@ export function createPageServer(settings: PageServerSettings): PageServer {
     const status = refusedHost(settings, request.raw);
     if (status === null) done();
     else sendProblem(reply, status);
+  });
+  app.addHook('onRequest', ({ originalUrl, raw }, reply, done) => {
+    const isMissing =
+      settings.own?.isMeant(pathOf({ url: originalUrl })) === true && raw.headers[settings.own.header] === undefined;
+    if (isMissing || (settings.checksHost && isAskedElsewhere(raw))) sendProblem(reply, 403);
+    else done();
   });
   app.addHook('onRequest', ({ method, originalUrl }, reply, done) => {
     // Before anything is read of its body.
@@ -94,9 +112,9 @@ export function createPageServer(settings: PageServerSettings): PageServer {
     sendProblem(reply, 500);
   });
   for (const [path, create] of Object.entries(pages)) {
-    app.get(path, async (_request, reply) => {
-      const { status, type, body } = await create();
-      return send(reply, status, type, body);
+    app.get(path, async ({ originalUrl }, reply) => {
+      const { status, type, body, headers = {} } = await create(queryOf(originalUrl));
+      return send(reply.headers(headers), status, type, body);
     });
   }
   for (const [path, ask] of Object.entries(probes)) forwardProbe(app, path, ask);
@@ -166,6 +184,21 @@ function refusedHost({ checksHost, listen: { host } }: PageServerSettings, reque
 /** Node keeps the first of several `Host` headers; which one was meant is anyone's guess (RFC 9112 §3.2). */
 function hostCount(request: IncomingMessage): number {
   return request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+}
+
+/**
+ * Whether a page of another origin has a browser ask (Fetch Metadata). A link that somebody follows is no such request:
+ * what it shows is seen by nobody but them.
+ */
+function isAskedElsewhere({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return false;
+  return headers['sec-fetch-mode'] !== 'navigate' || headers['sec-fetch-dest'] !== 'document';
+}
+
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
 }
 
 function pathOf({ url = '' }: Pick<FastifyRequest | IncomingMessage, 'url'>): string {

@@ -2,7 +2,7 @@ import type { CompiledConfig, ProbesSettings } from '../config/types.js';
 import type { Log } from '../ports/system.js';
 import { createAppProbe, type ProbedUpstream } from '../admin/upstream-probe.js';
 import type { Readiness } from '../admin/readiness.js';
-import { createPageServer, type Page, type PageServer } from '../admin/server.js';
+import { createPageServer, type CreatePage, type Page, type PageServer } from '../admin/server.js';
 import type { Status } from '../admin/status.js';
 
 /** What the pages show, read anew for each request. */
@@ -14,12 +14,20 @@ interface PageSources {
   /** A JWKS; `null` where nothing is signed. */
   readonly assertionKeys: () => string | null;
   readonly upstream: () => ProbedUpstream;
+  /** What a browser is shown; `null` where there is no console. */
+  readonly console: Readonly<Record<string, CreatePage>> | null;
 }
 
 /** Monitors come one at a time; what holds more connections than this is none. */
 const maxConnections = 64;
 
 const json = 'application/json';
+
+/**
+ * What the pages of the console are asked with: a header that a page of another origin may not send without asking
+ * first, which it is refused.
+ */
+const consoleHeader = 'sallyport-console';
 
 /** The listeners of operators and of monitors. */
 export function createAdminServers(
@@ -47,7 +55,8 @@ export function createAdminServers(
       listen: admin,
       checksHost: true,
       maxConnections,
-      pages: { ...probePages, '/status': statusPage },
+      pages: { ...probePages, '/status': statusPage, ...sources.console },
+      own: { header: consoleHeader, isMeant: (path) => path.startsWith('/console/') },
       log,
     }),
     // Kubelets and Prometheus come under whatever name the cluster gives; the pages tell no more than counts and names.

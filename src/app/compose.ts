@@ -5,7 +5,8 @@ import { createMetrics } from '../adapters/metrics/metrics.js';
 import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import { replaceSampling } from './telemetry.js';
 import type { HostPort } from '../config/types.js';
-import type { UpstreamConnections } from '../ports/observability.js';
+import type { RequestRecord, UpstreamConnections } from '../ports/observability.js';
+import { createRefusedRequests } from '../admin/console/refusals.js';
 import { countMetrics } from '../admin/counters.js';
 import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import type { PageServer } from '../admin/server.js';
@@ -16,6 +17,7 @@ import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
 import type { ConfigSource } from './config/config-source.js';
+import { createConsolePages } from './console/pages.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
@@ -93,13 +95,21 @@ export function composeApp(
     watchIntervalMs: options.watchIntervalMs,
   });
   const { activator, reservations, revocations, limits, assertions, certificates, keyStates, storeState } = decision;
+  const refused = opened.admin.console ? createRefusedRequests() : null;
+  const requestLog =
+    refused === null
+      ? logger.request
+      : (record: RequestRecord): void => {
+          refused.add(record, systemClock.now());
+          logger.request(record);
+        };
   const proxy = createProxyServer({
     activeConfig: activator.activeConfig,
     clock: systemClock,
     timers: systemTimers,
     metrics,
     log,
-    requestLog: logger.request,
+    requestLog,
     listen: opened.listen,
     tls,
     tracer: telemetry?.tracer ?? null,
@@ -142,7 +152,7 @@ export function composeApp(
       timers: systemTimers,
       metrics,
       log,
-      requestLog: logger.request,
+      requestLog,
       listen: settings.listen,
       tls: null,
       limits: limits.callers,
@@ -235,6 +245,16 @@ export function composeApp(
     metrics: processMetrics.expose,
     metricsType: processMetrics.contentType,
     upstream: activator.upstream,
+    console:
+      refused === null
+        ? null
+        : createConsolePages({
+            policy: () => ({ config: activator.activeConfig().config, listed: revocations.listed }),
+            refused,
+            traffic: processMetrics.traffic,
+            inDoubt: reservations?.inDoubt ?? (() => []),
+            clock: systemClock,
+          }),
   };
   return {
     logger,

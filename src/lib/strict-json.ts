@@ -19,6 +19,16 @@ export type JsonProblem =
   /** A string with a lone surrogate, which no UTF-8 can carry on, or a number beyond the range of a double. */
   | 'not_representable';
 
+/** The same for people, behind the name of what was read. */
+export const jsonProblemWords: Readonly<Record<JsonProblem, string>> = {
+  encoding: 'not UTF-8',
+  too_deep: 'nested too deeply',
+  syntax: 'no JSON',
+  not_an_object: 'no object',
+  duplicate_member: 'a member is given twice',
+  not_representable: 'a text or a number that JSON cannot carry on',
+};
+
 interface JsonLimits {
   /** Objects and arrays inside one another; 1 is the object itself. */
   readonly maxDepth: number;

@@ -132,6 +132,28 @@ export interface Metrics {
   readonly connectionEnded: (ending: ConnectionEnding) => void;
 }
 
+/** What was counted of one route since it came; a rate is the difference of two of them. */
+export interface RouteTraffic {
+  /** Name of the route, or `none`. */
+  readonly route: string;
+  readonly requests: Readonly<Record<Outcome, number>>;
+  /** By reason; those that did not occur are left out. */
+  readonly denials: Readonly<Partial<Record<Reason, number>>>;
+  readonly failures: Readonly<Partial<Record<Reason, number>>>;
+  readonly shadow_denials: Readonly<Partial<Record<Reason, number>>>;
+  /** How many took at most so many seconds as `Traffic.duration_bounds` says; the last number counts them all. */
+  readonly duration: readonly number[];
+  /** Likewise the time spent here, without the upstream, by `Traffic.overhead_bounds`. */
+  readonly overhead: readonly number[];
+}
+
+/** What was counted of requests. Bounds are seconds, rising. */
+export interface Traffic {
+  readonly duration_bounds: readonly number[];
+  readonly overhead_bounds: readonly number[];
+  readonly routes: readonly RouteTraffic[];
+}
+
 /**
  * Certificates whose end somebody has to see coming: what callers are shown, who vouches for callers, upstream and
  * store, and what an issuer, by its name in the config, is shown by whoever asks about tokens (RFC 8705 §2).

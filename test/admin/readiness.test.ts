@@ -10,7 +10,7 @@ function source(issuer: string, usable: boolean, stale = false): KeySourceState 
 }
 
 function store(up: boolean): StoreState {
-  return { kind: 'redis', up, problem: up ? null : 'it is away', connectedReplicas: 0, failovers: 0 };
+  return { kind: 'redis', up, problem: up ? null : 'it is away', connectedReplicas: 0, servers: [], failovers: 0 };
 }
 
 const known: RevocationsState = {

@@ -67,7 +67,7 @@ const config: CompiledConfig = {
     maxStreams: 100,
   },
   tokenCacheBytes: null,
-  admin: { host: '127.0.0.1', port: 0 },
+  admin: { host: '127.0.0.1', port: 0, console: true },
   probes: null,
   egress: null,
   telemetry: { otlp: null, ratio: null, followedPerSecond: 100, metrics: false, logs: false },
@@ -163,6 +163,7 @@ const snapshot: Snapshot = {
       stale: false,
       ageMs: 1_499,
       servesForMs: 299_600,
+      nextFetchMs: 240_400,
       stalePart: 0,
       lastError: null,
       emptySet: 'unconfirmed',
@@ -178,7 +179,14 @@ const snapshot: Snapshot = {
       withdrawn: [{ keyId: 'd-0', ageMs: 2_000 }],
     },
   ],
-  store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
+  store: {
+    kind: 'redis',
+    up: false,
+    problem: 'maxmemory-policy is volatile-lru',
+    connectedReplicas: 1,
+    servers: [{ address: '127.0.0.1:6379', role: 'master', replicas: 1 }],
+    failovers: 2,
+  },
   revocations: {
     isLoaded: true,
     areRequired: true,
@@ -294,6 +302,7 @@ t.test('/status shows routes, keys with ages and the last reload error', (t) => 
     up: false,
     problem: 'maxmemory-policy is volatile-lru',
     connected_replicas: 1,
+    servers: [{ address: '127.0.0.1:6379', role: 'master', replicas: 1 }],
     failovers: 2,
   });
   t.same(status.certificates, [

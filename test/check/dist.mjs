@@ -9,7 +9,7 @@ import { compiledPath, filesBelow } from './test-files.mjs';
  */
 export async function copyToDist() {
   rmSync('dist', { recursive: true, force: true });
-  for (const source of filesBelow('src').filter((file) => file.endsWith('.ts'))) {
+  for (const source of compiledSources()) {
     const compiled = source.replace(/\.ts$/, '.js');
     const target = join('dist', relative('src', compiled));
     mkdirSync(dirname(target), { recursive: true });
@@ -27,6 +27,11 @@ export async function copyToDist() {
   return { held: true };
 }
 
+/** What the compiler makes a file of; pages for browsers are bundled beside it. */
+function compiledSources() {
+  return filesBelow('src').filter((file) => file.endsWith('.ts') && !file.startsWith('src/console/'));
+}
+
 /** What the compiler goes by to do no more than it has to. */
 const buildInfo = '.build/tsbuildinfo';
 
@@ -35,7 +40,7 @@ const buildInfo = '.build/tsbuildinfo';
  * anything changed: has it do everything where something that it wrote is gone, or packages were installed since.
  */
 export function forgetLostOutput() {
-  const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => file.endsWith('.ts'));
+  const sources = [...compiledSources(), ...filesBelow('test').filter((file) => file.endsWith('.ts'))];
   const installed = timeOf('node_modules/.package-lock.json') > timeOf(buildInfo);
   if (installed || sources.some((file) => !existsSync(compiledPath(file)))) rmSync(buildInfo, { force: true });
 }

@@ -16,12 +16,30 @@ export interface Browser {
   readonly run: (script: string) => Promise<unknown>;
 }
 
-/** Serves pages on a port of its own, and opens each in a browser of its own with one cookie jar. */
-export async function startBrowser(t: Scope): Promise<Browser> {
+/** The name of the program; throws where there is none. */
+export function findBrowser(): string {
   const program = programs.find((name) => spawnSync(name, ['--version']).status === 0);
   if (program === undefined) {
     throw new Error('there is no browser: npm run test:long installs one where that takes no password');
   }
+  return program;
+}
+
+/** Without a window, with a profile of its own and a port for tools. */
+export function browserFlags(profile: string): readonly string[] {
+  return [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--no-first-run',
+    `--user-data-dir=${profile}`,
+    '--remote-debugging-port=0',
+  ];
+}
+
+/** Serves pages on a port of its own, and opens each in a browser of its own with one cookie jar. */
+export async function startBrowser(t: Scope): Promise<Browser> {
+  const program = findBrowser();
   const pages = new Map<string, string>();
   const reports = new Map<string, unknown>();
   const server = createServer((req, res) => {
@@ -51,15 +69,7 @@ export async function startBrowser(t: Scope): Promise<Browser> {
         try { ${script} } catch (error) { report(String(error)); }
       </script>`,
       );
-      const flags = [
-        '--headless',
-        '--no-sandbox',
-        '--disable-gpu',
-        '--no-first-run',
-        `--user-data-dir=${profile}`,
-        '--remote-debugging-port=0',
-      ];
-      const child = spawn(program, [...flags, `${origin}${path}`], { stdio: 'ignore', detached: true });
+      const child = spawn(program, [...browserFlags(profile), `${origin}${path}`], { stdio: 'ignore', detached: true });
       try {
         await until(`the report of ${path}`, () => reports.has(path), 60_000);
       } finally {

@@ -8,6 +8,7 @@ export function keyState(over: Partial<KeySourceState> = {}): KeySourceState {
     stale: false,
     ageMs: 0,
     servesForMs: null,
+    nextFetchMs: null,
     stalePart: null,
     keys: [],
     withdrawn: [],

@@ -27,7 +27,7 @@ export interface SourceFile {
   readonly nodes: readonly ts.Node[];
 }
 
-const notOurs = new Set(['node_modules', '.git', '.build', '.tap', 'dist', 'bundle', 'coverage']);
+const notOurs = new Set(['node_modules', '.git', '.build', '.tap', 'dist', 'built', 'bundle', 'coverage']);
 
 /** Every file of the project that is kept, as paths from its folder. */
 export function projectFiles(folder = ''): string[] {

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
 import { grpcCodes } from '../../decision/grpc/status.js';
 import type { HistogramFamily } from '../../ports/tracing.js';
-import type { Outcome } from '../../ports/observability.js';
+import type { Outcome, RouteTraffic } from '../../ports/observability.js';
 
 /** Counts of one series by size. */
 export interface Histogram {
@@ -190,4 +190,23 @@ function placeOf(outcome: Outcome, statusClass: number): number {
 
 function increment<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** The counts of a route, for who asks again and again. */
+export function trafficOf(route: string, series: RouteSeries): RouteTraffic {
+  const requests = { forwarded: 0, replayed: 0, denied: 0, failed: 0, shadow: 0 };
+  for (const { outcome, count } of series.requests()) requests[outcome] += count;
+  return {
+    route,
+    requests,
+    denials: occurred(series.denials),
+    failures: occurred(series.failures),
+    shadow_denials: occurred(series.shadowDenials),
+    duration: series.duration.cumulative(),
+    overhead: series.overhead.cumulative(),
+  };
+}
+
+function occurred(counts: ReadonlyMap<Reason, number>): Readonly<Partial<Record<Reason, number>>> {
+  return Object.fromEntries([...counts].filter(([, count]) => count > 0));
 }

@@ -8,6 +8,7 @@ import type {
   ConnectionsByProtocol,
   EgressState,
   Metrics,
+  Traffic,
   UpstreamConnections,
 } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
@@ -16,7 +17,14 @@ import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket
 import { showConnections } from './connections.js';
 import { createDecisionSeries } from './decisions.js';
 import { createEgressSeries, type EgressSeries } from './egress.js';
-import { createRouteSeries, histogramText, registerHistogram, type Histogram, type RouteSeries } from './histogram.js';
+import {
+  createRouteSeries,
+  histogramText,
+  registerHistogram,
+  trafficOf,
+  type Histogram,
+  type RouteSeries,
+} from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
@@ -74,6 +82,8 @@ export interface ProcessMetrics extends Metrics {
   readonly expose: () => Promise<string>;
   /** The same as data. */
   readonly snapshot: () => Promise<MetricsSnapshot>;
+  /** What was counted of the requests of each route. */
+  readonly traffic: () => Traffic;
   /** Media type of that text. */
   readonly contentType: string;
 }
@@ -389,6 +399,11 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
         histograms: histograms(),
       };
     },
+    traffic: () => ({
+      duration_bounds: durationBuckets,
+      overhead_bounds: overheadBuckets,
+      routes: [...routes].map(([route, series]) => trafficOf(route, series)),
+    }),
     contentType: registry.contentType,
   };
 }

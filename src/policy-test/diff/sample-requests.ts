@@ -1,7 +1,8 @@
 /** Requests that stand for all others: every path that some route of some policies tells from the rest. */
 import { METHODS } from 'node:http';
 import { readTarget } from '../../decision/http/request-target.js';
-import type { RouteNode, RouteTable } from '../../decision/route/route-table.js';
+import type { Route } from '../../decision/route/policy.js';
+import { placeOf, type RouteNode, type RouteTable } from '../../decision/route/route-table.js';
 
 /** One path, as a request spells it. */
 export interface Spelling {
@@ -57,6 +58,23 @@ export function methodsOf(tables: readonly RouteTable[]): {
     (method) => !['TRACE', 'CONNECT'].includes(method),
   );
   return { named: [...named], other: ordinary.find((method) => !named.has(method)) ?? null };
+}
+
+/** A request for each route that takes any of these paths: method and target. */
+export function placesOf(
+  table: RouteTable,
+  spellings: readonly Spelling[],
+): ReadonlyMap<Route, { readonly method: string; readonly path: string }> {
+  const { named, other } = methodsOf([table]);
+  const methods = ['GET', 'POST', ...named, ...(other === null ? [] : [other])];
+  const places = new Map<Route, { readonly method: string; readonly path: string }>();
+  for (const { segments, target } of spellings) {
+    for (const method of methods) {
+      const route = placeOf(table, method, segments)?.route;
+      if (route !== undefined && !places.has(route)) places.set(route, { method, path: target });
+    }
+  }
+  return places;
 }
 
 function grow(nodes: readonly RouteNode[], segments: readonly string[], growing: Growing): void {

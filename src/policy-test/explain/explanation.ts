@@ -41,7 +41,9 @@ function explainStep(step: ExplainedStepName, explained: Explained): ExplainedSt
     const says = 'listen.grpc_health is answer: Sallyport answers it itself, whoever asks, by its own readiness';
     return { step, outcome: 'passed', says: [...detailsOf(step, explained), says] };
   }
-  if (denial !== null && refusingStep(denial.reason, steps) === step) {
+  // Shadow mode goes on to the body after what would have been the end.
+  const taken = decision === 'shadow' ? steps.filter((one) => one !== 'body') : steps;
+  if (denial !== null && refusingStep(denial.reason, taken) === step) {
     const says = new Set([whyRefused(denial), ...explainReason(denial, explained), ...detailsOf(step, explained)]);
     return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [...says] };
   }
@@ -104,7 +106,7 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'proof':
       return explained.ruling.principal === null ? [] : proofWords(explained.ruling.principal.confirmation, explained);
     case 'revocation':
-      return explainRevocation(explained.ruling);
+      return explainRevocation(explained);
     case 'policy':
       return [...certificateWords(explained), ...explainPolicy(explained.ruling)];
     case 'body':
@@ -143,6 +145,8 @@ export interface Explained {
   readonly activeConfig: ActiveConfig;
   readonly nowMs: number;
   readonly ruling: Ruling;
+  /** Whether what is revoked through the store counts too; it does not unless given. */
+  readonly knowsStore?: boolean;
   /** What is known of the credential beside the request; sentences. */
   readonly credentialNotes: readonly string[];
   /** What the sender shows when TLS begins; left out where that is none. */

@@ -43,7 +43,20 @@ function stepLines({ step, outcome, says }: ExplainedStep): readonly string[] {
 }
 
 /** The whole explanation for programs. */
-export function explanationData(explained: Explained): object {
+export interface ExplanationData extends Pick<ReturnType<typeof explain>, 'headers' | 'steps'> {
+  readonly request: { readonly method: string; readonly path: string };
+  readonly decision: Explained['ruling']['decision'];
+  readonly status: number;
+  readonly reason: Explained['ruling']['reason'];
+  readonly missing: readonly string[];
+  readonly route: string | null;
+  readonly mode: 'enforce' | 'shadow' | null;
+  readonly principal: object | null;
+  readonly client_certificate: object | null;
+  readonly reservation: object | null;
+}
+
+export function explanationData(explained: Explained): ExplanationData {
   const {
     head,
     certificate = null,

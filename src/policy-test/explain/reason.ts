@@ -144,7 +144,7 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'subject_revoked':
     case 'token_revoked':
     case 'issue_time_revoked':
-      return explainRevocation(explained.ruling);
+      return explainRevocation(explained);
     case 'token_id_missing':
       return [
         'jti is missing; a token for a route with single_use has to have one of 1 to 256 visible ASCII characters',

@@ -1,19 +1,22 @@
-import type { Ruling } from '../simulate/decide.js';
+import type { Explained } from './explanation.js';
 
-/** Says which rule of the config withdrew the credential, or that none did. */
-export function explainRevocation({ denial, principal }: Ruling): readonly string[] {
+/** Says which rule withdrew the credential, or that none did. */
+export function explainRevocation({ ruling: { denial, principal }, knowsStore = false }: Explained): readonly string[] {
+  const rules = knowsStore ? '`sallyport revoke`, or the config by revoked.' : 'revoked.';
   switch (denial?.reason) {
     case 'key_revoked':
-      return [`revoked.key_ids names ${principal?.keyId ?? 'the key that its header names'}`];
+      return [`${rules}key_ids names ${principal?.keyId ?? 'the key that its header names'}`];
     case 'subject_revoked':
-      return [`revoked.subjects names ${principal?.subject ?? 'its subject'}`];
+      return [`${rules}subjects names ${principal?.subject ?? 'its subject'}`];
     case 'token_revoked':
-      return [`revoked.token_ids names ${principal?.tokenId ?? 'its id'}`];
+      return [`${rules}token_ids names ${principal?.tokenId ?? 'its id'}`];
     case 'issue_time_revoked':
       return ['revoked.issued_before is later than its iat, or it has none'];
     default:
       return [
-        'no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked',
+        knowsStore
+          ? 'neither a rule of `revoked` in the config nor `sallyport revoke` names it'
+          : 'no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked',
       ];
   }
 }

@@ -117,20 +117,27 @@ function conclude(admission: Admission, bodyBytes: number, activeConfig: ActiveC
     case 'refuse':
       return refused(plan.denial, admission, steps);
     case 'forward':
-      return passedOn(plan.admission, null, steps);
+      return passedOn(plan.admission, null, activeConfig, steps);
     case 'reserve':
-      return passedOn(admission, plan.preparation, steps);
+      return passedOn(admission, plan.preparation, activeConfig, steps);
   }
 }
 
-function passedOn(admission: Admission, preparation: Preparation | null, steps: readonly Step[]): Ruling {
+function passedOn(
+  admission: Admission,
+  preparation: Preparation | null,
+  { config }: ActiveConfig,
+  steps: readonly Step[],
+): Ruling {
   const { shadow, principal, forwarded, route } = admission;
+  // What goes on in shadow mode does so by a route that asks nothing; what it was held to is that of the config.
+  const heldTo = shadow === null ? route : (config.routes.find(({ name }) => name === route.name) ?? route);
   return {
     decision: shadow === null ? 'allowed' : 'shadow',
     status: 200,
     reason: shadow?.denial.reason ?? null,
     denial: shadow?.denial ?? null,
-    route: shadow !== null && route.paths.length === 0 ? null : route,
+    route: shadow !== null && route.paths.length === 0 ? null : heldTo,
     principal: principal ?? principalOf(shadow),
     forwarded,
     preparation,

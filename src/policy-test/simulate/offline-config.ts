@@ -1,4 +1,5 @@
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
+import type { Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
@@ -11,6 +12,8 @@ export function decideOnly(
   keysOf: (issuer: IssuerSettings) => KeySource,
   sessions: ActiveSessions | null,
   introspectionOf: (issuer: IssuerSettings) => Introspection | null = () => null,
+  // Unless given the store is not asked: what is decided here has to be the same tomorrow.
+  listed: () => readonly Revocations[] = () => [],
 ): ActiveConfig {
   return createActiveConfig(config, {
     issuers: config.issuers.map((issuer) => {
@@ -31,8 +34,7 @@ export function decideOnly(
     upstream: noUpstream(config.upstream),
     // Decisions may be asked for at any time, also backwards.
     verified: null,
-    // The store is not asked: what is decided here has to be the same tomorrow.
-    listed: () => [],
+    listed,
     knowsRevocations: () => true,
   });
 }

@@ -2,7 +2,7 @@
  * Credentials for requests that nobody sent: signed with a key of this process's own, which only the policy under test
  * knows.
  */
-import { constants, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { constants, generateKeyPair, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import { absentType, type Algorithm } from '../../decision/token/profiles.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
@@ -80,6 +80,25 @@ const pairKinds: Readonly<Record<Algorithm, PairKind>> = {
   ES512: ecPair('P-521'),
   EdDSA: { name: 'Ed25519', make: () => generateKeyPairSync('ed25519') },
 };
+
+/**
+ * Makes the pairs for these issuers' tokens, and for sessions, away from the event loop: one of RSA takes long enough to
+ * be noticed by callers of a proxy that serves.
+ */
+export async function prepareAssumedKeys(issuers: readonly { readonly rules: SigningRules }[]): Promise<void> {
+  const algorithms = ['RS256' as const, ...issuers.map(({ rules }) => algorithmOf(rules))];
+  if (algorithms.some((algorithm) => pairKinds[algorithm] === rsaPair) && !made.has(rsaPair.name)) {
+    made.set(
+      rsaPair.name,
+      await new Promise<KeyPair>((resolve, reject) => {
+        generateKeyPair('rsa', { modulusLength }, (error, publicKey, privateKey) => {
+          if (error === null) resolve({ publicKey, privateKey });
+          else reject(error);
+        });
+      }),
+    );
+  }
+}
 
 function signatureOf(input: string, algorithm: Algorithm): string {
   const key = pair(algorithm).privateKey;

@@ -10,7 +10,7 @@ import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
 import { assumeCertificate } from '../simulate/certificates.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
-import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
+import { placesOf, spellingsOf } from '../diff/sample-requests.js';
 import { grpcContentType } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
@@ -45,7 +45,7 @@ export async function draftSuite(
   const { all } = spellingsOf([config.table]);
   const unreached: string[] = [];
   const drafts: Draft[] = [];
-  const places = placesOf(activeConfig, all);
+  const places = placesOf(config.table, all);
   for (const route of config.routes) {
     const place = places.get(route);
     if (place === undefined) unreached.push(route.name);
@@ -68,23 +68,6 @@ export async function draftSuite(
   const cases: object[] = [];
   for (const draft of drafts) cases.push(await written(draft, activeConfig, keys, nowMs));
   return { text: stringify({ config: configPath, cases }, { lineWidth: 0, aliasDuplicateObjects: false }), unreached };
-}
-
-/** A request for each route that takes any. */
-function placesOf(
-  { config: { table } }: ActiveConfig,
-  spellings: readonly Spelling[],
-): ReadonlyMap<Route, Pick<Draft, 'method' | 'path'>> {
-  const { named, other } = methodsOf([table]);
-  const methods = ['GET', 'POST', ...named, ...(other === null ? [] : [other])];
-  const places = new Map<Route, Pick<Draft, 'method' | 'path'>>();
-  for (const { segments, target } of spellings) {
-    for (const method of methods) {
-      const route = placeOf(table, method, segments)?.route;
-      if (route !== undefined && !places.has(route)) places.set(route, { method, path: target });
-    }
-  }
-  return places;
 }
 
 function draftsOf(route: Route, method: string, path: string, issuers: readonly IssuerSettings[]): readonly Draft[] {

@@ -28,21 +28,33 @@ export async function runCase(
   keys: AssumedKeys,
   wallMs: number,
 ): Promise<CaseResult> {
-  const nowMs = policyCase.atMs ?? wallMs;
-  const credential = credentialOf(policyCase, activeConfig, keys, nowMs);
-  const { request } = policyCase;
+  const explained = await decideCase(policyCase, activeConfig, keys, policyCase.atMs ?? wallMs);
+  return { policyCase, explained, mismatches: compare(policyCase, explained) };
+}
+
+/** A request, and what is taken for granted of who sends it. */
+export type AssumedCase = Pick<PolicyCase, 'request' | 'credential'>;
+
+/** Decides it by the pipeline that serves, with all that is needed to explain it. */
+export async function decideCase(
+  assumed: AssumedCase,
+  activeConfig: ActiveConfig,
+  keys: AssumedKeys,
+  nowMs: number,
+): Promise<Explained> {
+  const credential = credentialOf(assumed, activeConfig, keys, nowMs);
+  const { request } = assumed;
   const certificate = shownTo(activeConfig.config, request.certificate ?? null);
   const head = headOf(request, credential.headers);
   const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs, {
     certificate,
     provedKey: credential.provedKey,
   });
-  const explained: Explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
-  return { policyCase, explained, mismatches: compare(policyCase, explained) };
+  return { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
 }
 
 function credentialOf(
-  { credential, request }: PolicyCase,
+  { credential, request }: AssumedCase,
   activeConfig: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,

@@ -272,7 +272,7 @@ t.test('reservations are counted', async (t) => {
   reservations.unknownOutcome('id');
   reservations.replicaShortfall();
   reservations.shareExceeded();
-  const state = { kind: 'redis', up: true, problem: null, connectedReplicas: 1, failovers: 3 } as const;
+  const state = { kind: 'redis', up: true, problem: null, connectedReplicas: 1, servers: [], failovers: 3 } as const;
   reservations.setReadings({ store: () => state, oldestUnknownMs: () => 1_500 });
   const expected: Record<string, number> = {
     sallyport_duplicate_dispatches_total: 12,

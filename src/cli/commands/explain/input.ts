@@ -4,7 +4,7 @@ import { maxPemBytes } from '../../../app/config/named-files.js';
 import { readText } from '../../../adapters/files/read-file.js';
 import type { CallerCertificate } from '../../../decision/binding/certificate.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../../lib/strict-json.js';
+import { defaultMaxDepth, jsonProblemWords, parseStrictJson, type JsonObject } from '../../../lib/strict-json.js';
 import { readCertificate } from '../../../policy-test/simulate/certificates.js';
 import type { Io } from '../../io.js';
 import { announceInput } from '../../stdin.js';
@@ -38,15 +38,6 @@ export async function readCertificateFile(
   return refuse(startFailure('unreadable', `--client-certificate ${file}: ${why}`));
 }
 
-const problems = {
-  encoding: 'not UTF-8',
-  too_deep: 'nested too deeply',
-  syntax: 'no JSON',
-  not_an_object: 'no object',
-  duplicate_member: 'a member is given twice',
-  not_representable: 'a text or a number that JSON cannot carry on',
-} as const;
-
 /** Reads a JSON object of claims. */
 export async function readClaims(file: string, io: Io): Promise<Result<JsonObject, StartFailure>> {
   const text = await readText(resolve(io.cwd, file), { maxBytes: maxInputBytes });
@@ -56,7 +47,7 @@ export async function readClaims(file: string, io: Io): Promise<Result<JsonObjec
     return refuse(
       startFailure(
         'unreadable',
-        `${file}: ${problems[parsed.error]}; allowed: a JSON object of claims, the payload of a token`,
+        `${file}: ${jsonProblemWords[parsed.error]}; allowed: a JSON object of claims, the payload of a token`,
       ),
     );
   }
