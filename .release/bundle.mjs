@@ -8,6 +8,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { noticesOf } from './notices.mjs';
+import { buildPages } from './pages.mjs';
 
 const withTools = process.argv.includes('--tools');
 const [out = 'bundle'] = process.argv.slice(2).filter((word) => word !== '--tools');
@@ -40,7 +41,10 @@ const strays = modules.filter((id) => /[\\/]dist[\\/](?:core-emulator|user-impor
 if (!withTools && strays.length > 0) throw new Error(`the proxy would carry ${strays.join(', ')}`);
 writeFileSync(`${out}/package.json`, `${JSON.stringify({ name, version, license, type: 'module' })}\n`);
 
-const places = new Set(modules.flatMap(placeOf));
+// What is in the pages for browsers is in texts of the bundle.
+const hasPages = modules.some((id) => /[\\/]dist[\\/]built[\\/]/.test(id));
+const ofPages = hasPages ? (await buildPages()).modules : [];
+const places = new Set([...modules, ...ofPages].flatMap(placeOf));
 for (const one of native) {
   const builds = Object.keys(lock[`node_modules/${one}`].optionalDependencies);
   for (const place of [one, ...builds].map((dependency) => `node_modules/${dependency}`)) {

@@ -13,14 +13,18 @@ import { rolldown } from 'rolldown';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Writes the module of each page where it is new or other than before: the compiler goes by the time of files. */
+/**
+ * Writes the module of each page where it is new or other than before: the compiler goes by the time of files. Returns
+ * the files that went into them.
+ */
 export async function buildPages() {
-  await writeModule('src/built/console.ts', await buildConsole());
-  return { held: true };
+  const { modules, ...page } = await buildConsole();
+  await writeModule('src/built/console.ts', page);
+  return { held: true, modules };
 }
 
 async function buildConsole() {
-  const script = await bundle('src/console/main.tsx');
+  const { script, modules } = await bundle('src/console/main.tsx');
   const style = read('node_modules/uplot/dist/uPlot.min.css') + read('src/console/style.css');
   // No other origin is asked, and no text of a caller becomes markup: the browser itself sees to both.
   const csp = [
@@ -40,6 +44,7 @@ async function buildConsole() {
       .replace('/* style */', () => style)
       .replace('/* script */', () => script),
     csp,
+    modules,
   };
 }
 
@@ -56,7 +61,7 @@ async function bundle(input) {
   const { code } = output[0];
   // It stands in a page, which such a text would end.
   if (/<\/script|<!--/i.test(code)) throw new Error(`${input} has a text that ends or hides a script`);
-  return code;
+  return { script: code, modules: output[0].moduleIds };
 }
 
 function digestOf(text) {
@@ -69,7 +74,7 @@ function read(file) {
 
 async function writeModule(file, { html, csp }) {
   const text = [
-    `/** Built by .release/pages.mjs. */`,
+    '/** Built by .release/pages.mjs. */',
     `export const html: string = ${JSON.stringify(html)};`,
     `export const csp: string = ${JSON.stringify(csp)};`,
     '',

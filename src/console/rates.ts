@@ -52,7 +52,8 @@ function sums(counts: readonly Readonly<Partial<Record<string, number>>>[]): Rea
 export type Timing = 'duration' | 'overhead';
 
 /**
- * The time in seconds that so large a part of the requests between two looks took at most; `null` where there were none.
+ * The time in seconds that so large a part of the requests between two looks took at most; `null` where there were
+ * none.
  * Within a bucket values are taken to be spread evenly, as Prometheus' `histogram_quantile` has it.
  */
 export function quantile(before: Sample, after: Sample, timing: Timing, part: number): number | null {

@@ -49,6 +49,10 @@ export const snippetTable: readonly SnippetRow[] = [
     'import { fastify }': { test: 'test/fastify/package.test.ts' },
     'issuers:': { test: 'test/fastify/package.test.ts' },
   }),
+  ...page('docs/console.md', {
+    'kubectl port-forward': { commands: { kubectl: 'test/docs/walk.test.ts' } },
+    'admin:': { config: 'keys' },
+  }),
   ...page('docs/assertion.md', {
     'identity:': { config: 'keys' },
     'openssl genpkey': { test: 'test/docs/snippets.test.ts' },

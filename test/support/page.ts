@@ -24,7 +24,7 @@ export interface OpenPage {
   readonly resize: (width: number, height: number, isPhone?: boolean) => Promise<void>;
   readonly useScheme: (scheme: 'light' | 'dark') => Promise<void>;
   readonly goTo: (url: string) => Promise<void>;
-  /** Writes what is seen to a file, in PNG; the whole page unless told otherwise. */
+  /** Writes what is seen to a file, in PNG. */
   readonly screenshot: (file: string) => Promise<void>;
   /** What the page wrote to its console, warnings and errors of the browser too, as lines. */
   readonly messages: readonly string[];
@@ -54,7 +54,7 @@ export async function openPage(t: Scope, url: string): Promise<OpenPage> {
   const profile = tempDir(t);
   const child = spawn(findBrowser(), [...browserFlags(profile), 'about:blank'], { stdio: 'ignore', detached: true });
   t.teardown(async () => {
-    // What was started is a script, which does not hand the signal on; its processes write into the profile to the last.
+    // What was started is a script, which does not hand the signal on. Its processes write into the profile to the end.
     const isGone = (): boolean => {
       try {
         process.kill(-(child.pid ?? 0), 'SIGKILL');
@@ -186,7 +186,7 @@ function drive(socket: WebSocket): OpenPage & { readonly send: (method: string, 
       if (!url.includes('#') || loads === 0) await until(`load of ${url}`, () => loads > before, 60_000);
     },
     screenshot: async (file) => {
-      const { result } = await send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true });
+      const { result } = await send('Page.captureScreenshot', { format: 'png' });
       writeFileSync(file, Buffer.from(String(result?.['data']), 'base64'));
     },
   };

@@ -1,4 +1,4 @@
-/** Questions of people about the policy in force, answered by the code that decides on requests. They change nothing. */
+/** People's questions about the policy in force, answered by the code that decides on requests. They change nothing. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RefusedRequest } from '../../admin/console/refusals.js';
 import type { CompiledConfig } from '../../config/types.js';

@@ -82,8 +82,8 @@ const pairKinds: Readonly<Record<Algorithm, PairKind>> = {
 };
 
 /**
- * Makes the pairs for these issuers' tokens, and for sessions, away from the event loop: one of RSA takes long enough to
- * be noticed by callers of a proxy that serves.
+ * Makes the pairs for these issuers' tokens, and for sessions, away from the event loop: one of RSA takes long enough
+ * to be noticed by callers of a proxy that serves.
  */
 export async function prepareAssumedKeys(issuers: readonly { readonly rules: SigningRules }[]): Promise<void> {
   const algorithms = ['RS256' as const, ...issuers.map(({ rules }) => algorithmOf(rules))];

@@ -46,6 +46,8 @@ export interface DevOptions {
 /** What `dev` says once everything runs. */
 interface Shown {
   readonly proxy: string;
+  /** A page for browsers that shows what happens. */
+  readonly console: string;
   /** The emulated Core, or the issuer of another profile, by whichever it is. */
   readonly core?: string;
   readonly issuer?: string;
@@ -152,7 +154,11 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
       }
       calling = started.value;
     }
-    const shown = await describe({ host, port }, setting, config, trial, calling, credentials);
+    const { admin } = app.value.listeners;
+    const shown: Shown = {
+      ...(await describe({ host, port }, setting, config, trial, calling, credentials)),
+      console: `http://${admin.host}:${admin.port}/`,
+    };
     io.stdout(setting.options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, setting));
     await stopped;
   } finally {
@@ -186,7 +192,7 @@ async function describe(
   { samples, caller, issuerNames }: Trial,
   calling: CallingSide | null,
   credentials: DevCredentials,
-): Promise<Shown> {
+): Promise<Omit<Shown, 'console'>> {
   const proxy = `http://${host}:${port}`;
   const { mint } = issuer;
   const { allowed, refused, repeated } = samples;
@@ -245,7 +251,7 @@ function grpcurl({ host, port }: HostPort, proto: string, credentialFile: string
 }
 
 function inWords(
-  { proxy, examples, grpcurl: line, config, egress }: Shown,
+  { proxy, console: page, examples, grpcurl: line, config, egress }: Shown,
   { options, places, issuer }: Setting,
 ): string {
   const isDemo = options.upstream === undefined;
@@ -254,6 +260,7 @@ function inWords(
   const parts = [
     ...(egress === undefined ? [] : [`egress    ${egress.url}`]),
     `proxy     ${proxy}`,
+    `console   ${page}`,
     `${places.profile === 'core' ? 'core  ' : 'issuer'}    ${issuer.url}`,
     `receiver  ${places.upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
   ];

@@ -118,7 +118,7 @@ t.test('every printed line is answered as it says, and Ctrl-C ends all of it wit
 
 t.test('--json says the same as data', async (t) => {
   const { shown, io, stop } = await runDev(t, []);
-  t.same(Object.keys(shown), ['proxy', 'core', 'token', 'examples', 'config']);
+  t.same(Object.keys(shown), ['proxy', 'core', 'token', 'examples', 'config', 'console']);
   t.same(
     shown.examples.map((example) => Object.keys(example)),
     Array(4).fill(['command', 'expect']),
