@@ -36,9 +36,16 @@ const mostSamples = 150;
 /** Of each kind, as the proxy keeps them. */
 const mostOfKind = 25;
 
+/** Characters of a question, encoded. */
+const maxQuestion = 6_500;
+
 /** Asks one of the console's own pages; throws with the reason in words. */
 export async function ask<T>(path: string, query: Readonly<Record<string, string>> = {}): Promise<T> {
   const search = new URLSearchParams(query).toString();
+  // The listener reads heads of 8 KiB, the browser's own headers among them, and ends the connection of longer ones.
+  if (search.length > maxQuestion) {
+    throw new Error(`too long by ${search.length - maxQuestion} characters, as it is sent`);
+  }
   const response = await fetch(search === '' ? path : `${path}?${search}`, {
     headers: { 'Sallyport-Console': '1' },
     cache: 'no-store',
@@ -46,7 +53,6 @@ export async function ask<T>(path: string, query: Readonly<Record<string, string
     redirect: 'error',
   });
   if (response.ok) return (await response.json()) as T;
-  if (response.status === 431) throw new Error('too long: a question has 8 KiB at most');
   const answer = (await response.json().catch(() => ({}))) as { readonly problem?: string };
   throw new Error(answer.problem ?? `the proxy answered ${response.status}`);
 }
