@@ -15,9 +15,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * Writes the module of each page where it is new or other than before: the compiler goes by the time of files. Returns
- * the files that went into them.
+ * the files that went into them: none in a project without pages, such as the tests of the runner make.
  */
 export async function buildPages() {
+  if (!existsSync(join(root, 'src/console'))) return { held: true, modules: [] };
   const { modules, ...page } = await buildConsole();
   await writeModule('src/built/console.ts', page);
   return { held: true, modules };

@@ -9,7 +9,7 @@ import { checkSilence } from './silence.js';
 const proxy = await startProxyProcess(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
 const probesPort = await proxy.process.port('probes');
 
-t.test('/livez, /readyz and /status, and nothing else', async (t) => {
+t.test('/livez, /readyz, /status and the console, and nothing else', async (t) => {
   t.equal((await proxy.admin('/livez')).status, 200);
   const ready = await proxy.admin('/readyz');
   t.equal(ready.status, 200);
@@ -19,7 +19,19 @@ t.test('/livez, /readyz and /status, and nothing else', async (t) => {
   t.match(status.text, 'list-orders', 'routes');
   t.match(status.text, 'd-1', 'key ids');
   t.match(status.text, /[0-9a-f]{64}/, "the config's hash");
-  for (const path of ['/', '/orders', '/livez/', '/LIVEZ', '/status/../livez', '/debug', '/metrics/x']) {
+  const page = await proxy.admin('/');
+  t.equal(page.status, 200);
+  t.notMatch(page.text, 'list-orders', 'the page itself tells nothing');
+  for (const path of [
+    '/orders',
+    '/index.html',
+    '//',
+    '/livez/',
+    '/LIVEZ',
+    '/status/../livez',
+    '/debug',
+    '/metrics/x',
+  ]) {
     t.not((await proxy.admin(path)).status, 200, path);
   }
   for (const method of ['POST', 'DELETE', 'PUT']) {
@@ -42,7 +54,9 @@ t.test('probes have their listener, without /status', async (t) => {
   for (const path of ['/livez', '/readyz', '/metrics']) {
     t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, 200, path);
   }
-  t.equal((await request(probesPort, { path: '/status' })).status, 404);
+  for (const path of ['/status', '/', '/console/state']) {
+    t.equal((await request(probesPort, { path, headers: { 'Sallyport-Console': '1' } })).status, 404, path);
+  }
 });
 
 t.test("never on the caller's port", async (t) => {
