@@ -1,10 +1,10 @@
 /** Searches a copy of the program that lacks one check for what the model says otherwise. */
-import { register } from 'node:module';
 import type { Scope } from '../../support/scope.js';
+import { plantFaults } from '../plant-faults.js';
 import { plantedFaults } from './faults.js';
 import type { ProfileReport, runProfiles } from './profile-campaign.js';
 
-register('../fault-hooks.js', import.meta.url, { data: plantedFaults });
+plantFaults(plantedFaults);
 
 /** Fixed: a fault that takes all these cases is one that the model hardly sees. */
 const seed = 1;

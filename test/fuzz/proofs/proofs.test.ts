@@ -1,8 +1,6 @@
-import { register } from 'node:module';
 import t from 'tap';
-// Its hooks would give its copies of the program to others, and theirs to it.
-import '../../support/own-process.js';
 import { runSeed } from '../draw.js';
+import { plantFaults } from '../plant-faults.js';
 import { plantedFaults } from './faults.js';
 import { runProofs } from './proof-campaign.js';
 
@@ -14,7 +12,7 @@ t.test('those proofs hold that the model of docs/bound-tokens.md says do', async
   t.ok(report.accepted > report.cases / 10, `${String(report.accepted)} of ${String(report.cases)} hold`);
 });
 
-register('../fault-hooks.js', import.meta.url, { data: plantedFaults });
+plantFaults(plantedFaults);
 
 for (const [index, { name }] of plantedFaults.entries()) {
   t.test(`it is found that ${name}`, async (t) => {
