@@ -100,20 +100,18 @@ export function composeApp(
     refused === null
       ? logger.request
       : (record: RequestRecord): void => {
-          refused.add(record, systemClock.now());
+          if (record.reason !== null) refused.add(record, systemClock.now());
           logger.request(record);
         };
+  /** What every listener for requests has. */
+  const shared = { clock: systemClock, timers: systemTimers, metrics, log, limits: limits.callers };
   const proxy = createProxyServer({
+    ...shared,
     activeConfig: activator.activeConfig,
-    clock: systemClock,
-    timers: systemTimers,
-    metrics,
-    log,
     requestLog,
     listen: opened.listen,
     tls,
     tracer: telemetry?.tracer ?? null,
-    limits: limits.callers,
     proofNonce: decision.proofNonce,
     reservations: reservations?.parts ?? null,
     isReady: () => readiness().status !== 'unavailable',
@@ -131,31 +129,23 @@ export function composeApp(
     egress === null || opened.egress === null
       ? null
       : createProxyServer({
+          ...shared,
           activeConfig: egress.activeConfig,
-          clock: systemClock,
-          timers: systemTimers,
-          metrics,
-          log,
           requestLog: logger.request,
           listen: opened.egress.listen,
           ...(opened.egress.socket === null ? {} : { socket: opened.egress.socket }),
           tls: null,
           tracer: telemetry?.tracer ?? null,
-          limits: limits.callers,
           reservations: null,
           isReady: () => true,
         });
   const decide = openDoors(opened.decide, activator.activeConfig, (settings, activeConfig) =>
     createProxyServer({
+      ...shared,
       activeConfig,
-      clock: systemClock,
-      timers: systemTimers,
-      metrics,
-      log,
       requestLog,
       listen: settings.listen,
       tls: null,
-      limits: limits.callers,
       proofNonce: decision.proofNonce,
       reservations: null,
       door: createDoor(settings),

@@ -6,7 +6,7 @@ import type { RouteTraffic } from '../ports/observability.js';
 export type Sample = Pick<ConsoleState, 'at_ms' | 'traffic'>;
 
 /** Of one moment, by name and a second. */
-export type Rates = ReadonlyMap<string, number>;
+type Rates = ReadonlyMap<string, number>;
 
 /** What becomes a line of its own in the chart of requests. */
 export type Grouping = 'outcome' | 'route' | 'reason';

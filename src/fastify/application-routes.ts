@@ -29,6 +29,7 @@ export function createRouteRegister(app: FastifyInstance): RouteRegister {
   const served = new Map<string, { readonly method: string; readonly url: string; readonly own: OwnPolicy | null }>();
   const policies: OwnPolicy[] = [];
   let names = new Map<OwnPolicy, string>();
+  let ownNames: ReadonlySet<string> = new Set();
 
   function add({ method, url, config }: RouteOptions): void {
     const said = config?.sallyport ?? null;
@@ -58,6 +59,7 @@ export function createRouteRegister(app: FastifyInstance): RouteRegister {
         }
       }
       names = new Map(policies.map((policy) => [policy, nameOf(policy)]));
+      ownNames = new Set(names.values());
       return {
         mustBeCovered,
         policies: policies.map((policy) => ({
@@ -78,7 +80,7 @@ export function createRouteRegister(app: FastifyInstance): RouteRegister {
       if (own === null) return said === undefined || said === null ? null : undefined;
       return own.said === said ? names.get(own) : undefined;
     },
-    isOwn: (name) => [...names.values()].includes(name),
+    isOwn: (name) => ownNames.has(name),
   };
 }
 

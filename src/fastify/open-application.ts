@@ -35,7 +35,7 @@ export interface OpenApplication extends Omit<SallyportState, 'metrics'> {
 export async function openApplication(
   app: FastifyInstance,
   routes: RouteRegister,
-  processMetrics: ProcessMetrics,
+  metrics: ProcessMetrics,
   options: SallyportOptions,
 ): Promise<Result<OpenApplication, StartFailure>> {
   const source = sourceOf(options);
@@ -48,7 +48,6 @@ export async function openApplication(
   const files = await loadDecisionFiles(config);
   if (!files.ok) return files;
   const log = createApplicationLog(app.log);
-  const metrics = processMetrics;
   const decision = openDecision(first.value, files.value, { log, metrics, watchIntervalMs: undefined });
   const { activator, certificates, keyStates, storeState, revocations, limits } = decision;
   const slots = createSlots(config.listen.maxInFlight);
@@ -65,7 +64,7 @@ export async function openApplication(
     watchIntervalMs: undefined,
     onReplaced: () => undefined,
   });
-  processMetrics.setReadings({
+  metrics.setReadings({
     keys: keyStates,
     introspections: activator.introspectionStates,
     inFlight: slots.taken,

@@ -96,7 +96,7 @@ export interface StoreState {
 }
 
 /** A server of the store, as it was at the last look. */
-export interface StoreServer {
+interface StoreServer {
   /** `host:port`. */
   readonly address: string;
   /** What it says it is, such as `master` or `slave`; `null` while there is no connection. */

@@ -32,8 +32,6 @@ export interface RequestTrace {
   readonly send: (to: Pick<SentRequest, 'origin' | 'httpVersion'>) => SentSpan;
   /** It waited for something, or did something. */
   readonly part: (part: Part, startedMs: number, endedMs: number, attributes: Attributes) => void;
-  /** Its response is that of another request, whose span this names. */
-  readonly link: (reference: string) => void;
   /** It is over; once. */
   readonly end: (served: Omit<ServedRequest, 'method' | 'path' | 'route' | 'isGrpc'>, endedMs: number) => void;
 }

@@ -5,7 +5,7 @@ import { createRequestMembers, levelOf } from './access-log-line.js';
 import { safeFields, withoutTokens } from './logger.js';
 
 /** As much of an application's logger as is used: pino's, or one like it. */
-export type ApplicationLogger = Readonly<
+type ApplicationLogger = Readonly<
   Record<'debug' | 'info' | 'warn' | 'error', (fields: object, message: string) => void>
 >;
 

@@ -42,10 +42,9 @@ export function createResource(attributes: Readonly<Record<string, string>>): Re
 }
 
 export function readableSpan(span: EndedSpan, resource: Resource): ReadableSpan {
-  const { traceId, spanId, parent, startMs, endMs, link } = span;
-  const contextOf = (id: string, isRemote: boolean, trace = traceId) =>
-    ({ traceId: trace, spanId: id, traceFlags: sampledFlag, isRemote }) as const;
-  const [linkedTrace = '', linkedSpan = ''] = link?.split('-') ?? [];
+  const { traceId, spanId, parent, startMs, endMs } = span;
+  const contextOf = (id: string, isRemote: boolean) =>
+    ({ traceId, spanId: id, traceFlags: sampledFlag, isRemote }) as const;
   return {
     name: span.name,
     kind: kinds[span.kind],
@@ -57,7 +56,7 @@ export function readableSpan(span: EndedSpan, resource: Resource): ReadableSpan 
     ended: true,
     status: { code: span.isError ? failed : unset },
     attributes: span.attributes,
-    links: link === null ? [] : [{ context: contextOf(linkedSpan, true, linkedTrace) }],
+    links: [],
     events: [],
     resource,
     instrumentationScope: scope,

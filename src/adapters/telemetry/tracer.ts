@@ -29,8 +29,6 @@ export interface EndedSpan {
   readonly endMs: number;
   readonly isError: boolean;
   readonly attributes: Attributes;
-  /** Another span, as `TRACE-SPAN`; `null` where it names none. */
-  readonly link: string | null;
 }
 
 interface TracerDeps {
@@ -102,7 +100,6 @@ class Trace implements RequestTrace {
   /** What a time of the monotonic clock is since the epoch. */
   private readonly epochMs: number;
   private where: Place = { method: '', path: null, route: 'none', isGrpc: false };
-  private reference: string | null = null;
   private sent = 0;
   private children = 0;
 
@@ -147,10 +144,6 @@ class Trace implements RequestTrace {
     this.add({ spanId: newId(8), name: part, kind: 'internal', isError: false, startedMs, endedMs, attributes });
   }
 
-  link(reference: string): void {
-    this.reference = reference;
-  }
-
   end(served: Omit<ServedRequest, keyof Place>, endedMs: number): void {
     const whole = { ...this.where, ...served };
     this.deps.onSpan({
@@ -163,7 +156,6 @@ class Trace implements RequestTrace {
       endMs: this.epochMs + endedMs,
       isError: serverError(whole),
       attributes: serverAttributes(whole),
-      link: this.reference,
     });
   }
 
@@ -177,7 +169,6 @@ class Trace implements RequestTrace {
       parent: { spanId: this.spanId, isRemote: false },
       startMs: this.epochMs + startedMs,
       endMs: this.epochMs + endedMs,
-      link: null,
     });
   }
 }

@@ -32,7 +32,7 @@ export interface RefusalExplanation {
 }
 
 /** What a caller may do on one route. */
-export interface RouteRuling {
+interface RouteRuling {
   readonly route: string;
   readonly method: string;
   readonly path: string;

@@ -9,7 +9,7 @@ interface Part {
 }
 
 /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
-export interface ReplacedParts {
+interface ReplacedParts {
   readonly add: (part: Part) => void;
   /** It is in force. */
   readonly remove: (part: Part) => void;

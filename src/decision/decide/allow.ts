@@ -13,7 +13,7 @@ import type { IdentityHeaders } from '../route/policy.js';
 import type { Form } from './forms.js';
 
 /** Edits of a request's headers: the names to remove, and names and values in turn to set. */
-export interface HeaderEdits {
+interface HeaderEdits {
   readonly set: readonly string[];
   readonly remove: readonly string[];
 }

@@ -9,7 +9,7 @@ export const forms = ['nginx', 'traefik', 'caddy', 'envoy', 'haproxy'] as const;
 export type Form = (typeof forms)[number];
 
 /** The request that is judged, as the proxy in front describes it. */
-export interface DescribedRequest {
+interface DescribedRequest {
   readonly head: RequestHead;
   /** Whether it came over TLS, as the proxy says. */
   readonly encrypted: boolean;

@@ -7,7 +7,7 @@ export const acceptable = ['unreserved', 'reused_tokens', 'connections', 'assert
 export type Acceptance = (typeof acceptable)[number];
 
 /** One thing that a decision alone cannot see to. */
-export interface DecideLimit {
+interface DecideLimit {
   /** What the route does, in words behind its name. */
   readonly what: string;
   /** By which word an operator accepts that nobody sees to it. */

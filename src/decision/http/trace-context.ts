@@ -31,7 +31,7 @@ export function traceIdOf(traceparent: string | null): string | null {
 }
 
 /** What a sound `traceparent` says of the span that a request belongs to. */
-export interface ParentSpan {
+interface ParentSpan {
   readonly traceId: string;
   readonly spanId: string;
   /** Whether whoever sent it records the trace (§3.2.2.5.1). */

@@ -49,7 +49,7 @@ export interface QueueLimits {
 }
 
 /** What comes of both, and what of the environment does not count, in words that hold no value. */
-export interface EffectiveTelemetry {
+interface EffectiveTelemetry {
   /** `null` where nothing is sent. */
   readonly settings: TelemetrySettings | null;
   readonly warnings: readonly string[];

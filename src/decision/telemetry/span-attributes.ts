@@ -4,7 +4,7 @@
  */
 import { grpcCodes } from '../grpc/status.js';
 
-export type AttributeValue = string | number;
+type AttributeValue = string | number;
 export type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /** What the parts of a request have in common. */

@@ -40,7 +40,7 @@ export const doubtWords = {
   permissions_unknown: 'the log does not say what its tokens grant',
 } as const;
 
-export type Doubt = keyof typeof doubtWords;
+type Doubt = keyof typeof doubtWords;
 
 /** From so many requests on, steps from one number to the next are no accident. */
 const minWalk = 4;

@@ -33,7 +33,7 @@ export interface Findings {
   readonly cut: Cut;
 }
 
-export interface Learner {
+interface Learner {
   /** `null` is a line that is too long to be held. */
   readonly add: (line: Buffer | null) => void;
   /** Ends the reading. */

@@ -41,7 +41,7 @@ export const skipWords = {
 
 export type SkipReason = keyof typeof skipWords;
 
-export type LineReading =
+type LineReading =
   | { readonly kind: 'request'; readonly request: SeenRequest }
   | { readonly kind: 'skipped'; readonly why: SkipReason; readonly reason?: string };
 

@@ -25,7 +25,7 @@ export interface PathNode {
 }
 
 /** Values of one shape at one place. */
-export interface Varying {
+interface Varying {
   readonly node: PathNode;
   /** Their hashes, as many as count. */
   readonly values: Set<number>;
@@ -151,7 +151,7 @@ export function mergeNode(into: PathNode, from: PathNode): void {
   }
 }
 
-export function mergeCaller(into: Callers, caller: Caller, evidence: Evidence): void {
+function mergeCaller(into: Callers, caller: Caller, evidence: Evidence): void {
   const known = into.get(caller);
   if (known === undefined) into.set(caller, evidence);
   else mergeEvidence(known, evidence);

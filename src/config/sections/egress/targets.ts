@@ -13,7 +13,7 @@ import { method, pathText } from '../routes/routes.js';
 import { egressName } from './tokens.js';
 
 /** Files of a certificate, with its chain, and of its private key. */
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
