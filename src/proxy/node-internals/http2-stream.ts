@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { constants, type ClientHttp2Stream, type Http2Stream } from 'node:http2';
+import { constants, type ClientHttp2Stream, type Http2Session, type Http2Stream } from 'node:http2';
 
 /** Takes what a stream receives. */
 export interface StreamReader {
@@ -56,6 +56,28 @@ export function closeOnceWritten(stream: Http2Stream): void {
   const close = (): void => stream.close(constants.NGHTTP2_NO_ERROR);
   if (stream.writableFinished) close();
   else stream.once('finish', close);
+}
+
+/** Holds native connections, each for a stream, until that stream was collected. */
+const natives = new FinalizationRegistry<object>(() => undefined);
+
+/** What Node has of a connection below its object, and drops when it ends; `null` where it has ended. */
+export function nativeSession(session: Http2Session): object | null {
+  const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'kHandle');
+  const native: unknown = symbol === undefined ? null : Reflect.get(session, symbol);
+  return typeof native === 'object' ? native : null;
+}
+
+/**
+ * Has the connection of a stream that broke off be freed later than the stream. Node keeps a stream that it destroyed
+ * until the next turn of its loop, and lets go of the connection at once. Where the garbage collector takes that in
+ * between, and the stream has fields of a header block whose end did not come (as of one with too many CONTINUATION
+ * frames), Node aborts the process: `Assertion failed: (current_nghttp2_memory_) == (0)`.
+ *
+ * @param native of `nativeSession`.
+ */
+export function freeAfterStream(stream: Http2Stream, native: object | null): void {
+  if (native !== null) natives.register(stream, native);
 }
 
 function leaveOpen<T>(this: T): T {

@@ -2,9 +2,10 @@
  * Holds Node to what of its HTTP/2 streams is used beside their documented interface: each title begins with the symbol
  * that is gone where its test fails.
  */
+import { once } from 'node:events';
 import { connect, type ClientHttp2Stream } from 'node:http2';
 import t, { type Test } from 'tap';
-import { readOn, readPast, resetStream } from '../../../src/proxy/node-internals/http2-stream.js';
+import { nativeSession, readOn, readPast, resetStream } from '../../../src/proxy/node-internals/http2-stream.js';
 import { until } from '../../support/until.js';
 import {
   code,
@@ -119,4 +120,13 @@ t.test('stream.end: without it a stream that is closed in the middle of its body
     [],
   );
   await until('Node forgets it', () => stream.destroyed);
+});
+
+t.test('kHandle: what Node has of a connection is found by it while the connection lasts', async (t) => {
+  const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, 204, { end: true })));
+  const session = connect(upstream.url).on('error', () => undefined);
+  await once(session, 'connect');
+  t.match(nativeSession(session)?.constructor.name, 'Http2Session');
+  session.destroy();
+  await until('it is closed', () => nativeSession(session) === null);
 });

@@ -15,7 +15,7 @@ import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import type { PipelinedRequest } from '../client-connection.js';
-import { resetStream } from '../../node-internals/http2-stream.js';
+import { freeAfterStream, nativeSession, resetStream } from '../../node-internals/http2-stream.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import { Http2Request } from './request.js';
 
@@ -105,6 +105,7 @@ export class Http2Connection implements RequestConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
+  private readonly native: object | null;
   private readonly options: Http2ConnectionOptions;
   private readonly networks: ClientNetworks;
   private readonly served = new Map<PipelinedRequest, Http2Request>();
@@ -149,6 +150,7 @@ export class Http2Connection implements RequestConnection {
       maxOutstandingPings: 2,
     });
     socket.on('error', ignore).on('end', this.onCallerEnd);
+    this.native = nativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
       .on('stream', this.onStream)
@@ -262,6 +264,7 @@ export class Http2Connection implements RequestConnection {
     const head = read.ok ? read.value : read.error.head;
     this.usefulBytes += headerBytes(head) + overheadOfRequest;
     if (stream.destroyed) {
+      freeAfterStream(stream, this.native);
       if (!this.resets.take(1, this.now())) this.calm();
       return;
     }
@@ -270,11 +273,15 @@ export class Http2Connection implements RequestConnection {
     if (this.isClosing || !options.takePlace()) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
+      freeAfterStream(stream, this.native);
       return;
     }
     this.served.set(exchange, request);
     // Its place ends with its stream, whatever becomes of the exchange.
-    stream.once('close', () => this.finish(exchange, this.now()));
+    stream.once('close', () => {
+      if (!request.isComplete()) freeAfterStream(stream, this.native);
+      this.finish(exchange, this.now());
+    });
     if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
     request.awaitBody(() => exchange.start());

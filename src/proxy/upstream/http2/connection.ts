@@ -10,6 +10,7 @@ import {
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
+import { freeAfterStream, nativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { Budget, type Allowance } from './budget.js';
@@ -99,6 +100,7 @@ export class Http2Connection {
   private peerMax: number;
   private socket: Socket;
   private session: ClientHttp2Session | null = null;
+  private native: object | null = null;
   /** Ends the wait for first settings, or for the response to a PING. */
   private limit: NodeJS.Timeout | null = null;
   private watch: NodeJS.Timeout | null = null;
@@ -196,6 +198,11 @@ export class Http2Connection {
     this.end(constants.NGHTTP2_NO_ERROR);
   }
 
+  /** Is freed later than a stream of it that broke off. */
+  outlive(stream: ClientHttp2Stream): void {
+    freeAfterStream(stream, this.native);
+  }
+
   countReset(): void {
     this.resets.take();
   }
@@ -222,6 +229,7 @@ export class Http2Connection {
       maxHeaderListPairs: maxHeaders,
     });
     this.session = session;
+    this.native = nativeSession(session);
     this.limitTo(settingsTimeoutMs, () => this.fail(new NotHttp2('no settings came in time')));
     this.watch = setInterval(this.look, times.quietMs / 2);
     session
@@ -232,7 +240,10 @@ export class Http2Connection {
       .on('error', (error: Error) => this.fail(this.state === 'opening' ? new NotHttp2(error.message) : error))
       .on('close', () => this.fail(new NotHttp2('the upstream closed the connection')))
       // What it pushes all the same nobody asked for.
-      .on('stream', (pushed: ClientHttp2Stream) => pushed.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
+      .on('stream', (pushed: ClientHttp2Stream) => {
+        pushed.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM);
+        this.outlive(pushed);
+      });
   }
 
   private onSettings(peerMax = Infinity): void {

@@ -266,6 +266,7 @@ export class RequestStream implements CallConnection, StreamReader {
   }
 
   private end(): void {
+    if (this.stream !== null && !this.hasEnd) this.connection.outlive(this.stream);
     this.events = null;
     this.held = null;
     this.deadline.end();

@@ -1,5 +1,8 @@
 /** Receivers that fall silent, flood the connection or keep to nothing: bounded, and told as broken. */
+import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import t from 'tap';
 import { createConnector } from '../../../../src/proxy/upstream/connector.js';
 import { createHttp2Upstream } from '../../../../src/proxy/upstream/http2/pool.js';
@@ -104,6 +107,12 @@ t.test('floods end the connection with ENHANCE_YOUR_CALM, or as the error that t
       t.equal(await ask(), '200 next', name);
     }
   }
+});
+
+t.test('what is left of a head without end does not end the process, in whatever order it is collected', async (t) => {
+  const child = fileURLToPath(new URL('./unended-head-child.js', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child], { timeout: 60_000 });
+  t.equal(stdout, 'it lives');
 });
 
 t.test('a response head larger than 64 KiB, or of too many fields, is broken', async (t) => {
