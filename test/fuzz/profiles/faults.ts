@@ -152,6 +152,13 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   { name: 'weak RSA keys count', file: jwk, from: 'const minModulusBits = 2048;', to: 'const minModulusBits = 512;' },
   {
+    name: 'a point of low order is a key',
+    file: jwk,
+    from: 'if (isLowOrderPoint(octets))',
+    to: 'if (false)',
+  },
+  { name: 'RSA keys may have an exponent of 1', file: jwk, from: 'if (exponent <= 2n ||', to: 'if (exponent < 1n ||' },
+  {
     name: 'two keys may have one kid',
     file: 'adapters/jwks/key-set.js',
     from: 'return refuse(`two different keys have the kid ${keyId}`);',

@@ -1,5 +1,5 @@
 /** Signatures that are nearly right. */
-import { sign } from 'node:crypto';
+import { constants, publicDecrypt, sign } from 'node:crypto';
 import { signatureBy } from '../../support/profile-tokens.js';
 import { pick, type Draw } from '../draw.js';
 import type { KeyPair } from './key-pool.js';
@@ -71,6 +71,12 @@ function shiftedEdwards(signature: Buffer): Buffer {
   const s = numberOf(Buffer.from(signature.subarray(32)).reverse()) + edwardsOrder;
   const text = Buffer.from(s.toString(16).padStart(64, '0').slice(-64), 'hex').reverse();
   return Buffer.concat([signature.subarray(0, 32), text]);
+}
+
+/** What holds where the key is an open one: the message as it is padded, and what the neutral point signs. */
+export function openSignature(signature: Buffer, { kind, publicKey }: KeyPair): Buffer {
+  if (kind !== 'RSA') return Buffer.concat([Buffer.of(1), Buffer.alloc(63)]);
+  return publicDecrypt({ key: publicKey, padding: constants.RSA_NO_PADDING }, signature);
 }
 
 /** A PSS signature that begins with a zero, as one in 256 does, without it: some readers take that. */

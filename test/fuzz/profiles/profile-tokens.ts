@@ -5,7 +5,7 @@ import { signatureBy } from '../../support/profile-tokens.js';
 import { once, pick, type Draw } from '../draw.js';
 import { keyPair, kindFor, type KeyKind } from './key-pool.js';
 import { changedClaims, soundClaims, type Entry } from './profile-claims.js';
-import { brokenSignature, withoutLeadingZero } from './profile-signatures.js';
+import { brokenSignature, openSignature, withoutLeadingZero } from './profile-signatures.js';
 import { algorithmsOf, standardOf } from './model-profiles.js';
 import { allAlgorithms, type Signer, type World, type WorldIssuer } from './worlds.js';
 
@@ -115,7 +115,9 @@ function wronglySigned(draw: Draw, input: string, signer: Signer, world: World):
   if (algorithm.startsWith('PS') && once(draw, 6)) {
     return withoutLeadingZero(signedBy(signer, input), input, pair, algorithm);
   }
-  switch (draw.below(6)) {
+  // Keys of this kind are few.
+  if (pair.kind === 'Ed25519' && once(draw, 2)) return openSignature(signedBy(signer, input), pair);
+  switch (draw.below(7)) {
     case 0:
       return createHmac('sha256', pick(draw, texts)).update(input).digest();
     case 1:
@@ -126,6 +128,8 @@ function wronglySigned(draw: Draw, input: string, signer: Signer, world: World):
       const other = pick(draw, ofKind(pair.kind));
       return sign(hashFor(draw, other), Buffer.from(input), keyFormOf(draw, signer));
     }
+    case 4:
+      return openSignature(signedBy(signer, input), pair);
     default:
       return brokenSignature(draw, signedBy(signer, input), input, pair, algorithm);
   }

@@ -210,10 +210,15 @@ function someKeys(draw: Draw, issuer: PolicyIssuer, owner: string): Pick<WorldIs
 
 type Jwk = Readonly<Record<string, unknown>>;
 
+/** What makes a key one that anybody can sign for: an exponent of 1, and the neutral point (RFC 8032 §5.1). */
+const openKeys: Jwk = { e: 'AQ', x: Buffer.concat([Buffer.of(1), Buffer.alloc(31)]).toString('base64url') };
+
 /** A key that says something else: less, more, or what makes it none of ours. */
 function changedJwk(draw: Draw, jwk: Jwk): Jwk {
   const without = (name: string): Jwk => Object.fromEntries(Object.entries(jwk).filter(([known]) => known !== name));
-  switch (draw.below(12)) {
+  // Keys of this kind are few.
+  if (jwk['kty'] === 'OKP' && once(draw, 2)) return { ...jwk, ...openKeys };
+  switch (draw.below(13)) {
     case 0:
     case 1:
     case 2:
@@ -234,6 +239,8 @@ function changedJwk(draw: Draw, jwk: Jwk): Jwk {
       return { ...keyPair('RSA', 'weak').jwk, kid: jwk['kid'], alg: jwk['alg'], use: jwk['use'] };
     case 10:
       return { ...jwk, x: pick(draw, ['AQ', 'A'.repeat(43), 5]), e: pick(draw, ['AQ', 'Ag', 'AQAB']) };
+    case 11:
+      return { ...jwk, ...openKeys };
     default:
       return { ...jwk, kty: pick(draw, ['RSA', 'EC', 'OKP', 'oct']), crv: pick(draw, ['P-256', 'P-384', 'Ed25519']) };
   }
