@@ -14,6 +14,8 @@ export interface Io {
   readonly stderr: (text: string) => void;
   /** Width of the terminal that a stream appears on; `null` where it goes elsewhere. */
   readonly columns?: (stream: 'stdout' | 'stderr') => number | null;
+  /** How this program was called, in words of a shell; left out where it is `sallyport`. */
+  readonly program?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directory that relative paths start from. */
   readonly cwd: string;

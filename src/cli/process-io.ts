@@ -18,6 +18,7 @@ export function processIo(early: EarlySignals | null): Io {
       process.stderr.write(text);
     },
     columns: (stream) => (process[stream].isTTY ? process[stream].columns : null),
+    program: process.argv.slice(0, 2),
     env: process.env,
     cwd: process.cwd(),
     exit: (code) => {

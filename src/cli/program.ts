@@ -79,6 +79,11 @@ const entries: Readonly<Record<string, Entry>> = {
     summary: 'withdraw keys, subjects or tokens on every proxy',
     load: async () => (await import('./commands/revoke/index.js')).createRevokeCommand,
   },
+  prove: {
+    group: groups.operate,
+    summary: 'make the headers of one request with a bound token',
+    load: async () => (await import('./commands/prove/index.js')).createProveCommand,
+  },
   record: {
     group: groups.operate,
     summary: 'list, read or resolve writes in doubt',

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem } from '../lib/strict-json.js';
 import { accept, refuse, type Result } from '../lib/result.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
 import type { Io } from './io.js';
 
 const problems: Readonly<Record<JsonProblem, string>> = {
@@ -34,6 +35,19 @@ export async function readTextInput(input: Readable, maxBytes: number): Promise<
   } catch {
     return refuse('is not UTF-8 text');
   }
+}
+
+/** A token has 8 KiB at most; what is longer is another file. */
+const maxTokenInputBytes = 64 * 1024;
+
+/** Reads a token from standard input, with or without the scheme before it. */
+export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
+  announceInput('a token', io);
+  const text = await readTextInput(io.stdin, maxTokenInputBytes);
+  if (!text.ok) return refuse(startFailure('unreadable', `standard input: ${text.error}; allowed: a token`));
+  const token = text.value.trim().replace(/^(?:bearer|dpop) +/i, '');
+  if (token === '') return refuse(startFailure('unreadable', 'standard input: empty; allowed: a token'));
+  return accept(token);
 }
 
 /** `null` where there is more than that. */

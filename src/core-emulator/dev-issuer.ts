@@ -22,6 +22,8 @@ interface TokenRequest {
   readonly permissions: readonly string[];
   /** Seconds. */
   readonly validityS: number;
+  /** What it is bound to (RFC 7800 §3.1); left out where that is nothing. */
+  readonly cnf?: object;
 }
 
 interface Signer {
@@ -77,12 +79,12 @@ function sign(claims: object, { keyId, privateKey }: Signer, profile: DevIssuerP
 }
 
 function claimsOf(
-  { subject, permissions, validityS }: TokenRequest,
+  { subject, permissions, validityS, cnf }: TokenRequest,
   issuer: string,
   { profile, audience }: Pick<DevIssuerOptions, 'profile' | 'audience'>,
 ): object {
   const nowS = Math.floor(Date.now() / 1_000);
-  const times = { iat: nowS, exp: nowS + validityS };
+  const common = { iat: nowS, exp: nowS + validityS, ...(cnf === undefined ? {} : { cnf }) };
   switch (profile) {
     case 'oauth':
       return {
@@ -92,7 +94,7 @@ function claimsOf(
         client_id: subject,
         scope: permissions.join(' '),
         jti: randomUUID(),
-        ...times,
+        ...common,
       };
     case 'kubernetes': {
       const [namespace = '', name = ''] = subject.split('/');
@@ -101,11 +103,11 @@ function claimsOf(
         aud: [audience],
         sub: `system:serviceaccount:${namespace}:${name}`,
         'kubernetes.io': { namespace, serviceaccount: { name, uid: randomUUID() } },
-        ...times,
+        ...common,
       };
     }
     case 'spiffe':
-      return { aud: [audience], sub: subject, ...times };
+      return { aud: [audience], sub: subject, ...common };
   }
 }
 

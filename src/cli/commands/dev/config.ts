@@ -23,6 +23,8 @@ export interface DevPlaces {
   readonly upstreamUrl: string;
   /** Whether callers and the upstream speak HTTP/2. */
   readonly http2?: boolean;
+  /** `listen` beside host and port. */
+  readonly listen?: object;
 }
 
 /**
@@ -65,17 +67,20 @@ export function shownConfig(text: string): string {
       if (isSection && map !== document.get('issuers') && map !== document.get('egress')) map.flow = true;
     },
   });
-  return document.toString({ lineWidth: 0 }).replaceAll(': [ ', ': [').replaceAll(' ]\n', ']\n');
+  return document
+    .toString({ lineWidth: 0 })
+    .replaceAll(': [ ', ': [')
+    .replace(/ \](?=\n| \})/g, ']');
 }
 
 function devSections(
-  { port, profile, issuerUrl, upstreamUrl, http2 = false }: DevPlaces,
+  { port, profile, issuerUrl, upstreamUrl, http2 = false, listen = {} }: DevPlaces,
   names: readonly string[],
   sessions: object | null,
 ): readonly string[] {
   const issuers = names.map((name) => [name, issuerSection(profile, issuerUrl, name)]);
   const sections = {
-    listen: { host: '127.0.0.1', port, ...(http2 ? { http2 } : {}) },
+    listen: { host: '127.0.0.1', port, ...(http2 ? { http2 } : {}), ...listen },
     admin: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstreamUrl, ...(http2 ? { http2 } : {}) },
     issuers: Object.fromEntries(issuers) as unknown,

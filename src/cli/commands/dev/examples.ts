@@ -6,9 +6,13 @@ import { matchRoute, type RouteTable } from '../../../decision/route/route-table
 
 /** One command line, and the status that it shows. */
 export interface Example {
-  /** One line that starts with `curl `, quoted for any POSIX shell. */
+  /** One line with curl, quoted for any POSIX shell. */
   readonly command: string;
   readonly expect: 200 | 401 | 403;
+  /** Of the second request of a line that sends two, where it is another one. */
+  readonly then?: 401;
+  /** What it shows, in words that follow the status. */
+  readonly because?: string;
   /** Of a gRPC call, whose status of HTTP is 200 however it ends. */
   readonly grpc_status?: number;
 }
@@ -64,13 +68,21 @@ export function strangerTo(routes: readonly Route[]): string {
 }
 
 /**
- * Writes a sample as a command; `-i` shows the status line and the header of the response. @param credentialFile the
- * header field with the token.
+ * Writes a sample as a command; `-i` shows the status line and the header of the response.
+ *
+ * @param credentialFile the header field with the token; `-` is standard input.
+ * @param options of the connection.
  */
-export function curl(proxyUrl: string, sample: Sample, credentialFile: string | null): string {
+export function curl(
+  proxyUrl: string,
+  sample: Sample,
+  credentialFile: string | null,
+  options: readonly string[] = [],
+): string {
   const method = sample.method === 'GET' ? [] : sample.method === 'HEAD' ? ['--head'] : ['-X', quote(sample.method)];
   const credential = credentialFile === null ? [] : ['-H', quote(`@${credentialFile}`)];
-  return ['curl', '-sS', '-i', ...method, ...credential, quote(proxyUrl + sample.target)].join(' ');
+  const words = ['curl', '-sS', '-i', ...options.map(quote), ...method, ...credential];
+  return [...words, quote(proxyUrl + sample.target)].join(' ');
 }
 
 /** Writes a gRPC call as a command. @param messageFile the framed message; `null` sends none. */
@@ -95,11 +107,23 @@ export function curlGrpc(
  * Writes a write as a command that sends it twice: two responses, of which the second is marked `Idempotent-Replayed`.
  *
  * @param key of `[A-Za-z0-9-]`, used nowhere before.
+ * @param options of the connection.
  */
-export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: string, key: string): string {
+export function curlTwice(
+  proxyUrl: string,
+  sample: Sample,
+  credentialFile: string,
+  key: string,
+  options: readonly string[] = [],
+): string {
   const url = quote(proxyUrl + sample.target);
   // Curl ends no body with a line of its own: the second response would begin in the middle of one.
-  return writeLine(sample, ['-w', quote('\\n')], [`@${credentialFile}`, `Idempotency-Key: ${key}`], [url, url]);
+  return writeLine(
+    sample,
+    [...options.map(quote), '-w', quote('\\n')],
+    [`@${credentialFile}`, `Idempotency-Key: ${key}`],
+    [url, url],
+  );
 }
 
 /** Writes a write as a command of a caller that has neither a token nor a key. */
@@ -177,6 +201,6 @@ function encodeSegment(text: string): string {
 }
 
 /** Quotes a word for a POSIX shell; words that need none stay readable. */
-function quote(word: string): string {
+export function quote(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

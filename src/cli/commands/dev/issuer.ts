@@ -2,7 +2,7 @@ import { startCoreEmulator } from '../../../core-emulator/server.js';
 import { demoClient, startDevIssuer } from '../../../core-emulator/dev-issuer.js';
 import type { DevCredentials } from './credentials.js';
 import { devAudience, devClaims, devScopes, type DevProfile } from './profiles.js';
-import { mint, validityS, type Caller } from './token.js';
+import { boundClaim, mint, validityS, type Caller } from './token.js';
 
 /** What issues the tokens of `dev`. */
 export interface RunningIssuer {
@@ -42,7 +42,10 @@ export async function startIssuer(profile: DevProfile): Promise<RunningIssuer> {
     validityS,
   });
   const { id, secret } = demoClient;
-  const mintFor: RunningIssuer['mint'] = ({ subject, permissions }) => issuer.mint({ subject, permissions, validityS });
+  const mintFor: RunningIssuer['mint'] = (caller) => {
+    const { subject, permissions } = caller;
+    return issuer.mint({ subject, permissions, validityS, ...boundClaim(caller) });
+  };
   return {
     url: issuer.url,
     mint: mintFor,

@@ -9,6 +9,7 @@ import { startDemoUpstream } from '../../../core-emulator/demo-service.js';
 import type { RunningServer } from '../../../core-emulator/http/messages.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
+import { boundExamples, createBoundClient, type BoundClient } from './bound.js';
 import { callingExamples, startCallingSide, type CallingSide } from './calling-side.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
 import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
@@ -38,6 +39,7 @@ export interface DevOptions {
   readonly grpc?: true;
   readonly egress?: true;
   readonly egressPort: number;
+  readonly bound?: true;
   readonly port: number;
   readonly profile: DevProfile;
   readonly json?: true;
@@ -58,6 +60,8 @@ interface Shown {
   readonly token_command?: string;
   /** Of the calling side, where it runs: below which address it serves, and its config. */
   readonly egress?: { readonly url: string; readonly config: string; readonly examples: readonly Example[] };
+  /** With tokens that are bound, where it knows them. */
+  readonly bound?: { readonly examples: readonly Example[] };
   /** YAML; `null` where it is the user's. */
   readonly config: string | null;
 }
@@ -67,6 +71,9 @@ interface Setting {
   readonly options: DevOptions;
   readonly places: DevPlaces;
   readonly issuer: RunningIssuer;
+  readonly credentials: DevCredentials;
+  /** Who has what tokens are bound to; `null` where none are. */
+  readonly client: BoundClient | null;
   /** Routes of our own; `null` where the config is the user's. */
   readonly routes: string | null;
 }
@@ -87,6 +94,14 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
     failUsage('dev', '--egress: calls of gRPC have no place below a prefix; not with --grpc', io);
     return;
   }
+  if (options.bound === true && (options.grpc === true || options.egress === true)) {
+    failUsage(
+      'dev',
+      '--bound: its commands are of one client, which calls over HTTP/1.1; not with --grpc and --egress',
+      io,
+    );
+    return;
+  }
   const chosen = isGiven ? chooseConfig(options, io) : null;
   if (chosen?.ok === false) {
     fail(chosen.error, io);
@@ -95,20 +110,24 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
   const stopped = ended(io);
   const issuer = await startIssuer(options.profile);
   const started = await startUpstream(options);
+  const credentials = await createDevCredentials();
   try {
+    const client = options.bound === true ? await createBoundClient(options.port, credentials) : null;
     const places: DevPlaces = {
-      port: options.port,
+      port: client?.port ?? options.port,
       profile: options.profile,
       issuerUrl: issuer.url,
       upstreamUrl: options.upstream ?? started?.url ?? '',
       http2: options.grpc === true,
+      ...(client === null ? {} : { listen: client.listen }),
     };
     const own = options.grpc === true ? grpcRoutes : started === null ? anyServiceRoutes : demoRoutes;
     const ownRoutes = own(options.profile);
     const source = chosen === null ? builtInSource(ownRoutes, places) : composedSource(chosen.value.source, places);
-    await runProxy(source, { options, places, issuer, routes: chosen === null ? ownRoutes : null }, io, stopped);
+    const routes = chosen === null ? ownRoutes : null;
+    await runProxy(source, { options, places, issuer, credentials, client, routes }, io, stopped);
   } finally {
-    await Promise.all([issuer.close(), started?.close()]);
+    await Promise.all([issuer.close(), started?.close(), credentials.remove()]);
   }
 }
 
@@ -137,7 +156,7 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
   const { proxy } = app.value.listeners;
   if (proxy === null) throw new Error('the config of dev has no listener');
   const { host, port } = proxy;
-  const credentials = await createDevCredentials();
+  const { credentials } = setting;
   let calling: CallingSide | null = null;
   try {
     const trial = chooseTrial(config);
@@ -156,14 +175,14 @@ async function runProxy(source: ConfigSource, setting: Setting, io: Io, stopped:
     }
     const { admin } = app.value.listeners;
     const shown: Shown = {
-      ...(await describe({ host, port }, setting, config, trial, calling, credentials)),
+      ...(await describe({ host, port }, setting, config, trial, calling, io)),
       console: `http://${admin.host}:${admin.port}/`,
     };
     io.stdout(setting.options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, setting));
     await stopped;
   } finally {
     await calling?.stop();
-    await Promise.all([credentials.remove(), app.value.stop()]);
+    await app.value.stop();
   }
 }
 
@@ -187,13 +206,14 @@ function chooseTrial(config: CompiledConfig): Trial {
 
 async function describe(
   { host, port }: HostPort,
-  { options, places, issuer, routes }: Setting,
+  { options, places, issuer, credentials, client, routes }: Setting,
   config: CompiledConfig,
   { samples, caller, issuerNames }: Trial,
   calling: CallingSide | null,
-  credentials: DevCredentials,
+  io: Pick<Io, 'program'>,
 ): Promise<Omit<Shown, 'console'>> {
-  const proxy = `http://${host}:${port}`;
+  const proxy = `${client === null ? 'http' : 'https'}://${host}:${port}`;
+  const trust = client?.trust ?? [];
   const { mint } = issuer;
   const { allowed, refused, repeated } = samples;
   const token = await mint(caller);
@@ -204,7 +224,7 @@ async function describe(
   const example = (sample: Sample, file: string | null, expect: Example['expect'], status: number): Example =>
     isGrpc
       ? { command: curlGrpc(proxy, sample, file, status === 0 ? message : null), expect: 200, grpc_status: status }
-      : { command: curl(proxy, sample, file), expect };
+      : { command: curl(proxy, sample, file, trust), expect };
   let callerFile: string | null = null;
   if (allowed !== null) {
     callerFile = allowed.approval === null ? null : await credentials.keep('caller', token);
@@ -221,8 +241,14 @@ async function describe(
   }
   if (repeated !== null) {
     const file = await credentials.keep('writer', await mint(callerOf(repeated, config.routes, issuerNames)));
-    examples.push({ command: curlTwice(proxy, repeated, file, `try-${randomBytes(6).toString('hex')}`), expect: 200 });
+    const key = `try-${randomBytes(6).toString('hex')}`;
+    examples.push({ command: curlTwice(proxy, repeated, file, key, trust), expect: 200 });
   }
+  const surroundings = { proxy, mint, credentials, program: io.program ?? ['sallyport'] };
+  const bound =
+    client === null || allowed === null || allowed.approval === null
+      ? null
+      : await boundExamples(client, allowed, caller, surroundings);
   return {
     proxy,
     ...(places.profile === 'core' ? { core: issuer.url } : { issuer: issuer.url }),
@@ -230,6 +256,7 @@ async function describe(
     examples,
     ...(isGrpc && callerFile !== null ? { grpcurl: grpcurl({ host, port }, proto, callerFile) } : {}),
     ...(issuer.tokenCommand === null ? {} : { token_command: issuer.tokenCommand }),
+    ...(bound === null ? {} : { bound: { examples: bound } }),
     ...(calling === null ? {} : { egress: describeCalling(calling, samples, caller) }),
     config: routes === null ? null : shownConfig(composeDevConfig(routes, { ...places, port })),
   };
@@ -251,7 +278,7 @@ function grpcurl({ host, port }: HostPort, proto: string, credentialFile: string
 }
 
 function inWords(
-  { proxy, console: page, examples, grpcurl: line, config, egress }: Shown,
+  { proxy, console: page, examples, grpcurl: line, config, egress, bound }: Shown,
   { options, places, issuer }: Setting,
 ): string {
   const isDemo = options.upstream === undefined;
@@ -270,6 +297,10 @@ function inWords(
     calls.length === 0
       ? ''
       : `# A caller without a token and without a key, by the calling side:\n\n${calls.join('\n')}\n`;
+  const proofs =
+    bound === undefined
+      ? ''
+      : `# Tokens that are bound to a key or a certificate:\n\n${bound.examples.map(commandInWords).join('\n')}\n`;
   const note = [
     ...(line === undefined ? [] : [`# The first one with grpcurl, if you have it:\n${line}\n`]),
     ...(isDemo ? [] : ['# The first one shows what your service answers.\n']),
@@ -279,9 +310,10 @@ function inWords(
   ].join('');
   const own =
     issuer.tokenCommand === null ? '' : `# A token of your own, as a service gets it:\n${issuer.tokenCommand}\n`;
-  return `${inForce}${callingInForce}${parts.join('\n')}\n\n${commands.join('\n')}\n${note}${own}${legacy}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
+  return `${inForce}${callingInForce}${parts.join('\n')}\n\n${commands.join('\n')}\n${note}${own}${legacy}${proofs}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
 }
 
-function commandInWords({ command, expect, grpc_status: status }: Example): string {
-  return `# expect ${status === undefined ? expect : `grpc-status ${status}`}\n${command}\n`;
+function commandInWords({ command, expect, then, because, grpc_status: status }: Example): string {
+  const statuses = [status === undefined ? expect : `grpc-status ${status}`, ...(then === undefined ? [] : [then])];
+  return `# expect ${statuses.join(', then ')}${because === undefined ? '' : `: ${because}`}\n${command}\n`;
 }

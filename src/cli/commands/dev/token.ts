@@ -1,3 +1,5 @@
+import { cnfOf } from '../../../core-api/mint-request.js';
+import type { Confirmation } from '../../../decision/binding/confirmation.js';
 import { approvesSubject, sampleSubjects } from '../../../decision/route/approval.js';
 import type { Route } from '../../../decision/route/policy.js';
 import { devClaims } from './profiles.js';
@@ -11,6 +13,13 @@ export interface Caller {
   readonly subject: string;
   readonly permissions: readonly string[];
   readonly issuerName: string;
+  /** What it is bound to; left out where that is nothing. */
+  readonly confirmation?: Confirmation;
+}
+
+/** The claim of what a token is bound to. */
+export function boundClaim({ confirmation }: Pick<Caller, 'confirmation'>): { readonly cnf?: object } {
+  return confirmation === undefined ? {} : { cnf: cnfOf(confirmation) };
 }
 
 /**
@@ -26,7 +35,8 @@ export function callerOf(sample: Sample | null, routes: readonly Route[], issuer
 }
 
 /** Mints a service token as a real service does: by a call to the Core. */
-export async function mint(coreUrl: string, { subject, permissions, issuerName }: Caller): Promise<string> {
+export async function mint(coreUrl: string, caller: Caller): Promise<string> {
+  const { subject, permissions, issuerName } = caller;
   const { audience, source, tokenType } = devClaims(issuerName);
   const response = await fetch(`${coreUrl}/recipe/jwt`, {
     method: 'POST',
@@ -34,7 +44,7 @@ export async function mint(coreUrl: string, { subject, permissions, issuerName }
     body: JSON.stringify({
       algorithm: 'RS256',
       jwksDomain: coreUrl,
-      payload: { sub: subject, aud: audience, source, token_type: tokenType, permissions },
+      payload: { sub: subject, aud: audience, source, token_type: tokenType, permissions, ...boundClaim(caller) },
       useStaticSigningKey: false,
       validity: validityS,
     }),

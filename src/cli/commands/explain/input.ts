@@ -7,23 +7,9 @@ import { accept, refuse, type Result } from '../../../lib/result.js';
 import { defaultMaxDepth, jsonProblemWords, parseStrictJson, type JsonObject } from '../../../lib/strict-json.js';
 import { readCertificate } from '../../../policy-test/simulate/certificates.js';
 import type { Io } from '../../io.js';
-import { announceInput } from '../../stdin.js';
 
-/** A token has 8 KiB at most; what is longer is another file. */
+/** A payload is smaller than its token, which has 8 KiB at most; what is longer is another file. */
 const maxInputBytes = 64 * 1024;
-
-/** Reads a token from standard input, with or without the scheme before it. */
-export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
-  announceInput('a token', io);
-  let text = '';
-  for await (const chunk of io.stdin) {
-    text += String(chunk);
-    if (text.length > maxInputBytes) return refuse(startFailure('unreadable', 'standard input: too long for a token'));
-  }
-  const token = text.trim().replace(/^bearer +/i, '');
-  if (token === '') return refuse(startFailure('unreadable', 'standard input: empty; allowed: a token'));
-  return accept(token);
-}
 
 /** Reads the certificate that a caller is taken to show; `null` where no file is named. */
 export async function readCertificateFile(

@@ -17,7 +17,8 @@ import { explanationData, explanationLines } from '../../../policy-test/explain/
 import { headOf, type PolicyRequest, rule } from '../../../policy-test/simulate/decide.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
-import { readCertificateFile, readClaims, readToken } from './input.js';
+import { readToken } from '../../stdin.js';
+import { readCertificateFile, readClaims } from './input.js';
 import type { Io } from '../../io.js';
 import { fail } from '../../options.js';
 

@@ -10,7 +10,7 @@ import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
 import { tokenDigest } from '../../../decision/revocation/match.js';
 import { checkRevocationValue, type RevocationKind } from '../../../decision/revocation/record.js';
-import { readToken } from '../explain/input.js';
+import { readToken } from '../../stdin.js';
 import type { Io } from '../../io.js';
 
 /** What is to be revoked, as arguments say it. */
