@@ -70,7 +70,7 @@ export const snippetTable: readonly SnippetRow[] = [
     '# Traefik': { sample: 'Traefik is no package of Debian or npm; the page says that its lines were not run' },
   }),
   ...page('docs/bound-tokens.md', {
-    'npx sallyport dev --bound': { test: 'test/cli/commands/dev/bound.test.ts' },
+    'sallyport dev --bound': { test: 'test/cli/commands/dev/bound.test.ts' },
     'openssl genpkey': { test: 'test/cli/commands/dev/bound.test.ts' },
     'listen:\n  host: 0.0.0.0\n  port: 8443\n  tls:\n': { config: 'keys' },
     'listen:\n  host: 127.0.0.1\n  port: 8080': { config: 'keys' },

@@ -80,6 +80,9 @@ t.test('names of certificates', (t) => {
     ['/CN=a', 'URI:https://shop.example/x', 'CN=a'],
     ['/CN=a', `URI:spiffe://shop.example/${'x'.repeat(1_024)}`, null],
     ['/CN=café', null, null],
+    ['/', null, null],
+    ['/', 'DNS:x', null],
+    ['/', id, 'spiffe://shop.example/ns/a/sa/b'],
   ];
   for (const [subject, names, expected] of rows) {
     t.equal(certificateName(made(subject, names)), expected, `${subject} ${names ?? ''}`.slice(0, 60));

@@ -1,10 +1,13 @@
 /** Tokens that are bound to a certificate (RFC 8705 §3), over real TLS: docs/bound-tokens.md. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { join } from 'node:path';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import t from 'tap';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
+import { openssl } from '../../support/openssl.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { startProxy, type Harness } from '../harness.js';
@@ -74,6 +77,27 @@ t.test('a token passes with the certificate that it is bound to, and with no oth
       session.destroy();
     }
   }
+});
+
+t.test('a certificate without a name is one: its tokens pass, and nobody is kept from being served', async (t) => {
+  const files = certificates(t);
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'nameless.key'];
+  openssl(files.dir, 'req', '-x509', ...newKey, '-out', 'nameless.crt', '-days', '2', '-subj', '/');
+  const [certFile, keyFile] = [join(files.dir, 'nameless.crt'), join(files.dir, 'nameless.key')];
+  const nameless = { certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
+  t.notOk(new X509Certificate(nameless.cert).subject);
+  const proxy = await start(t, files, 'request');
+  const authorization = proxy.authorization({ ...boundTo(nameless) });
+  const response = await request(
+    proxy.port,
+    { path: '/orders', headers: authorization },
+    { tls: shown(files, nameless) },
+  );
+  t.equal(response.status, 200);
+  t.equal((await proxy.recordOf(response.field('x-request-id') ?? '')).client_certificate ?? null, null);
+  const session = connectHttp2(`https://localhost:${proxy.port}`, { ...shown(files, nameless) });
+  t.equal(await askHttp2(session, authorization), 200);
+  session.destroy();
 });
 
 async function askHttp2(session: ClientHttp2Session, headers: { readonly Authorization: string }): Promise<number> {

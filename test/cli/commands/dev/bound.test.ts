@@ -127,7 +127,7 @@ t.test(
     const ca = /--cacert (\S+)/.exec(command)?.[1] ?? '';
     const folder = tempDir(t);
     const script = steps
-      .replaceAll(/\bnpx sallyport (?=mint|prove)/g, `${program} `)
+      .replaceAll(/^sallyport (?=mint|prove)/gm, `${program} `)
       .replaceAll('http://127.0.0.1:3567', shown.core ?? '')
       .replaceAll('https://127.0.0.1:8080', shown.proxy)
       .replaceAll(/(?<=--cacert )\S+/g, ca);
