@@ -1,6 +1,7 @@
 /** Request heads by grammar: mostly sound ones, with one or a few things that are not. */
 import { badCodings, badLengths } from '../support/attacks/framing.js';
 import { pathPieces } from '../support/attacks/targets.js';
+import { boundFields, clientCert } from './bound-heads.js';
 import { once, pick, several, type Draw } from './draw.js';
 import { makeSession, makeToken, unsignedToken, type Tokens } from './keyring.js';
 import type { Field } from './model-fields.js';
@@ -259,6 +260,7 @@ export function authorizationOf(draw: Draw, token: string): Field {
     `Bearer ${token}=`,
     `Bearer "${token}"`,
     `Token ${token}`,
+    `DPoP ${token}`,
     `Bearer ${unsignedToken()}`,
   ]);
   return [
@@ -348,24 +350,46 @@ export function handshakeFields(draw: Draw): Field[] {
 }
 
 const userPaths = ['/users/1', '/either/1', '/profile', '/orders', '/nowhere', '/healthz'];
+const boundPaths = ['/orders', '/orders/7', '/files/a/~b%2Dc.txt', '/either/1', '/orders/7/items/1?a=b', '/partner/9'];
 const livePaths = ['/live', '/live/orders', '/live/app/here', '/open-live', '/orders', '/nowhere'];
+
+/** One that is bound, mostly to what its sender has, or to nothing, or a session. */
+function someBoundToken(draw: Draw, { bound, service, session }: Tokens): string {
+  if (once(draw, 8)) return (once(draw, 2) ? session : service)[0] ?? '';
+  return pick(draw, once(draw, 2) ? bound : bound.slice(0, 4));
+}
 
 /** A whole head; `tokens` are such as were signed before. */
 export function someHead(draw: Draw, tokens: Tokens): Head {
+  const kind = pick(draw, ['service', 'service', 'service', 'user', 'user', 'bound'] as const);
+  return headOf(draw, tokens, kind);
+}
+
+/** One with a bound token. */
+export function someBoundHead(draw: Draw, tokens: Tokens): Head {
+  return headOf(draw, tokens, 'bound');
+}
+
+function headOf(draw: Draw, tokens: Tokens, kind: 'service' | 'user' | 'bound'): Head {
   const fields: Field[] = [['Host', 'sallyport.example']];
-  const [isUser, isOpener] = [once(draw, 4), once(draw, 6)];
-  if (isUser) fields.push(...sessionFields(draw, tokens));
+  const isOpener = once(draw, 6);
+  const usual = isOpener ? ['GET'] : ['GET', 'GET', 'GET', 'POST', 'HEAD', 'DELETE', 'PUT'];
+  const meant = isOpener ? livePaths : kind === 'user' ? userPaths : boundPaths;
+  const [isBound, isPlain] = [kind === 'bound', kind === 'service' && !isOpener];
+  const method = once(draw, isBound ? 24 : 6) ? pick(draw, methods) : pick(draw, usual);
+  const target = !isPlain && !once(draw, 4) ? pick(draw, meant) : someTarget(draw);
+  if (kind === 'user') fields.push(...sessionFields(draw, tokens));
+  else if (isBound) fields.push(...boundFields(draw, { method, target }, someBoundToken(draw, tokens)));
   else if (!once(draw, 12)) fields.push(authorizationOf(draw, someToken(draw, tokens)));
   if (isOpener) fields.push(...handshakeFields(draw));
-  for (let count = pick(draw, [0, 0, 1, 1, 2, 4]); count > 0; count--) {
+  for (let count = pick(draw, isBound ? [0, 0, 0, 1] : [0, 0, 1, 1, 2, 4]); count > 0; count--) {
     fields.splice(draw.below(fields.length + 1), 0, someField(draw));
   }
+  if (!isBound && once(draw, 3)) fields.push(clientCert(draw));
   if (once(draw, 60)) fields.splice(0, 1);
-  const usual = isOpener ? ['GET'] : ['GET', 'GET', 'GET', 'POST', 'HEAD', 'DELETE', 'PUT'];
-  const meant = isOpener ? livePaths : userPaths;
   return {
-    method: once(draw, 6) ? pick(draw, methods) : pick(draw, usual),
-    target: (isUser || isOpener) && !once(draw, 4) ? pick(draw, meant) : someTarget(draw),
+    method,
+    target,
     version: once(draw, 30) ? pick(draw, ['1.0', '0.9', '2.0']) : '1.1',
     fields,
   };

@@ -12,12 +12,15 @@ import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { compiled } from '../proxy/harness.js';
+import { merge } from '../support/proxy-process.js';
 import type { Scope } from '../support/scope.js';
 import { keyrings, publicNumbers } from './keyring.js';
 import type { Field } from './model-fields.js';
 import type { Policy } from './model-policy.js';
+import { listenings, listenKeys, proofKeeper } from './listenings.js';
+import { plainListening, type Listening } from './model-bound-tokens.js';
 import { judge, type Expected, type Head, type Surroundings } from './model.js';
-import { configOf, nowMs, policies } from './policies.js';
+import { configOf, nowMs } from './policies.js';
 import type { ModelKeys } from './profiles/model-keys.js';
 
 /** One policy, as the model has it and as it is in force. */
@@ -40,9 +43,10 @@ export const upstreamUrl = 'http://127.0.0.1:3000';
 
 /** All policies, in force. */
 export function createStages(t: Scope): readonly Stage[] {
-  return policies.map((policy) => {
-    const config = compiled({ ...configOf(policy), upstream: { url: upstreamUrl } });
-    return createStage(policy, config, openUpstream(t, config));
+  return listenings.map(({ policy, listening }) => {
+    const keys = merge(configOf(policy), listenKeys(listening, callerAddress));
+    const config = compiled({ ...keys, upstream: { url: upstreamUrl } });
+    return createStage(policy, config, openUpstream(t, config), fixedKeys, listening);
   });
 }
 
@@ -70,12 +74,18 @@ export function createStage(
   config: CompiledConfig,
   upstream: Upstream,
   keys: StageKeys = fixedKeys,
+  listening: Listening = plainListening,
 ): Stage {
   const identityNames = Object.values(policy.identity);
   const activeConfig: ActiveConfig = {
     config,
     assertion: null,
-    headerRules: createHeaderRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
+    headerRules: createHeaderRules({
+      identityNames,
+      underscoreFields: policy.underscores,
+      http10: policy.http10,
+      readsClientCert: listening.readsClientCert,
+    }),
     issuers: config.issuers.map(({ rules }) => ({
       rules,
       keys: {
@@ -90,6 +100,7 @@ export function createStage(
     revocations: () => [config.revoked],
     knowsRevocations: () => true,
     verified: createVerifiedTokens(256 * 1024),
+    proofs: proofKeeper(listening),
   };
   return {
     surroundings: {
@@ -99,6 +110,7 @@ export function createStage(
       nowMs,
       upstreamHost: new URL(upstreamUrl).host,
       callerAddress,
+      listening,
     },
     activeConfig,
   };
@@ -143,9 +155,14 @@ const verifier: SessionVerifier = {
  */
 export async function tryHead(head: Head, { surroundings, activeConfig }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
+  const { trusted, certificate } = surroundings.listening;
+  const shown =
+    certificate === null
+      ? null
+      : { digest: certificate.digest, isVerified: certificate.name !== null, name: certificate.name ?? 'CN=own' };
   const judged = await authorizeRequest(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
-    { remoteAddress: callerAddress, encrypted: false, trusted: false },
+    { remoteAddress: callerAddress, encrypted: false, trusted, certificate: shown },
     activeConfig,
     nowMs,
     (step, result) => {

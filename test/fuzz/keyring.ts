@@ -4,6 +4,7 @@ import type { KeyLookup } from '../../src/ports/auth.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, signToken } from '../support/tokens.js';
 import { drawFrom, drawOf, once, pick, several, type Draw } from './draw.js';
+import { confirmations } from './bound-heads.js';
 import { nowMs } from './policies.js';
 import type { ModelKey } from './profiles/model-signatures.js';
 
@@ -128,6 +129,7 @@ const claimValues: Readonly<Record<string, readonly unknown[]>> = {
   ],
   nbf: [nowS, nowS + 5, nowS + 6, nowS + 1, 'soon', null],
   jti: ['t-1', 'stolen', '', 'x'.repeat(256), 'x'.repeat(257), 5, null, 'a b', '__proto__'],
+  cnf: confirmations.slice(2),
   sessionHandle: ['s'],
   refreshTokenHash1: [null],
   stt: [0],
@@ -170,6 +172,8 @@ const versions = ['3', '4', '2', '6', 5, '', null, ['5']];
 export interface Tokens {
   readonly service: readonly string[];
   readonly session: readonly string[];
+  /** Tokens of services that are bound to something; the first to a key. */
+  readonly bound: readonly string[];
 }
 
 /** Members of the header. */
@@ -250,7 +254,12 @@ export function makeTokens(seed: number, count: number): Tokens {
     sign(userHeader, { ...coreClaims, ...userClaims }),
     ...several(drawFrom(seed, -2), Math.ceil(count / 4), makeSession),
   ];
-  return { service, session };
+  const bound = confirmations.map((cnf) => sign(header, { ...coreClaims, cnf }));
+  const partnerHeader = JSON.stringify({ ...header, kid: 'p-1' });
+  const partners = confirmations
+    .slice(0, 3)
+    .map((cnf) => signToken(partnerHeader, JSON.stringify({ ...partnerClaims, cnf }), rsaKey('p-1').privateKey));
+  return { service, session, bound: [...bound, ...partners] };
 }
 
 /**

@@ -21,6 +21,10 @@ export type ReadFields =
       readonly tracestate: string | null;
       /** Whether the caller takes trailers of the answer. */
       readonly takesTrailers: boolean;
+      /** Values of `DPoP`. */
+      readonly proofs: readonly string[];
+      /** What earlier hops say. */
+      readonly earlier: Readonly<Record<'via' | 'for' | 'proto' | 'host', string | null>>;
     };
 
 /** Fields that we judge, each of which may come once. */
@@ -37,6 +41,7 @@ const read = [
   'x-request-id',
   'traceparent',
   'tracestate',
+  'dpop',
 ];
 /** RFC 9110 §7.6.1 and kin: for one connection. */
 const hopByHop = [
@@ -291,7 +296,34 @@ export function readFieldsSlowly(version: string, fields: readonly Field[], poli
     traceparent,
     tracestate: traceparent === null ? null : joined('tracestate'),
     takesTrailers: fields.some(([name, value]) => name.toLowerCase() === 'te' && elements(value).includes('trailers')),
+    proofs: values.get('dpop') ?? [],
+    earlier: {
+      via: joined('via'),
+      for: joined('x-forwarded-for'),
+      proto: joined('x-forwarded-proto'),
+      host: joined('x-forwarded-host'),
+    },
   };
+}
+
+/** docs/http.md: what goes on of earlier hops that are trusted, with our own word at its end, or in its place. */
+export function hopFields(
+  { earlier, host }: Pick<Extract<ReadFields, { status: null }>, 'earlier' | 'host'>,
+  trusted: boolean,
+  own: { readonly address: string; readonly via: string },
+): readonly Field[] {
+  const after = (text: string | null, last: string): string =>
+    trusted && text !== null && /^[\t -~]+$/.test(text) ? `${text}, ${last}` : last;
+  const all = (text: string | null, isElement: (element: string) => boolean, otherwise: string): string =>
+    trusted && text?.split(',').every((part) => isElement(part.replace(/^[ \t]+|[ \t]+$/g, ''))) === true
+      ? text
+      : otherwise;
+  return [
+    ['X-Forwarded-For', after(earlier.for, own.address)],
+    ['X-Forwarded-Proto', all(earlier.proto, (name) => ['http', 'https'].includes(name), 'http')],
+    ['X-Forwarded-Host', all(earlier.host, isHost, host)],
+    ['Via', after(earlier.via, own.via)],
+  ];
 }
 
 function elements(list: string): string[] {

@@ -28,6 +28,7 @@ export interface PolicyRoute {
   readonly session?: { readonly claims: Readonly<Record<string, string>>; readonly forward_tokens?: boolean };
   readonly websocket?: true;
   readonly origins?: readonly string[];
+  readonly client_certificates?: readonly string[];
 }
 
 export type ProfileName = 'core' | 'oauth' | 'kubernetes' | 'spiffe';
@@ -46,6 +47,7 @@ export interface PolicyIssuer {
   readonly algorithms?: readonly string[];
   readonly token_typ?: readonly string[];
   readonly trust_domain?: string;
+  readonly binding?: 'none' | 'accept' | 'require';
   readonly claims?: {
     readonly subject?: string;
     readonly permissions?: string;
@@ -70,6 +72,7 @@ export interface Policy {
     readonly permissions: string;
     readonly token_id: string;
     readonly kind: string;
+    readonly client_certificate?: string;
   };
   readonly revoked: {
     readonly key_ids: readonly string[];

@@ -10,7 +10,7 @@ import { isSigned, type PublicNumbers } from './profiles/model-signatures.js';
 
 /** What a request shows to prove who calls. */
 export type Shown =
-  | { readonly kind: 'service'; readonly token: string }
+  | { readonly kind: 'service'; readonly token: string; readonly scheme: 'Bearer' | 'DPoP' }
   | { readonly kind: 'session'; readonly token: string; readonly inCookie: boolean };
 
 /** A user, by a session that holds. */
@@ -30,13 +30,14 @@ export function credentialOf(
   passed: readonly Field[],
   authorization: string | null,
 ): Shown | null {
-  const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1] ?? null;
+  const [, name, bearer = null] = /^(bearer|dpop) ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '') ?? [];
+  const scheme = name?.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
   const anywhere = new Set([
     'service',
     ...(policy.sessions === null ? [] : policy.routes.flatMap(({ accept = [] }) => accept)),
   ]);
   const kinds = route === null ? [...anywhere] : (route.accept ?? ['service']);
-  if (!kinds.includes('session')) return bearer === null ? null : { kind: 'service', token: bearer };
+  if (!kinds.includes('session')) return bearer === null ? null : { kind: 'service', token: bearer, scheme };
   const [cookie, ...others] = cookiesIn(passed).filter(({ names }) => names.includes('sAccessToken'));
   if (cookie !== undefined) {
     return authorization !== null || others.length > 0
@@ -45,10 +46,11 @@ export function credentialOf(
   }
   if (bearer === null) return null;
   const header = bearer.length > 8192 || !bearer.includes('.') ? null : decodePart(bearer.split('.')[0] ?? '');
-  if (header !== null && readObject(header)?.has('version') === true) {
+  // A session is proved by its cookie, and by no key.
+  if (scheme === 'Bearer' && header !== null && readObject(header)?.has('version') === true) {
     return { kind: 'session', token: bearer, inCookie: false };
   }
-  return kinds.includes('service') ? { kind: 'service', token: bearer } : null;
+  return kinds.includes('service') ? { kind: 'service', token: bearer, scheme } : null;
 }
 
 /** Who uses a session; a status where nobody does. */

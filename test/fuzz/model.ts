@@ -2,7 +2,8 @@
  * A deliberately slow and simple model of docs/contract.md 3 and 4: may this request reach the receiver, and as what?
  * It is written from the contract alone and imports nothing of `src`, so that a mistake there is not repeated here.
  */
-import { readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
+import { certificateShown, possession, type Listening, type ShownCertificate } from './model-bound-tokens.js';
+import { hopFields, readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
 import { bytesOf, findRoute, type Policy, type PolicyRoute, type PolicySubject } from './model-policy.js';
 import { credentialOf, meetsClaims, readUser, withoutSession, type User } from './model-session.js';
 import { readTargetSlowly } from './model-target.js';
@@ -46,6 +47,7 @@ export interface Surroundings {
   /** The Host that the receiver gets. */
   readonly upstreamHost: string;
   readonly callerAddress: string;
+  readonly listening: Listening;
 }
 
 const maxHeaderBytes = 16 * 1024;
@@ -98,10 +100,19 @@ export function judge(head: Head, surroundings: Surroundings): Expected {
   if (typeof caller === 'number') return refused(caller);
   const taken =
     found === null || !fits || 'claims' in caller ? caller : takenOn(found, caller, shown.token, surroundings);
-  if (taken === null || isWithdrawn(policy, taken)) return refused(401);
+  if (taken === null) return refused(401);
+  const certificate = certificateShown(head.fields, surroundings.listening);
+  if (shown.kind === 'service' && 'confirmation' in taken) {
+    const path = head.target.split('?')[0] ?? '';
+    const sent = { ...shown, method: head.method, path, proofs: fields.proofs, certificate };
+    const proved = possession(taken.confirmation, sent, surroundings.listening, surroundings.nowMs);
+    if (proved !== 200) return refused(proved);
+  }
+  if (isWithdrawn(policy, taken)) return refused(401);
   if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
   const isApprovedHere = 'claims' in taken ? meetsClaims(found, taken) : isApproved(found, taken);
-  return isApprovedHere ? conclude(found, taken, fields, bodyWithGet, surroundings, head) : refused(403);
+  const isKnown = found.client_certificates?.includes(certificate?.name ?? '') ?? true;
+  return isApprovedHere && isKnown ? conclude(found, taken, fields, bodyWithGet, surroundings, head) : refused(403);
 }
 
 /** The caller as one of the route's issuers has it, where several have signed the same; `null` where none has. */
@@ -138,11 +149,14 @@ function conclude(
     route.accept?.includes('session') === true && route.session?.forward_tokens !== true
       ? withoutSession(fields.passed)
       : fields.passed;
-  const identity = caller === null ? [] : identityOf(surroundings.policy, caller);
+  const { policy, listening, upstreamHost, callerAddress } = surroundings;
+  const identity = caller === null ? [] : identityOf(policy, caller, certificateShown(head.fields, listening));
   const authorization: Field[] =
     route.forward_authorization === true && fields.authorization !== null
       ? [['Authorization', fields.authorization]]
       : [];
+  const proof: Field[] =
+    route.forward_authorization === true && fields.proofs.length > 0 ? [['DPoP', fields.proofs.join(', ')]] : [];
   return {
     kind: 'forwarded',
     route: route.name,
@@ -150,15 +164,13 @@ function conclude(
     maxBodyBytes,
     opens,
     fields: [
-      ['Host', surroundings.upstreamHost],
+      ['Host', upstreamHost],
       ...passed,
       ...(fields.takesTrailers && !opens ? [['TE', 'trailers'] as const] : []),
       ...authorization,
+      ...proof,
       ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
-      ['X-Forwarded-For', surroundings.callerAddress],
-      ['X-Forwarded-Proto', 'http'],
-      ['X-Forwarded-Host', fields.host],
-      ['Via', `${head.version} sallyport`],
+      ...hopFields(fields, listening.trusted, { address: callerAddress, via: `${head.version} sallyport` }),
       ['X-Request-Id', fields.requestId],
       ['traceparent', fields.traceparent],
       ...(fields.tracestate === null ? [] : [['tracestate', fields.tracestate] as const]),
@@ -183,7 +195,7 @@ function isApprovedAs(approved: PolicySubject, subject: string): boolean {
     : subject.slice(0, approved.prefix.length) === approved.prefix;
 }
 
-function identityOf({ identity }: Policy, caller: Caller | User): Field[] {
+function identityOf({ identity }: Policy, caller: Caller | User, certificate: ShownCertificate | null): Field[] {
   const isUser = 'claims' in caller;
   return [
     [identity.subject, caller.subject],
@@ -191,6 +203,9 @@ function identityOf({ identity }: Policy, caller: Caller | User): Field[] {
     [identity.permissions, isUser ? '' : caller.permissions.join(' ')],
     ...(caller.tokenId === null ? [] : [[identity.token_id, caller.tokenId] as const]),
     [identity.kind, isUser ? 'session' : 'service'],
+    ...(identity.client_certificate === undefined || (certificate?.name ?? null) === null
+      ? []
+      : [[identity.client_certificate, certificate?.name ?? ''] as const]),
   ];
 }
 

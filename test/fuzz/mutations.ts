@@ -1,6 +1,7 @@
 /** Heads from heads: small changes to those that led somewhere new. */
 import { once, pick, type Draw } from './draw.js';
 import { pathPieces } from '../support/attacks/targets.js';
+import { someProof } from './bound-heads.js';
 import { authorizationOf, respelled, someField } from './heads.js';
 import { signAnew } from './keyring.js';
 import type { Field } from './model-fields.js';
@@ -51,6 +52,11 @@ const changes: readonly Change[] = [
   (draw, head) => withField(draw, head, (field) => field, 0),
   (draw, head) => withToken(draw, head, (token) => changedText(draw, token)),
   (draw, head) => withToken(draw, head, (token) => swapped(draw, token)),
+  (draw, head) => {
+    const token = tokenOf(head);
+    const fields = head.fields.filter(([name]) => name !== 'DPoP');
+    return token === null ? head : { ...head, fields: [...fields, ['DPoP', someProof(draw, head, token)]] };
+  },
   (draw, head, other) => {
     const token = tokenOf(other);
     return token === null

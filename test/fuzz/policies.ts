@@ -1,6 +1,6 @@
 /** The configs that are tried, in the words of the model and as YAML would hold them. */
 import type { ConfigTree } from '../support/proxy-process.js';
-import type { Policy, PolicyRoute } from './model-policy.js';
+import type { Policy, PolicyIssuer, PolicyRoute } from './model-policy.js';
 
 const checkout = { subjects: ['checkout'], permissions: ['orders:read'] };
 
@@ -182,7 +182,7 @@ export const nowMs = 1_800_000_000_000;
 export const policies: readonly Policy[] = [
   { issuers, routes, sessions, identity, revoked, underscores: 'drop', http10: 'refuse' },
   {
-    issuers,
+    issuers: bindings('accept', 'require'),
     routes,
     sessions,
     revoked: { ...revoked, issuedBeforeS: nowMs / 1000 - 1000 },
@@ -197,7 +197,7 @@ export const policies: readonly Policy[] = [
     },
   },
   {
-    issuers,
+    issuers: bindings('none', 'accept'),
     routes: routes.filter(isPlain),
     sessions: null,
     identity,
@@ -206,6 +206,17 @@ export const policies: readonly Policy[] = [
     http10: 'refuse',
   },
 ];
+
+/** What becomes of `cnf` of either issuer's tokens. */
+function bindings(ofCore: PolicyIssuer['binding'], ofPartner: PolicyIssuer['binding']): Policy['issuers'] {
+  const named = Object.entries({ core: ofCore, partner: ofPartner });
+  return Object.fromEntries(
+    Object.entries(issuers).map(([name, issuer]) => {
+      const binding = named.find(([other]) => other === name)?.[1] ?? 'accept';
+      return [name, { ...issuer, binding }];
+    }),
+  );
+}
 
 /** Without anything that a route has to ask for. */
 function isPlain({

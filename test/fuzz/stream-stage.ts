@@ -9,6 +9,7 @@ import { merge, type ConfigTree } from '../support/proxy-process.js';
 import type { Scope } from '../support/scope.js';
 import { differenceOf, sessionKeys, activeSessions } from './in-process.js';
 import { keyrings, publicNumbers } from './keyring.js';
+import { plainListening } from './model-bound-tokens.js';
 import type { Policy } from './model-policy.js';
 import { judge, type Expected, type Head, type Surroundings } from './model.js';
 import { configOf, nowMs } from './policies.js';
@@ -69,7 +70,15 @@ export async function startStreamStage(t: Scope, policy: Policy, listenKeys: Con
   const all = new Map([...publicNumbers.values()].flatMap((keys) => [...keys]));
   const keys = new Map([...publicNumbers.keys()].map((name) => [name, all]));
   return {
-    surroundings: { policy, keys, sessionKeys, nowMs, upstreamHost: `127.0.0.1:${String(port)}`, callerAddress },
+    surroundings: {
+      policy,
+      keys,
+      sessionKeys,
+      nowMs,
+      upstreamHost: `127.0.0.1:${String(port)}`,
+      callerAddress,
+      listening: plainListening,
+    },
     proxy,
     taken: () => {
       const taken = { requests, garbage };

@@ -1,6 +1,7 @@
 /** docs/tokens.md and docs/issuers.md: what the claims of a token have to say, by profile. From their words alone. */
 import type { Json } from '../model-json.js';
 import { secondsOf, type PolicyIssuer } from '../model-policy.js';
+import { confirmationOf } from '../model-bound-tokens.js';
 import { isVisible } from '../model-text.js';
 import { issuerTextOf, mediaType, standardOf } from './model-profiles.js';
 
@@ -15,6 +16,8 @@ export interface Caller {
   readonly tokenId: string | null;
   readonly keyId: string;
   readonly issuedAtS: number | null;
+  /** What its token is bound to; `undefined` is nothing, and `ignored` whatever it is. */
+  readonly confirmation: Members | 'ignored' | undefined;
 }
 
 type Signed = Pick<Caller, 'issuerName' | 'keyId'> & {
@@ -30,8 +33,8 @@ export function readClaims(claims: Members, signed: Signed, issuer: PolicyIssuer
   if (!isMeantFor(claims, issuer) || !holdsInTime(claims, issuer, nowMs / 1000)) return null;
   if (jti !== undefined && (typeof jti !== 'string' || !isVisible(jti, 256))) return null;
   if (profile === 'core' && !isOfCore(claims, issuer)) return null;
-  // docs/bound-tokens.md: nobody here proves anything, so that a token which is bound is worth nothing.
-  if (claims.has('cnf')) return null;
+  const confirmation = boundTo(claims.get('cnf'), issuer);
+  if (confirmation === null) return null;
   if (profile === 'oauth' && !isAccessToken(claims, signed.type)) return null;
   if (profile === 'kubernetes' && iat === undefined) return null;
   const required = Object.entries(issuer.claims?.require ?? {});
@@ -47,7 +50,15 @@ export function readClaims(claims: Members, signed: Signed, issuer: PolicyIssuer
     permissions: permissions.filter((name) => isVisible(name, 8192) && !/["\\]/.test(name)),
     tokenId: jti ?? null,
     issuedAtS: typeof iat === 'number' ? iat : null,
+    confirmation,
   };
+}
+
+/** docs/bound-tokens.md, the table of `binding`; `null` where the token is refused. */
+function boundTo(cnf: Json | undefined, { binding = 'accept' }: PolicyIssuer): Caller['confirmation'] | null {
+  if (binding === 'none') return 'ignored';
+  if (cnf === undefined) return binding === 'require' ? null : undefined;
+  return confirmationOf(cnf);
 }
 
 /** Whether `iss`, `aud` and the trust domain of a JWT-SVID name the issuer and this service. */

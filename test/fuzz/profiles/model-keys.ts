@@ -29,7 +29,8 @@ export function readKeysSlowly(text: string, issuer: PolicyIssuer): ModelKeys {
   return keys;
 }
 
-function readKey(jwk: Members, issuer: PolicyIssuer): ModelKey | null {
+/** One key; `null` where it verifies nothing. */
+export function readKey(jwk: Members, issuer: Pick<PolicyIssuer, 'profile' | 'algorithms'>): ModelKey | null {
   const algorithm = algorithmOf(jwk, issuer);
   const [use, operations] = [jwk.get('use'), jwk.get('key_ops')];
   if (algorithm === null) return null;
@@ -41,7 +42,7 @@ function readKey(jwk: Members, issuer: PolicyIssuer): ModelKey | null {
 }
 
 /** A key verifies one algorithm: the one it names, or the only one of the issuer's that fits it. */
-function algorithmOf(jwk: Members, issuer: PolicyIssuer): string | null {
+function algorithmOf(jwk: Members, issuer: Pick<PolicyIssuer, 'profile' | 'algorithms'>): string | null {
   const fitting = algorithmsOf(issuer).filter((algorithm) => fits(jwk, algorithm));
   const named = jwk.get('alg');
   if (named === undefined) return fitting.length === 1 ? (fitting[0] ?? null) : null;

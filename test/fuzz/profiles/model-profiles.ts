@@ -24,11 +24,11 @@ const standards: Readonly<Record<ProfileName, Standard>> = {
   },
 };
 
-export function standardOf({ profile = 'core' }: PolicyIssuer): Standard {
+export function standardOf({ profile = 'core' }: Pick<PolicyIssuer, 'profile'>): Standard {
   return standards[profile];
 }
 
-export function algorithmsOf(issuer: PolicyIssuer): readonly string[] {
+export function algorithmsOf(issuer: Pick<PolicyIssuer, 'profile' | 'algorithms'>): readonly string[] {
   return issuer.algorithms ?? standardOf(issuer).algorithms;
 }
 

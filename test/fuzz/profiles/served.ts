@@ -6,6 +6,7 @@ import { startProxyProcess, type ProxyProcess } from '../../support/proxy-proces
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { drawFrom } from '../draw.js';
+import { plainListening } from '../model-bound-tokens.js';
 import { judge, type Expected, type Surroundings } from '../model.js';
 import { configOf } from '../policies.js';
 import { readKeysSlowly } from './model-keys.js';
@@ -63,6 +64,7 @@ function surroundingsOf({ policy, issuers }: World): Surroundings {
     nowMs: Date.now(),
     upstreamHost: '',
     callerAddress: '127.0.0.1',
+    listening: plainListening,
   };
 }
 

@@ -68,11 +68,13 @@ function tagged(number: number): number {
   return 0xa0 | number;
 }
 
-function sequence(...parts: readonly Buffer[]): Buffer {
+/** Some of them in their order. */
+export function sequence(...parts: readonly Buffer[]): Buffer {
   return der(0x30, Buffer.concat(parts));
 }
 
-function der(tag: number, content: Buffer): Buffer {
+/** One value of DER (X.690 §8.1), of at most 65,535 bytes. */
+export function der(tag: number, content: Buffer): Buffer {
   const { length } = content;
   const long = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.of(tag, ...(length < 0x80 ? [length] : long)), content]);

@@ -1,0 +1,121 @@
+/** Checks of whole requests with bound tokens, each with the text of the compiled program that takes it out. */
+import type { PlantedFault } from '../profiles/faults.js';
+
+const clientCert = 'decision/binding/client-cert-header.js';
+const certificate = 'decision/binding/certificate.js';
+const proof = 'decision/binding/dpop-proof.js';
+const possession = 'proxy/auth/prove-possession.js';
+const request = 'proxy/auth/authorize-request.js';
+const headers = 'decision/http/request-headers.js';
+const forwarded = 'decision/http/forwarded-headers.js';
+
+export const plantedFaults: readonly PlantedFault[] = [
+  // RFC 9440.
+  {
+    name: 'text stands around a certificate',
+    file: clientCert,
+    from: '/^:([A-Za-z0-9+/]+={0,2}):$/',
+    to: '/:([A-Za-z0-9+/]+={0,2}):/',
+  },
+  {
+    name: 'a certificate has several spellings',
+    file: clientCert,
+    from: "|| der.toString('base64') !== encoded",
+    to: '',
+  },
+  { name: 'bytes follow a certificate', file: clientCert, from: 'certificate.raw.equals(der)', to: 'true' },
+  {
+    name: 'nobody vouches for a certificate in front',
+    file: clientCert,
+    from: 'callerCertificate(certificate, true)',
+    to: 'callerCertificate(certificate, false)',
+  },
+  { name: 'strangers name certificates', file: request, from: '!peer.trusted ||', to: '' },
+  {
+    name: 'a certificate in front is looked for where none is announced',
+    file: request,
+    from: '!peer.trusted || !activeConfig.config.listen.readsClientCert',
+    to: '!peer.trusted',
+  },
+  {
+    name: 'the certificate of who is in front is the caller’s',
+    file: request,
+    from: 'headers.clientCert === null ? null :',
+    to: 'headers.clientCert === null ? (peer.certificate ?? null) :',
+  },
+  { name: 'of two fields the last counts', file: headers, from: 'combine(earlier, value)', to: 'value' },
+  {
+    name: 'a certificate that nobody vouches for has a name',
+    file: certificate,
+    from: 'shown?.isVerified === true ? shown.name : null',
+    to: 'shown?.name ?? null',
+  },
+  {
+    name: 'a route asks for no certificate',
+    file: certificate,
+    from: 'name !== null && accepted.has(name)',
+    to: 'true',
+  },
+  { name: 'no certificate is asked for', file: certificate, from: "denial('certificate_missing')", to: 'null' },
+  { name: 'any certificate counts', file: certificate, from: 'shown.digest === certificate', to: 'true' },
+  // RFC 9449.
+  {
+    name: 'bound tokens are not asked about',
+    file: request,
+    from: 'principal.confirmation === undefined && !request.headers.saysDpop',
+    to: 'true',
+  },
+  { name: 'a plain token comes as DPoP', file: request, from: '&& !request.headers.saysDpop', to: '' },
+  { name: 'a key counts for its bearer', file: possession, from: '!headers.saysDpop ||', to: '' },
+  {
+    name: 'what binding: none ignores is asked for',
+    file: possession,
+    from: '&& !ignoresBinding',
+    to: '',
+  },
+  { name: 'a certificate settles a key', file: possession, from: 'refused !== null || key === null', to: 'true' },
+  { name: 'used proofs count', file: possession, from: "denial('proof_replayed')", to: 'null' },
+  {
+    name: 'a store that is away lets pass',
+    file: possession,
+    from: "case 'unavailable':",
+    to: "case 'unavailable': return null;",
+  },
+  { name: 'any key counts', file: proof, from: 'key.thumbprint !== request.key', to: 'false' },
+  {
+    name: 'signatures are not checked',
+    file: proof,
+    from: '!verifySignature(parts, publicKey, key.algorithm)',
+    to: 'false',
+  },
+  { name: 'any method counts', file: proof, from: 'htm !== method', to: 'false' },
+  { name: 'any target counts', file: proof, from: '!namesTarget(htu, path, origins)', to: 'false' },
+  { name: 'the query is a part of the path', file: request, from: 'path: target.path,', to: 'path: head.target,' },
+  { name: 'any token counts', file: proof, from: "ath !== hash('sha256', token, 'base64url')", to: 'false' },
+  { name: 'old proofs count', file: proof, from: 'nowMs >= endsAtMs', to: 'false' },
+  { name: 'proofs of tomorrow count', file: proof, from: 'iat * 1_000 > nowMs + clockSkewMs', to: 'false' },
+  {
+    name: 'no nonce is asked for',
+    file: proof,
+    from: "isNonce !== null && !(typeof nonce === 'string' && isNonce(nonce))",
+    to: 'false',
+  },
+  {
+    name: 'every upstream gets proofs',
+    file: forwarded,
+    from: 'forwarding.forwardsAuthorization && headers.dpop !== null',
+    to: 'headers.dpop !== null',
+  },
+  {
+    name: 'no upstream is told the certificate',
+    file: forwarded,
+    from: 'name !== null && certificate !== null',
+    to: 'false',
+  },
+  {
+    name: 'a session comes with a proof',
+    file: 'decision/token/credential.js',
+    from: 'if (isProved)',
+    to: 'if (false)',
+  },
+];

@@ -1,0 +1,22 @@
+/** Searches a copy of the program that lacks one check for what the model says otherwise. */
+import type { Scope } from '../../support/scope.js';
+import { plantFaults } from '../plant-faults.js';
+import { plantedFaults } from './bound-request-faults.js';
+import type { runBoundRequests } from './bound-requests.js';
+import type { ProofReport } from './proof-campaign.js';
+
+plantFaults(plantedFaults);
+
+/** Fixed: a fault that takes all these cases is one that the model hardly sees. */
+const seed = 1;
+const cases = 8_000;
+
+/** What was found of the fault of this name. */
+export async function searchFault(t: Scope, name: string): Promise<ProofReport> {
+  const index = plantedFaults.findIndex((fault) => fault.name === name);
+  if (index < 0) throw new Error(`no fault ${name}`);
+  const copy = (await import(`./bound-requests.js?planted=${String(index)}`)) as {
+    readonly runBoundRequests: typeof runBoundRequests;
+  };
+  return copy.runBoundRequests(t, seed, cases, 1);
+}
