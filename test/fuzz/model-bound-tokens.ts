@@ -135,10 +135,15 @@ export function provedId(
   if (iat * 1_000 > nowMs + clockSkewMs || iat * 1_000 + maxAgeMs + clockSkewMs <= nowMs) return null;
   if (nonce !== null && said.get('nonce') !== nonce) return null;
   const jwk = head.get('jwk') as Members;
-  const algorithm = head.get('alg') === 'Ed25519' ? 'EdDSA' : String(head.get('alg'));
-  const numbers = thumbprintOf(jwk) === key ? readKey(jwk, { algorithms: [algorithm] }) : null;
+  const numbers = thumbprintOf(jwk) === key ? readKey(jwk, { algorithms: [algorithmOf(head)] }) : null;
   if (numbers === null || (numbers.kind === 'rsa' && numbers.n >= 2n ** 4096n)) return null;
   return isSignedBy(numbers, parts.slice(0, 2).join('.'), signature) ? jti : null;
+}
+
+/** RFC 9864 §2.2 has another name for what RFC 8037 calls EdDSA. */
+function algorithmOf(header: Members): string {
+  const name = header.get('alg');
+  return name === 'Ed25519' || typeof name !== 'string' ? 'EdDSA' : name;
 }
 
 function isHeader(header: Members): boolean {
