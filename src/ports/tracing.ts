@@ -32,6 +32,8 @@ export interface RequestTrace {
   readonly send: (to: Pick<SentRequest, 'origin' | 'httpVersion'>) => SentSpan;
   /** It waited for something, or did something. */
   readonly part: (part: Part, startedMs: number, endedMs: number, attributes: Attributes) => void;
+  /** Its response is one that was kept: of the request whose span this names. */
+  readonly link: (traceparent: string) => void;
   /** It is over; once. */
   readonly end: (served: Omit<ServedRequest, 'method' | 'path' | 'route' | 'isGrpc'>, endedMs: number) => void;
 }

@@ -50,6 +50,18 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     return undefined;
   });
 
+  t.test('with a kept response comes the span of the request that got it, where that was traced', async (t) => {
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    for (const traced of [{ traceparent }, {}]) {
+      const scope = freshScope();
+      const fence = await acquire(store(), scope, reserveOf('mine'));
+      await store().complete(scope, completion('mine', fence, { response: { ...response, ...traced } }));
+      const again = await store().reserve(scope, reserveOf('next'));
+      const reserved = again.ok ? again.value.reserved : null;
+      t.same(reserved?.kind === 'replayed' ? reserved.response : null, { ...response, ...traced });
+    }
+  });
+
   t.test('a completion sent twice is completed once', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('mine'));

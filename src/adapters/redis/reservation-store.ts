@@ -147,6 +147,7 @@ export function completeValues(command: Complete): readonly (string | Buffer)[] 
     headersText(response),
     Buffer.from(response.body.buffer, response.body.byteOffset, response.body.byteLength),
     String(command.retentionMs),
+    response.traceparent ?? '',
   ];
 }
 

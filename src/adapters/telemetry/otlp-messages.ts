@@ -9,6 +9,7 @@ import {
   ProtobufTraceSerializer,
 } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
+import { parentSpanOf } from '../../decision/http/trace-context.js';
 import type { Protocol } from '../../decision/telemetry/otel-variables.js';
 import type { EndedSpan } from './tracer.js';
 
@@ -42,9 +43,10 @@ export function createResource(attributes: Readonly<Record<string, string>>): Re
 }
 
 export function readableSpan(span: EndedSpan, resource: Resource): ReadableSpan {
-  const { traceId, spanId, parent, startMs, endMs } = span;
-  const contextOf = (id: string, isRemote: boolean) =>
-    ({ traceId, spanId: id, traceFlags: sampledFlag, isRemote }) as const;
+  const { traceId, spanId, parent, startMs, endMs, link } = span;
+  const contextOf = (id: string, isRemote: boolean, trace = traceId) =>
+    ({ traceId: trace, spanId: id, traceFlags: sampledFlag, isRemote }) as const;
+  const linked = link === null ? null : parentSpanOf(link);
   return {
     name: span.name,
     kind: kinds[span.kind],
@@ -56,7 +58,7 @@ export function readableSpan(span: EndedSpan, resource: Resource): ReadableSpan 
     ended: true,
     status: { code: span.isError ? failed : unset },
     attributes: span.attributes,
-    links: [],
+    links: linked === null ? [] : [{ context: contextOf(linked.spanId, true, linked.traceId) }],
     events: [],
     resource,
     instrumentationScope: scope,

@@ -29,6 +29,8 @@ export interface EndedSpan {
   readonly endMs: number;
   readonly isError: boolean;
   readonly attributes: Attributes;
+  /** Names another span that it has to do with; `null` where there is none. */
+  readonly link: string | null;
 }
 
 interface TracerDeps {
@@ -99,6 +101,7 @@ class Trace implements RequestTrace {
   private readonly deps: TracerDeps;
   /** What a time of the monotonic clock is since the epoch. */
   private readonly epochMs: number;
+  private linked: string | null = null;
   private where: Place = { method: '', path: null, route: 'none', isGrpc: false };
   private sent = 0;
   private children = 0;
@@ -144,6 +147,10 @@ class Trace implements RequestTrace {
     this.add({ spanId: newId(8), name: part, kind: 'internal', isError: false, startedMs, endedMs, attributes });
   }
 
+  link(traceparent: string): void {
+    this.linked = traceparent;
+  }
+
   end(served: Omit<ServedRequest, keyof Place>, endedMs: number): void {
     const whole = { ...this.where, ...served };
     this.deps.onSpan({
@@ -156,6 +163,7 @@ class Trace implements RequestTrace {
       endMs: this.epochMs + endedMs,
       isError: serverError(whole),
       attributes: serverAttributes(whole),
+      link: this.linked,
     });
   }
 
@@ -169,6 +177,7 @@ class Trace implements RequestTrace {
       parent: { spanId: this.spanId, isRemote: false },
       startMs: this.epochMs + startedMs,
       endMs: this.epochMs + endedMs,
+      link: null,
     });
   }
 }

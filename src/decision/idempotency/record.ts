@@ -32,6 +32,8 @@ export interface StoredResponse {
   readonly body: Uint8Array;
   /** What came behind the body, raw pairs. Not there where nothing is kept of it: records of HTTP/1.1 have none. */
   readonly trailers?: readonly string[];
+  /** Names the span of the request that it was the response to. Not there where that was not traced. */
+  readonly traceparent?: string;
 }
 
 /** One record. Times are milliseconds of the store's clock. */

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { isOneMessage } from '../../decision/grpc/messages.js';
+import { sampledTraceparent } from '../../decision/http/trace-context.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
@@ -295,7 +296,8 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       const { status, rawHeaders } = response;
       const body = response.body.take();
       const headers = this.headersOf(response);
-      const { storeHeaders } = this.request.preparation.rules;
+      const { preparation, trace } = this.request;
+      const { storeHeaders } = preparation.rules;
       const kept = storedHeaders(headers, storeHeaders);
       // How a gRPC call ended stands there; trailers of other responses may be dropped (RFC 9110 §6.5.1), and are.
       const end = this.isGrpc()
@@ -306,7 +308,13 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
           ? cutOff(response)
           : {
               kind: 'whole',
-              response: { status, headers: kept, body, ...(end.length === 0 ? {} : { trailers: end }) },
+              response: {
+                status,
+                headers: kept,
+                body,
+                ...(end.length === 0 ? {} : { trailers: end }),
+                ...(trace === null ? {} : { traceparent: sampledTraceparent(trace.traceId, trace.spanId, false) }),
+              },
               outcome: statedOutcome(rawHeaders),
             };
       await this.attempt.settle(outcome);
@@ -366,13 +374,15 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const {
       admission: { requestId },
       preparation: { sentKey },
+      trace,
     } = this.request;
-    const { status, body } = response;
+    const { status, body, traceparent } = response;
     if (!isShowable(response)) {
       this.refuse(denial('store_unavailable'));
       return;
     }
     this.phase = 'over';
+    if (traceparent !== undefined) trace?.link(traceparent);
     if (!this.client.isGone()) {
       this.client.respond({
         status,

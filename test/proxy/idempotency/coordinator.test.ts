@@ -88,6 +88,7 @@ function ordered(
     },
     method: 'POST',
     body,
+    trace: null,
     activeConfig: {
       config: { upstream: { connectTimeoutMs: 100 } },
       assertion: null,

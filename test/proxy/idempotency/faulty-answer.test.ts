@@ -57,6 +57,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     },
     method: 'POST',
     body: null,
+    trace: null,
     activeConfig: {
       config: { upstream: { connectTimeoutMs: 100 } },
       assertion: null,

@@ -154,6 +154,7 @@ export function runBench(options: RunOptions = {}): RunBench {
     },
     method: options.method ?? 'POST',
     body,
+    trace: null,
     activeConfig: {
       config: { upstream: { connectTimeoutMs: connectMs } },
       assertion: null,

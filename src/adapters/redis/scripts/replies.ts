@@ -7,6 +7,7 @@ import type {
   Resolved,
   StoredResponse,
 } from '../../../decision/idempotency/record.js';
+import { isTraceparent } from '../../../decision/http/trace-context.js';
 import { isFinalStatus } from '../../../decision/idempotency/stored-response.js';
 import type { ShownRecord } from '../../../ports/idempotency.js';
 
@@ -42,7 +43,7 @@ export function readReserved(reply: unknown): Reserved {
     case 'in_progress':
       return { kind, retryAfterMs: numberOf(parts[1]) };
     case 'replayed':
-      return { kind, response: readFinalResponse(parts[1], parts[2], parts[3]) };
+      return { kind, response: { ...readFinalResponse(parts[1], parts[2], parts[3]), ...readTraceparent(parts[4]) } };
     case 'tombstone':
       return { kind, status: numberOf(parts[1]) };
     case 'unknown':
@@ -60,6 +61,12 @@ function readFinalResponse(status: unknown, headers: unknown, body: unknown): St
   const response = readResponse(status, headers, body);
   if (!isFinalStatus(response.status)) throw new UnexpectedReply('reserve');
   return response;
+}
+
+/** A response without its trace is whole: what is no traceparent is left out. */
+function readTraceparent(text: unknown): Pick<StoredResponse, 'traceparent'> {
+  const traceparent = textOf(text);
+  return isTraceparent(traceparent) ? { traceparent } : {};
 }
 
 /** Reads a kept response back from its three fields. */

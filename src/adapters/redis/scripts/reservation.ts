@@ -5,11 +5,11 @@
  * disagree.
  *
  * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st
- * status, h headers (JSON), b body, r route, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the
- * record, or where there is none in a hash of state `withdrawn`: a key of their own would be a second one, which a
- * Cluster refuses while it hands the slot over. Of a record whose key was freed that hash keeps owner and fence, so
- * that the next fence is higher; without one its fence is 0. Numbers are decimal text; a Lua number would lose its last
- * digits when turned into text by itself.
+ * status, h headers (JSON), b body, t traceparent of the request that got them, r route, w whether there are
+ * withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash of state `withdrawn`:
+ * a key of their own would be a second one, which a Cluster refuses while it hands the slot over. Of a record whose key
+ * was freed that hash keeps owner and fence, so that the next fence is higher; without one its fence is 0. Numbers are
+ * decimal text; a Lua number would lose its last digits when turned into text by itself.
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
@@ -89,8 +89,8 @@ if record then
   -- Not written down: its owner may know yet that nothing was sent, and release it.
   if record.state == 'pending' and not record.lapsed then return told('in_progress', text(record.lease - now)) end
   if record.state == 'completed' then
-    local kept = redis.call('HMGET', KEYS[1], 'h', 'b')
-    return told('replayed', record.status, kept[1] or '', kept[2] or '')
+    local kept = redis.call('HMGET', KEYS[1], 'h', 'b', 't')
+    return told('replayed', record.status, kept[1] or '', kept[2] or '', kept[3] or '')
   end
   if record.state == 'tombstone' then return told('tombstone', record.status) end
   if ARGV[6] == '0' then return told('unknown') end
@@ -107,7 +107,7 @@ if failed(bound) then return undo(bound) end
 return told('acquired', fence, takenOver)
 `;
 
-/** ARGV: attempt · fence · fingerprint · state · status · headers · body · retention ms. */
+/** ARGV: attempt · fence · fingerprint · state · status · headers · body · retention ms · traceparent, or nothing. */
 const complete = `
 local record = standing(read())
 if record and not record.ours then return 'unsupported' end
@@ -117,7 +117,8 @@ if not record then
   bounded()
   redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now), 'to', '0', 'r', '')
 end
-redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
+local traced = ARGV[9] ~= '' and { 't', ARGV[9] } or {}
+redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7], unpack(traced))
 redis.call('PEXPIRE', KEYS[1], ARGV[8])
 if record then return 'completed' end
 return 'repaired'
