@@ -25,9 +25,9 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
   const grpcCalls = new Map<number, number>();
   let stripped = 0;
   return {
-    request: (route, outcome, status, durationMs, overheadMs) => {
+    request: (route, outcome, status, durationMs, overheadMs, exemplar) => {
       requests[outcome] += 1;
-      metrics.request(route, outcome, status, durationMs, overheadMs);
+      metrics.request(route, outcome, status, durationMs, overheadMs, exemplar);
     },
     decided: metrics.decided,
     denial: (route, reason) => {

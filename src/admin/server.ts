@@ -15,8 +15,8 @@ export interface Page {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a page may make of a request: its query. */
-export type CreatePage = (query: URLSearchParams) => Page | Promise<Page>;
+/** What a page may make of a request: its query, and `Accept`. */
+export type CreatePage = (query: URLSearchParams, accept: string | undefined) => Page | Promise<Page>;
 
 interface PageServerSettings {
   readonly listen: HostPort;
@@ -112,8 +112,8 @@ export function createPageServer(settings: PageServerSettings): PageServer {
     sendProblem(reply, 500);
   });
   for (const [path, create] of Object.entries(pages)) {
-    app.get(path, async ({ originalUrl }, reply) => {
-      const { status, type, body, headers = {} } = await create(queryOf(originalUrl));
+    app.get(path, async ({ originalUrl, raw }, reply) => {
+      const { status, type, body, headers = {} } = await create(queryOf(originalUrl), raw.headers.accept);
       return send(reply.headers(headers), status, type, body);
     });
   }

@@ -1,4 +1,6 @@
+import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { CompiledConfig, ProbesSettings } from '../config/types.js';
+import { prefersOpenMetrics } from '../decision/telemetry/metrics-format.js';
 import type { Log } from '../ports/system.js';
 import { createAppProbe, type ProbedUpstream } from '../admin/upstream-probe.js';
 import type { Readiness } from '../admin/readiness.js';
@@ -9,8 +11,7 @@ import type { Status } from '../admin/status.js';
 interface PageSources {
   readonly readiness: () => Readiness;
   readonly status: () => Status;
-  readonly metrics: () => Promise<string>;
-  readonly metricsType: string;
+  readonly metrics: Pick<ProcessMetrics, 'expose' | 'contentType' | 'exposeOpenMetrics' | 'openMetricsType'>;
   /** A JWKS; `null` where nothing is signed. */
   readonly assertionKeys: () => string | null;
   readonly upstream: () => ProbedUpstream;
@@ -35,7 +36,7 @@ export function createAdminServers(
   sources: PageSources,
   log: Log,
 ): { readonly admin: PageServer; readonly probes: PageServer | null } {
-  const probePages: Readonly<Record<string, () => Page | Promise<Page>>> = {
+  const probePages: Readonly<Record<string, CreatePage>> = {
     '/livez': () => ({ status: 200, type: json, body: JSON.stringify({ status: 'alive' }) }),
     '/readyz': () => {
       const readiness = sources.readiness();
@@ -47,7 +48,10 @@ export function createAdminServers(
         ? { status: 404, type: json, body: '{"keys":[]}' }
         : { status: 200, type: 'application/jwk-set+json', body: keys };
     },
-    '/metrics': async () => ({ status: 200, type: sources.metricsType, body: await sources.metrics() }),
+    '/metrics': async (_query, accept) =>
+      prefersOpenMetrics(accept)
+        ? { status: 200, type: sources.metrics.openMetricsType, body: await sources.metrics.exposeOpenMetrics() }
+        : { status: 200, type: sources.metrics.contentType, body: await sources.metrics.expose() },
   };
   const statusPage = (): Page => ({ status: 200, type: json, body: JSON.stringify(sources.status(), null, 2) });
   return {

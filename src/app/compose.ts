@@ -232,8 +232,7 @@ export function composeApp(
     assertionKeys: assertions.jwks,
     readiness,
     status,
-    metrics: processMetrics.expose,
-    metricsType: processMetrics.contentType,
+    metrics: processMetrics,
     upstream: activator.upstream,
     console:
       refused === null

@@ -15,6 +15,7 @@ import type {
 import type { ReservationScope } from '../decision/idempotency/scope.js';
 import type { ResultSize } from '../decision/limits/store-share.js';
 import type { Result } from '../lib/result.js';
+import type { Exemplar } from './tracing.js';
 
 /** Why the store gave no reply. */
 export interface StoreFailure {
@@ -126,7 +127,8 @@ export type StoreOperation = 'reserve' | 'complete' | 'release' | 'mark';
 /** Counts what becomes of reservations. */
 export interface ReservationMetrics {
   readonly reservation: (result: ReservationResult) => void;
-  readonly storeCall: (operation: StoreOperation, durationMs: number) => void;
+  /** @param exemplar of the request that it is measured of, where that is traced. */
+  readonly storeCall: (operation: StoreOperation, durationMs: number, exemplar?: Exemplar) => void;
   /** The write of this record is in doubt from now on. */
   readonly unknownOutcome: (recordId: string) => void;
   /** Too few replicas confirmed a reservation in time. */

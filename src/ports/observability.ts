@@ -8,6 +8,7 @@ import type { CloseCauseLabel } from '../decision/websocket/close-codes.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { KeyLookup } from './auth.js';
 import type { TokenSourceStatus } from './tokens.js';
+import type { Exemplar } from './tracing.js';
 
 /** One line at the end of each request. Never a token, key, cookie, body or query string. */
 export interface RequestRecord {
@@ -105,8 +106,17 @@ export interface Metrics {
   /**
    * `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the
    * upstream.
+   *
+   * @param exemplar of the request, where it is traced.
    */
-  readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
+  readonly request: (
+    route: string,
+    outcome: Outcome,
+    status: number,
+    durationMs: number,
+    overheadMs: number,
+    exemplar?: Exemplar,
+  ) => void;
   /** A proxy asked about a request. */
   readonly decided: (form: Form, outcome: Outcome) => void;
   /** A request that was refused. */

@@ -18,6 +18,14 @@ export interface Tracer {
   readonly begin: (start: TraceStart) => RequestTrace | null;
 }
 
+/** Names a traced request beside a measurement that it is an example of (OpenMetrics 1.0, "Exemplars"). */
+export interface Exemplar {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
 /** What a request waits for, or does, besides asking the upstream. */
 export type Part = 'fetch key' | 'reserve' | 'settle';
 
@@ -32,6 +40,8 @@ export interface RequestTrace {
   readonly send: (to: Pick<SentRequest, 'origin' | 'httpVersion'>) => SentSpan;
   /** It waited for something, or did something. */
   readonly part: (part: Part, startedMs: number, endedMs: number, attributes: Attributes) => void;
+  /** Stands beside what is measured of it now. */
+  readonly exemplar: () => Exemplar;
   /** Its response is one that was kept: of the request whose span this names. */
   readonly link: (traceparent: string) => void;
   /** It is over; once. */
@@ -85,6 +95,11 @@ export interface MetricsSnapshot {
   readonly histograms: readonly HistogramFamily[];
 }
 
+/** A measurement, and the request that it is of. */
+export interface Example extends Exemplar {
+  readonly value: number;
+}
+
 /** Histograms of one name, by the values of one label. */
 export interface HistogramFamily {
   readonly name: string;
@@ -97,6 +112,8 @@ export interface HistogramFamily {
       /** How many values were at most each bound; the last number counts them all. */
       readonly cumulative: () => readonly number[];
       readonly sum: () => number;
+      /** The last example at each bound, in their order and unit; left out where there is none. */
+      readonly examples: () => readonly (Example | undefined)[];
     },
   ])[];
 }

@@ -28,7 +28,8 @@ t.test('what is counted reaches the metrics as well', (t) => {
     connectionEnded: note('connection'),
   };
   const counted = countMetrics(metrics);
-  counted.request('a', 'forwarded', 200, 2, 1);
+  const exemplar = { traceId: 't', spanId: 's', atMs: 1 };
+  counted.request('a', 'forwarded', 200, 2, 1, exemplar);
   counted.request('none', 'denied', 403, 2, 1);
   counted.denial('a', 'token_expired');
   counted.denial('b', 'token_expired');
@@ -46,8 +47,8 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.configReload('failed');
   counted.webSocketClosed('idle');
   t.same(calls, [
-    ['request', 'a', 'forwarded', 200, 2, 1],
-    ['request', 'none', 'denied', 403, 2, 1],
+    ['request', 'a', 'forwarded', 200, 2, 1, exemplar],
+    ['request', 'none', 'denied', 403, 2, 1, undefined],
     ['denial', 'a', 'token_expired'],
     ['denial', 'b', 'token_expired'],
     ['failure', 'a', 'internal'],

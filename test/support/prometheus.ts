@@ -13,6 +13,8 @@ import { until } from './until.js';
 export interface Prometheus {
   /** The series of an expression now; throws what Prometheus says against it. */
   readonly query: (expr: string) => Promise<readonly { readonly metric: Readonly<Record<string, string>> }[]>;
+  /** What it kept of examples beside the series of an expression: their labels. */
+  readonly exemplars: (expr: string) => Promise<readonly Readonly<Record<string, string>>[]>;
   /** The rules that it loaded, by name, with what their last evaluation said. */
   readonly rules: () => Promise<readonly { readonly name: string; readonly health: string }[]>;
 }
@@ -86,6 +88,7 @@ export async function startPrometheus(t: Scope, targets: readonly Target[], rule
     `--config.file=${join(dir, 'prometheus.yaml')}`,
     `--storage.tsdb.path=${join(dir, 'data')}`,
     `--web.listen-address=127.0.0.1:${String(own)}`,
+    '--enable-feature=exemplar-storage',
   ];
   const child = spawn('prometheus', args, { stdio: 'ignore' });
   const ended = once(child, 'close');
@@ -110,6 +113,12 @@ export async function startPrometheus(t: Scope, targets: readonly Target[], rule
     );
     return groups.flatMap((group) => group.rules);
   };
+  const exemplars: Prometheus['exemplars'] = async (expr) => {
+    const series = await ask<readonly { exemplars: readonly { labels: Readonly<Record<string, string>> }[] }[]>(
+      `query_exemplars?query=${encodeURIComponent(expr)}&start=0&end=${String(Date.now() / 1000)}`,
+    );
+    return series.flatMap((one) => one.exemplars.map(({ labels }) => labels));
+  };
   await until('Prometheus', async () => {
     try {
       return (await query('up == 1')).length === targets.length;
@@ -117,5 +126,5 @@ export async function startPrometheus(t: Scope, targets: readonly Target[], rule
       return false;
     }
   });
-  return { query, rules };
+  return { query, exemplars, rules };
 }

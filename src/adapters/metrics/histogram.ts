@@ -1,15 +1,18 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Gauge, Registry, type Metric, type OpenMetricsContentType, type RegistryContentType } from 'prom-client';
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
 import { grpcCodes } from '../../decision/grpc/status.js';
-import type { HistogramFamily } from '../../ports/tracing.js';
+import type { Example, Exemplar, HistogramFamily } from '../../ports/tracing.js';
 import type { Outcome, RouteTraffic } from '../../ports/observability.js';
 
 /** Counts of one series by size. */
 export interface Histogram {
-  readonly observe: (value: number) => void;
+  /** @param exemplar of the request that it is measured of, where that is traced. */
+  readonly observe: (value: number, exemplar?: Exemplar) => void;
   /** How many values were at most each bound, in order; the last number counts them all. */
   readonly cumulative: () => readonly number[];
   readonly sum: () => number;
+  /** The last example of each bucket, by its place. */
+  readonly examples: () => readonly (Example | undefined)[];
   /** Upper bounds, rising. The last bucket, `+Inf`, has none. */
   readonly bounds: readonly number[];
 }
@@ -17,9 +20,10 @@ export interface Histogram {
 /** Starts at zero. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1);
+  const examples: Example[] = [];
   let sum = 0;
   return {
-    observe: (value) => {
+    observe: (value, exemplar) => {
       // A clock that was set back must not spoil a sum that may only rise.
       const observed = value > 0 ? value : 0;
       let index = 0;
@@ -29,12 +33,14 @@ export function createHistogram(bounds: readonly number[]): Histogram {
       }
       counts[index] = (counts[index] ?? 0) + 1;
       sum += observed;
+      if (exemplar !== undefined) examples[index] = { ...exemplar, value: observed };
     },
     cumulative: () => {
       let total = 0;
       return Array.from(counts, (count) => (total += count));
     },
     sum: () => sum,
+    examples: () => examples,
     bounds,
   };
 }
@@ -60,7 +66,7 @@ export function histogramText({ name, help, label: labelName, series }: Histogra
 }
 
 /** Adds such histograms to a registry that others read, where text of ours has no place. Asked anew at each reading. */
-export function registerHistogram(registry: Registry, family: () => HistogramFamily): void {
+export function registerHistogram(registry: Registry<RegistryContentType>, family: () => HistogramFamily): void {
   const { name, help, label: labelName } = family();
   const metric = new Gauge({ name, help, labelNames: [labelName], registers: [] });
   const get = (): Promise<unknown> =>
@@ -72,11 +78,13 @@ export function registerHistogram(registry: Registry, family: () => HistogramFam
       values: family().series.flatMap(([value, histogram]) => {
         const labels = { [labelName]: value };
         const counts = histogram.cumulative();
+        const examples = histogram.examples();
         return [
           ...counts.map((count, index) => ({
             metricName: `${name}_bucket`,
             labels: { ...labels, le: histogram.bounds[index] ?? '+Inf' },
             value: count,
+            ...exemplarOf(examples[index]),
           })),
           { metricName: `${name}_sum`, labels, value: histogram.sum() },
           { metricName: `${name}_count`, labels, value: counts.at(-1) ?? 0 },
@@ -84,6 +92,28 @@ export function registerHistogram(registry: Registry, family: () => HistogramFam
       }),
     });
   registry.registerMetric(Object.assign(metric, { get }));
+}
+
+/** As prom-client writes it, where the registry is of OpenMetrics; else it passes over it. */
+function exemplarOf(example: Example | undefined): object {
+  if (example === undefined) return {};
+  const { traceId, spanId, atMs, value } = example;
+  return { exemplar: { labelSet: { trace_id: traceId, span_id: spanId }, value, timestamp: atMs / 1000 } };
+}
+
+/**
+ * Writes everything in OpenMetrics, with the exemplars of histograms, under the names and labels of the text format. A
+ * registry of that type takes `_total` from the names of its counters for good, and so gets heirs of them.
+ */
+export async function openMetricsText(
+  registry: Registry,
+  families: readonly (() => HistogramFamily)[],
+): Promise<string> {
+  const open = new Registry<OpenMetricsContentType>();
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  for (const metric of registry.getMetricsAsArray()) open.registerMetric(Object.create(metric) as Metric);
+  for (const family of families) registerHistogram(open, family);
+  return open.metrics();
 }
 
 function escapeLabel(value: string): string {
@@ -134,7 +164,7 @@ export interface RouteSeries {
   readonly addShadowDenial: (reason: Reason) => void;
   readonly addFailure: (reason: FailureReason) => void;
   /** `status` is 0 where nothing was answered. */
-  readonly add: (outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
+  readonly add: (outcome: Outcome, status: number, durationMs: number, overheadMs: number, exemplar?: Exemplar) => void;
 }
 
 /** Starts at zero. Bounds are seconds, rising. `expectedDenials` are there from the start. */
@@ -172,11 +202,11 @@ export function createRouteSeries(
     addDenial: (reason) => increment(denials, reason),
     addShadowDenial: (reason) => increment(shadowDenials, reason),
     addFailure: (reason) => increment(failures, reason),
-    add: (outcome, status, durationMs, overheadMs) => {
+    add: (outcome, status, durationMs, overheadMs, exemplar) => {
       const place = placeOf(outcome, Math.floor(status / 100));
       counts[place] = (counts[place] ?? 0) + 1;
-      duration.observe(durationMs / 1000);
-      overhead.observe(overheadMs / 1000);
+      duration.observe(durationMs / 1000, exemplar);
+      overhead.observe(overheadMs / 1000, exemplar);
     },
   };
 }

@@ -20,6 +20,7 @@ import { createEgressSeries, type EgressSeries } from './egress.js';
 import {
   createRouteSeries,
   histogramText,
+  openMetricsText,
   registerHistogram,
   trafficOf,
   type Histogram,
@@ -80,12 +81,15 @@ export interface ProcessMetrics extends Metrics {
   readonly setReadings: (readings: MetricReadings) => void;
   /** Everything in Prometheus' text format. */
   readonly expose: () => Promise<string>;
+  /** The same in OpenMetrics 1.0, with examples of traced requests beside the histograms. */
+  readonly exposeOpenMetrics: () => Promise<string>;
   /** The same as data. */
   readonly snapshot: () => Promise<MetricsSnapshot>;
   /** What was counted of the requests of each route. */
   readonly traffic: () => Traffic;
-  /** Media type of that text. */
+  /** Media types of the two texts. */
   readonly contentType: string;
+  readonly openMetricsType: string;
 }
 
 /** Label of requests that no route of the config in force takes. */
@@ -353,8 +357,8 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   return {
     reservations,
     egress,
-    request: (route, outcome, status, durationMs, overheadMs) =>
-      seriesOf(route).add(outcome, status, durationMs, overheadMs),
+    request: (route, outcome, status, durationMs, overheadMs, exemplar) =>
+      seriesOf(route).add(outcome, status, durationMs, overheadMs, exemplar),
     decided,
     denial: (route, reason) => seriesOf(route).addDenial(reason),
     failure: (route, reason) => seriesOf(route).addFailure(reason),
@@ -391,6 +395,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     },
     expose: async () =>
       given === null ? [await registry.metrics(), ...histograms().map(histogramText)].join('\n') : given.metrics(),
+    exposeOpenMetrics: () => openMetricsText(registry, given === null ? families : []),
     snapshot: async () => {
       const families = await registry.getMetricsAsJSON();
       return {
@@ -405,5 +410,6 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       routes: [...routes].map(([route, series]) => trafficOf(route, series)),
     }),
     contentType: registry.contentType,
+    openMetricsType: Registry.OPENMETRICS_CONTENT_TYPE,
   };
 }

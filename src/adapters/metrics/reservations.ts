@@ -130,8 +130,8 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     reservation: (result) => {
       counts[result] += 1;
     },
-    storeCall: (operation, durationMs) => {
-      durations[operation].observe(durationMs / 1000);
+    storeCall: (operation, durationMs, exemplar) => {
+      durations[operation].observe(durationMs / 1000, exemplar);
     },
     unknownOutcome: () => {
       unknowns += 1;

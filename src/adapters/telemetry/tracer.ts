@@ -15,7 +15,7 @@ import {
   type ServedRequest,
 } from '../../decision/telemetry/span-attributes.js';
 import type { Clock } from '../../ports/system.js';
-import type { Part, RequestTrace, SentSpan, TraceStart, Tracer } from '../../ports/tracing.js';
+import type { Exemplar, Part, RequestTrace, SentSpan, TraceStart, Tracer } from '../../ports/tracing.js';
 
 /** A span that is over, as the exporter writes it. Times are milliseconds since the epoch. */
 export interface EndedSpan {
@@ -145,6 +145,10 @@ class Trace implements RequestTrace {
 
   part(part: Part, startedMs: number, endedMs: number, attributes: Attributes): void {
     this.add({ spanId: newId(8), name: part, kind: 'internal', isError: false, startedMs, endedMs, attributes });
+  }
+
+  exemplar(): Exemplar {
+    return { traceId: this.traceId, spanId: this.spanId, atMs: this.deps.clock.now() };
   }
 
   link(traceparent: string): void {

@@ -116,7 +116,7 @@ export function recordRequest(
     isReplayed && ended === null ? 'replayed' : outcomeOf(isSwitched ? null : ended, wasAsked, shadow !== null);
   const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
-  recorder.metrics.request(routeName, decision, status, durationMs, durationMs - elsewhereMs);
+  recorder.metrics.request(routeName, decision, status, durationMs, durationMs - elsewhereMs, trace?.exemplar());
   if (grpcStatus !== null) recorder.metrics.grpcCall(routeName, grpcStatus);
   if (ended !== null && !isSwitched) count(recorder.metrics, routeName, ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);

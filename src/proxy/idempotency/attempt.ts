@@ -85,8 +85,9 @@ export class Attempt {
     this.reservedAt = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
     const reply = await store.reserve(this.write.preparation.scope, this.command());
     const repliedMs = clock.monotonic();
-    metrics.storeCall('reserve', repliedMs - this.reservedAt.monotonicMs);
-    this.write.trace?.part('reserve', this.reservedAt.monotonicMs, repliedMs, {
+    const { trace } = this.write;
+    metrics.storeCall('reserve', repliedMs - this.reservedAt.monotonicMs, trace?.exemplar());
+    trace?.part('reserve', this.reservedAt.monotonicMs, repliedMs, {
       'sallyport.result': reply.ok ? reply.value.reserved.kind : 'unavailable',
     });
     if (!reply.ok) {
@@ -272,14 +273,16 @@ export class Attempt {
         ? leaseEndsMs
         : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
     const startedMs = this.deps.clock.monotonic();
+    const { trace } = this.write;
     await this.deps.settlements.settle({
       scope,
       recordId,
       write,
       untilMs,
       deduplicates: rules.receiver === 'deduplicates',
+      exemplar: trace?.exemplar(),
     });
-    this.write.trace?.part('settle', startedMs, this.deps.clock.monotonic(), { 'sallyport.result': write.kind });
+    trace?.part('settle', startedMs, this.deps.clock.monotonic(), { 'sallyport.result': write.kind });
   }
 }
 

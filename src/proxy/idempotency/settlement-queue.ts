@@ -3,6 +3,7 @@ import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import type { Result } from '../../lib/result.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
+import type { Exemplar } from '../../ports/tracing.js';
 import { createReoffering } from './reoffer-settlements.js';
 import { createRecentSettlements, unnoticedMs, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
@@ -22,6 +23,8 @@ export interface Settling {
   readonly untilMs: number;
   /** Whether the upstream runs a write once, however often it is sent. */
   readonly deduplicates: boolean;
+  /** Of the request that reserved, where it is traced. */
+  readonly exemplar?: Exemplar | undefined;
 }
 
 /** What is written about reservations, and tried again where the store does not answer. */
@@ -147,7 +150,7 @@ export function createSettlements(
     const startedMs = clock.monotonic();
     const before = failovers;
     const reply = await send(settling);
-    metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs);
+    metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs, settling.exemplar);
     if (!reply.ok) return false;
     report.replied(settling, reply.value);
     // That another attempt has it was told: once is enough.
