@@ -54,6 +54,10 @@
  * Measures what the calling side adds to a request, alone and with the answering side, a retry, and a body that is
  * held.
  *
+ *   npm run bench -- --telemetry [--seconds 5] [--rounds 3] [--connections 32]
+ *
+ * Measures what a request costs with telemetry off, and with one in a hundred and all of them traced.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -85,6 +89,7 @@ import { scoped } from './scoped.js';
 import { soakPlotOf } from './soak-plot.js';
 import { faultsOf, measureSoak, secondsOf, soakTable } from './soak.js';
 import { measureStarts, restS, startTable, type MeasuredStart } from './startup.js';
+import { measureTelemetry, telemetryTable } from './telemetry.js';
 import { workloadNames } from './workloads.js';
 
 const flag = { type: 'boolean', default: false } as const;
@@ -109,6 +114,7 @@ const { values, positionals } = parseArgs({
     primaries: flag,
     reserved: flag,
     start: flag,
+    telemetry: flag,
     workloads: flag,
   },
 });
@@ -153,6 +159,9 @@ else if (values.capacity) console.log(await scoped(measureCapacity));
 else if (values.egress) {
   const settings = settingsOf(5);
   console.log(egressTable(await scoped(async (scope) => measureEgress(scope, settings))));
+} else if (values.telemetry) {
+  const settings = settingsOf(5);
+  console.log(telemetryTable(await scoped(async (scope) => measureTelemetry(scope, settings))));
 } else if (values.import) {
   console.log(
     importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))),

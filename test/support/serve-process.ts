@@ -14,8 +14,8 @@ export interface ServeProcess {
   readonly output: () => string;
   /** The lines of it that are JSON objects. */
   readonly logs: () => readonly LogLine[];
-  /** The port of a listener: the proxy, admin or probes one. */
-  readonly port: (listener: 'proxy' | 'admin' | 'probes') => Promise<number>;
+  /** The port of a listener: the proxy, admin, probes or egress one. */
+  readonly port: (listener: 'proxy' | 'admin' | 'probes' | 'egress') => Promise<number>;
   readonly signal: (signal: NodeJS.Signals) => void;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   readonly isRunning: () => boolean;
