@@ -16,7 +16,7 @@ import type { EgressTarget, TargetProofs } from '../proxy/egress/target.js';
 import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
 import type { CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { CertificatePair } from './certificates/certificates.js';
-import { watchTargetCertificates } from './certificates/target-certificates.js';
+import { isAskedForAsShown, watchTargetCertificates } from './certificates/target-certificates.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { createReplacedParts, isSameUpstream } from './reload/replaced-parts.js';
 import { createTokenSource, type AttachedTokens } from './token-sources.js';
@@ -52,6 +52,8 @@ interface RunningTarget {
 
 interface RunningToken {
   readonly settings: TokenSourceSettings;
+  /** That its tokens are bound to, where targets are shown the same files. */
+  readonly certificate: CertificatePair | null;
   readonly source: AttachedTokens;
 }
 
@@ -81,9 +83,15 @@ export function openEgress(
     const { targets: targetSettings, tokens: tokenSettings } = given.settings;
     const { targetAuthorities, targetCertificates } = given.files;
     room.resize(given.settings.maxHeldBytes);
-    const tokens = tokenSettings.map(
-      (each) => before?.tokens.find((known) => isDeepStrictEqual(known.settings, each)) ?? newToken(each),
-    );
+    const tokens = tokenSettings.map((each): RunningToken => {
+      // Each looks at the files at moments of its own, and a token of one pair is worth nothing beside the other.
+      const shown = targetSettings.find((target) => isAskedForAsShown(each, target));
+      const certificate = targetCertificates.get(shown?.name ?? '') ?? null;
+      const same = before?.tokens.find(
+        (known) => isDeepStrictEqual(known.settings, each) && isSamePair(known.certificate, certificate),
+      );
+      return same ?? newToken(each, certificate);
+    });
     const targets = targetSettings.map((each): RunningTarget => {
       const ca = each.upstream.caFile === null ? null : (targetAuthorities.get(each.upstream.caFile) ?? null);
       const certificate = targetCertificates.get(each.name) ?? null;
@@ -132,8 +140,9 @@ export function openEgress(
     };
   }
 
-  function newToken(each: TokenSourceSettings): RunningToken {
-    return { settings: each, source: createTokenSource(each, { clock: systemClock, files: localFiles, log }) };
+  function newToken(each: TokenSourceSettings, certificate: CertificatePair | null): RunningToken {
+    const source = createTokenSource(each, { clock: systemClock, files: localFiles, log }, certificate);
+    return { settings: each, certificate, source };
   }
 
   function watchCertificates(): Pick<FileWatch, 'close'> {
@@ -141,8 +150,11 @@ export function openEgress(
       files: localFiles,
       log,
       intervalMs: watchIntervalMs,
-      onChange: (target, pair) => {
-        const targetCertificates = new Map(given.files.targetCertificates).set(target, pair);
+      onChange: (targets, pair) => {
+        const targetCertificates = new Map([
+          ...given.files.targetCertificates,
+          ...targets.map((name) => [name, pair] as const),
+        ]);
         put({ ...given, files: { ...given.files, targetCertificates } });
       },
     });

@@ -7,8 +7,11 @@ import { createSubjectSource } from '../adapters/tokens/subject-source.js';
 import type { OAuthTokenSettings, TokenSourceSettings } from '../config/types.js';
 import { createCoreTokens } from '../core-api/core-tokens.js';
 import { newProofSigner } from '../core-api/proof-signer.js';
+import { accept } from '../lib/result.js';
 import type { Files } from '../ports/system.js';
 import type { ProofSigner, TokenFetcher, TokenSource } from '../ports/tokens.js';
+import type { CertificatePair } from './certificates/certificates.js';
+import { certificateFilesOf, type CertificateFiles } from './certificates/target-certificates.js';
 
 interface Deps extends Omit<TokenSourceDeps, 'random'> {
   readonly files: Files;
@@ -22,10 +25,35 @@ export interface AttachedTokens extends TokenSource {
   readonly proofs: ProofSigner | null;
 }
 
-/** Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token. */
-export function createTokenSource(settings: TokenSourceSettings, given: Deps): AttachedTokens {
+/**
+ * Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token.
+ *
+ * @param shown the pair that targets are shown out of the files of its certificate: its tokens are asked for with that,
+ *   whatever the files hold by then; `null` where it reads them itself.
+ */
+export function createTokenSource(
+  settings: TokenSourceSettings,
+  given: Deps,
+  shown: CertificatePair | null = null,
+): AttachedTokens {
   const proofs = settings.kind !== 'file' && settings.dpop ? newProofSigner() : null;
-  return { ...sourceOf(settings, given, proofs), proofs };
+  const asked = certificateFilesOf(settings);
+  const files = asked === null || shown === null ? given.files : filesAsShown(given.files, asked, shown);
+  return { ...sourceOf(settings, { ...given, files }, proofs), proofs };
+}
+
+function filesAsShown(files: Files, { certFile, keyFile }: CertificateFiles, { cert, key }: CertificatePair): Files {
+  const texts = new Map([
+    [certFile, cert],
+    [keyFile, key],
+  ]);
+  return {
+    ...files,
+    read: (path, limits) => {
+      const text = texts.get(path);
+      return text === undefined ? files.read(path, limits) : Promise.resolve(accept(text));
+    },
+  };
 }
 
 function sourceOf(settings: TokenSourceSettings, given: Deps, proofs: ProofSigner | null): TokenSource {

@@ -140,6 +140,22 @@ t.test('a Core over TLS, by the authority that the file names from its folder', 
   t.match(await fetcher.fetch(null), { ok: true });
 });
 
+t.test('how long the Core asks to be left alone: in seconds, or until a date', async (t) => {
+  const core = await startFakeCore(t);
+  const { fetcher } = await make(t, `url = "${core.url}"\n`);
+  const askedFor = async (retryAfter: string): Promise<number | null> => {
+    core.answer((_, response) => response.writeHead(503, { 'retry-after': retryAfter }).end());
+    const fetched = await fetcher.fetch(null);
+    return fetched.ok ? null : fetched.error.retryAfterMs;
+  };
+  const inAMinute = await askedFor(new Date(Date.now() + 60_000).toUTCString());
+  t.ok(inAMinute !== null && inAMinute > 30_000 && inAMinute <= 60_000, String(inAMinute));
+  t.equal(await askedFor('Sun, 06 Nov 1994 08:49:37 GMT'), 0, 'one that is over');
+  t.equal(await askedFor('Sunday, 06-Nov-94 08:49:37 GMT'), null, 'the obsolete form is none');
+  t.equal(await askedFor('7'), 7_000);
+  t.equal(await askedFor('soon'), null);
+});
+
 t.test('why there is none, in words without the key', async (t) => {
   const core = await startFakeCore(t);
   core.answer((_, response) => response.writeHead(429, { 'retry-after': '7' }).end(apiKey));

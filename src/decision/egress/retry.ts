@@ -27,6 +27,8 @@ export interface AttemptedRequest {
   readonly hasKey: boolean;
   /** Whether it has no body, or one that is held to be sent again. */
   readonly isRepeatable: boolean;
+  /** Whether it opens a WebSocket: whoever wants one asks again, so that its token and its proof alone are mended. */
+  readonly isHandshake: boolean;
   /** So far, those that only asked whether an earlier one is over not counted. */
   readonly attempts: number;
   /** Milliseconds since the first began. */
@@ -103,12 +105,13 @@ export function judgeAttempt(
   if (meaning === 'final') return pass('final');
   // A second refusal is not the token's fault.
   if (meaning === 'unauthorized' && request.hasNewToken) return pass('final');
+  const needsNewToken = meaning === 'unauthorized';
+  const needsNonce = meaning === 'nonce_asked';
+  if (request.isHandshake && !needsNewToken && !needsNonce) return pass('final');
   if (meaning === 'in_doubt' && !request.hasKey && !safeMethods.has(request.method)) return pass('in_doubt');
   if (!request.isRepeatable) return pass('body_not_held');
   const counts = meaning === 'not_applied' || meaning === 'in_doubt';
   if (counts && request.attempts >= limits.attempts) return pass('attempts');
-  const needsNewToken = meaning === 'unauthorized';
-  const needsNonce = meaning === 'nonce_asked';
   const afterMs = needsNewToken || needsNonce ? 0 : pauseMs(outcome, request.attempts, random);
   if (request.elapsedMs + afterMs > limits.withinMs) return pass('time');
   if (counts && !isInBudget) return pass('budget');

@@ -162,7 +162,6 @@ export class EgressCall implements UpstreamCall {
   }
 
   private isRepeatable(): boolean {
-    if (this.request.upgrade !== undefined) return false;
     return this.body instanceof KeptBody ? this.body.isWhole() : this.heldBytes !== null;
   }
 
@@ -345,6 +344,7 @@ export class EgressCall implements UpstreamCall {
         method: request.method,
         hasKey: this.hasKey,
         isRepeatable: this.isRepeatable(),
+        isHandshake: request.upgrade !== undefined,
         attempts: this.counted,
         elapsedMs: deps.clock.monotonic() - this.startedMs,
         hasNewToken: this.hasNewToken,

@@ -52,17 +52,23 @@ interface Calling {
   ) => Promise<RawResponse>;
 }
 
-/** Starts a proxy whose one target is `orders`. */
+/**
+ * Starts a proxy whose one target is `orders`.
+ *
+ * @param watchMs between two looks at files.
+ */
 export async function startCalling(
   t: Scope,
   url: string,
   target: ConfigTree = {},
   egress: ConfigTree = {},
   more: ConfigTree = {},
+  watchMs?: number,
 ): Promise<Calling> {
   const tokenFile = join(tempDir(t), 'token');
   writeFileSync(tokenFile, 'token.one.x\n', { mode: 0o600 });
   const proxy = await startInProcessProxy(t, {
+    ...(watchMs === undefined ? {} : { watchMs }),
     config: {
       egress: {
         listen: { port: 0 },

@@ -388,6 +388,29 @@ t.test('a reload takes other targets, and keeps the connections of the others', 
   t.equal((await call('/orders/3')).status, 200, 'the old one stays in force');
 });
 
+t.test('another response_timeout counts after a reload, on the connections that are there', async (t) => {
+  const target = await startTarget(t, ({ url }, _number, res) => {
+    if (url !== '/slow') res.end('done');
+  });
+  let connections = 0;
+  target.server.on('connection', () => (connections += 1));
+  const { call, proxy, tokenFile } = await startCalling(t, target.url);
+  t.equal((await call('/orders/1')).status, 200);
+  const own = { name: 'orders', prefix: '/orders', url: target.url, token: 'own', response_timeout: '150ms' };
+  proxy.rewrite({
+    egress: {
+      listen: { port: 0 },
+      tokens: { own: { file: tokenFile } },
+      targets: [{ ...own, allow: [{ methods: ['*'], path: '/**' }], retries: { attempts: 1 } }],
+    },
+  });
+  await until('it was reloaded', () => proxy.logs().some(({ msg }) => msg === 'the config was reloaded'));
+  t.equal((await call('/orders/2')).status, 200);
+  t.equal(connections, 1, 'the connection is kept');
+  t.equal((await call('/orders/slow')).status, 504);
+  t.equal(connections, 1, 'and it was asked on it');
+});
+
 t.test('a Unix socket is open to whom its mode says', async (t) => {
   const { statSync } = await import('node:fs');
   const target = await startTarget(t, ok);

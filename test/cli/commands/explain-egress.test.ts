@@ -102,6 +102,50 @@ t.test('in words', async (t) => {
   t.match((await explain(['--method', 'GET', '--path', '/x'])).out(), /prefixes of targets: \/orders, \/bills$/m);
 });
 
+t.test('what a token is bound to, and what the target is shown', async (t) => {
+  const oauth = { issuer: 'https://idp.example.com', client_id: 'shop' };
+  const own = { certificate_file: '/run/a.crt', key_file: '/run/a.key' };
+  const tokens = {
+    bearer: { oauth: { ...oauth, auth: { secret_file: '/run/secret' } } },
+    key: { oauth: { ...oauth, auth: { secret_file: '/run/secret' } }, dpop: true },
+    certificate: { oauth: { ...oauth, auth: own } },
+  };
+  const shown = { cert_file: '/run/a.crt', key_file: '/run/a.key' };
+  const cases: readonly {
+    readonly target: object;
+    readonly expected: object;
+    readonly lines: readonly RegExp[];
+  }[] = [
+    { target: { token: 'bearer' }, expected: { dpop: false, certificate: null }, lines: [/^token {4}bearer$/m] },
+    {
+      target: { token: 'key' },
+      expected: { dpop: true, certificate: null },
+      lines: [/^token {4}key, bound to a key of this process: each attempt has a proof of its own \(DPoP\)$/m],
+    },
+    {
+      target: { token: 'bearer', ...shown },
+      expected: { dpop: false, certificate: { file: '/run/a.crt', asksForToken: false } },
+      lines: [/^shows {4}\/run\/a\.crt$/m],
+    },
+    { target: shown, expected: { token: null, certificate: { asksForToken: false } }, lines: [/^token {4}none$/m] },
+    {
+      target: { token: 'certificate', ...shown },
+      expected: { dpop: false, certificate: { file: '/run/a.crt', asksForToken: true } },
+      lines: [/^token {4}certificate$/m, /^shows {4}\/run\/a\.crt, with which the token is asked for as well$/m],
+    },
+    { target: { token: 'certificate' }, expected: { certificate: null }, lines: [/^token {4}certificate$/m] },
+  ];
+  for (const { target, expected, lines } of cases) {
+    const allow = [{ methods: ['GET'], path: '/**' }];
+    const targets = [{ name: 'orders', prefix: '/orders', url: 'https://orders.shop.svc', allow, ...target }];
+    const args = ['--method', 'GET', '--path', '/orders/1'];
+    const json = await explain([...args, '--json'], { egress: { tokens, targets } });
+    t.match(JSON.parse(json.out()), expected, JSON.stringify(target));
+    const words = await explain(args, { egress: { tokens, targets } });
+    for (const line of lines) t.match(words.out(), line);
+  }
+});
+
 t.test('a config without a calling side is said to be one', async (t) => {
   const io = await explain(['--method', 'GET', '--path', '/x'], {
     listen: { host: '127.0.0.1', port: 0 },

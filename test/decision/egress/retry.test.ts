@@ -15,12 +15,14 @@ const write: AttemptedRequest = {
   method: 'POST',
   hasKey: false,
   isRepeatable: true,
+  isHandshake: false,
   attempts: 1,
   elapsedMs: 0,
   hasNewToken: false,
 };
 const keyed = { ...write, hasKey: true };
 const read = { ...write, method: 'GET' };
+const handshake = { ...read, isHandshake: true };
 
 function response(status: number, rest: Partial<Extract<AttemptOutcome, { kind: 'response' }>> = {}): AttemptOutcome {
   return { kind: 'response', status, isSallyports: false, problemType: null, retryAfterMs: null, ...rest };
@@ -73,6 +75,16 @@ t.test('methods that change something are no reads, however often they may be re
   for (const method of ['PUT', 'DELETE', 'PATCH']) {
     t.match(judgeAttempt(noResponse, { ...write, method }, limits, chance), { kind: 'pass', reason: 'in_doubt' });
   }
+  t.end();
+});
+
+t.test('of a handshake of a WebSocket the token alone is mended, once', (t) => {
+  for (const [name, outcome] of table) {
+    const verdict = judgeAttempt(outcome, handshake, limits, chance);
+    if (name === '401') t.match(verdict, { kind: 'retry', needsNewToken: true, counts: false });
+    else t.same(verdict, { kind: 'pass', reason: 'final' }, name);
+  }
+  t.match(judgeAttempt(response(401), { ...handshake, hasNewToken: true }, limits, chance), { kind: 'pass' });
   t.end();
 });
 
@@ -164,6 +176,10 @@ t.test('a proof is made again for a nonce that it did not have, and says nothing
     if (expected) t.same(verdict, again, name);
     else t.not(verdict.kind === 'retry' && verdict.needsNonce, true, name);
   }
+  t.match(judgeAttempt(asked, { ...handshake, provedNonce: null }, limits, chance), {
+    kind: 'retry',
+    needsNonce: true,
+  });
   const tooLarge = { ...write, isRepeatable: false, provedNonce: null };
   t.same(judgeAttempt(asked, tooLarge, limits, chance), { kind: 'pass', reason: 'body_not_held' });
   t.end();

@@ -6,6 +6,7 @@ import { outgoingTarget, targetOf } from '../../../decision/egress/target.js';
 import { readMethod } from '../../../decision/http/request-head.js';
 import { readTarget } from '../../../decision/http/request-target.js';
 import { matchRoute } from '../../../decision/route/route-table.js';
+import { isAskedForAsShown } from '../../../app/certificates/target-certificates.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { PolicyRequest } from '../../../policy-test/simulate/decide.js';
@@ -20,6 +21,10 @@ export interface EgressExplanation {
   /** Method and URL that go out; `null` where nothing does. */
   readonly sends: { readonly method: string; readonly url: string } | null;
   readonly token: string | null;
+  /** Whether the token is bound to a key of the process, which signs a proof for each attempt. */
+  readonly dpop: boolean;
+  /** What the target is shown in TLS, and whether the token is asked for with the same; `null` where nothing is. */
+  readonly certificate: { readonly file: string; readonly asksForToken: boolean } | null;
   readonly key: 'kept' | 'generated' | 'derived' | 'none';
   readonly attempts: number;
 }
@@ -37,6 +42,8 @@ export function explainEgress(
       target: target?.name ?? null,
       sends: null,
       token: null,
+      dpop: false,
+      certificate: null,
       key: 'none',
       attempts: 0,
     });
@@ -50,12 +57,21 @@ export function explainEgress(
   if (matchRoute(egress.table, request.method, read.value) === null) return refused('route_unknown', target);
   const plan = planKey({ method: request.method, idempotencyKey: keyOf(request) }, target.keyMode, target.keyFrom);
   if (!plan.ok) return refused(plan.error.reason, target);
+  const token = egress.tokens.find(({ name }) => name === target.token) ?? null;
   return accept({
     allowed: true,
     reason: null,
     target: target.name,
     sends: { method: request.method, url: `${target.upstream.url}${outgoingTarget(target, request.path)}` },
     token: target.token,
+    dpop: token !== null && token.kind !== 'file' && token.dpop,
+    certificate:
+      target.certificate === null
+        ? null
+        : {
+            file: target.certificate.certFile,
+            asksForToken: token !== null && isAskedForAsShown(token, target),
+          },
     key: keyWord(plan.value),
     attempts: target.retries.attempts,
   });
@@ -78,7 +94,7 @@ function keyWord(plan: KeyPlan): EgressExplanation['key'] {
 
 /** The same for people, a line for each step. */
 export function egressLines(
-  { allowed, reason, target, sends, token, key, attempts }: EgressExplanation,
+  { allowed, reason, target, sends, token, dpop, certificate, key, attempts }: EgressExplanation,
   { targets }: EgressSettings,
   request: PolicyRequest,
 ): readonly string[] {
@@ -98,7 +114,12 @@ export function egressLines(
   return [
     `target   ${found}`,
     `sends    ${sends.method} ${sends.url}`,
-    `token    ${token ?? 'none'}`,
+    `token    ${token ?? 'none'}${dpop ? ', bound to a key of this process: each attempt has a proof of its own (DPoP)' : ''}`,
+    ...(certificate === null
+      ? []
+      : [
+          `shows    ${certificate.file}${certificate.asksForToken ? ', with which the token is asked for as well' : ''}`,
+        ]),
     `key      ${keyWords[key]}`,
     `retries  ${String(attempts)} attempts at most, of what certainly was not applied${key === 'none' ? '' : ', and of what is in doubt'}`,
     'allowed',
