@@ -48,3 +48,18 @@ t.test(
     t.ok(report.faults.length > 5, 'though much went wrong');
   },
 );
+
+t.test(
+  'tokens that end, keys that rotate and keys that are revoked cost no write of both sides',
+  { timeout: 240_000 },
+  async (t) => {
+    const report = await callThroughChaos(t, { writes: 300, callers: 6, kinds: ['tokens'] });
+    for (const line of linesOf(report)) t.comment(line);
+    t.same(report.violations, []);
+    // The other service has failures of its own.
+    const orders = report.writes.filter(({ target }) => target === 'orders');
+    t.same([...new Set(orders.map(({ answer }) => answer.status))], [201]);
+    t.ok(report.faults.length > 2);
+    t.ok(report.fetches <= report.seconds / 5 + report.faults.length, 'a handful of tokens');
+  },
+);

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scope } from '../support/scope.js';
 import { callByNode, callByShell, type Caller } from './egress-callers.js';
-import { startEgressDeployment } from './egress-deployment.js';
+import { startEgressDeployment, type FaultKind } from './egress-deployment.js';
 import {
   startWriteLedger,
   toldBy,
@@ -20,6 +20,8 @@ export interface EgressChaosOptions {
   readonly writes: number;
   /** Callers at once, of which every fourth is a shell. */
   readonly callers?: number;
+  /** What goes wrong: everything unless given. */
+  readonly kinds?: readonly FaultKind[];
 }
 
 export interface EgressChaosReport {
@@ -29,6 +31,8 @@ export interface EgressChaosReport {
   /** In order of their ends. */
   readonly faults: readonly Fault[];
   readonly network: Readonly<Record<string, number>>;
+  /** Tokens that the calling side had fetched, since it was started last. */
+  readonly fetches: number;
   readonly seconds: number;
   readonly violations: readonly Violation[];
 }
@@ -43,12 +47,15 @@ interface Fault {
 /** Milliseconds between two ends of processes, where writes do not come through. */
 const longestLullMs = 10_000;
 
+/** Milliseconds from one fault to the next of its kind. Of tokens, more than a target may refuse in a row for ever. */
+const longestPauseMs: Readonly<Record<FaultKind, number>> = { processes: 600, networks: 600, tokens: 8_000 };
+
 /** Of each caller, so that it comes and goes as well. */
 const writesPerTurn = 10;
 
 export async function callThroughChaos(
   t: Scope,
-  { writes: wanted, callers = 16 }: EgressChaosOptions,
+  { writes: wanted, callers = 16, kinds = ['processes', 'networks', 'tokens'] }: EgressChaosOptions,
 ): Promise<EgressChaosReport> {
   const ledger = await startWriteLedger(t);
   const deployment = await startEgressDeployment(t, ledger);
@@ -76,14 +83,14 @@ export async function callThroughChaos(
     }
   };
   const isRunning = (): boolean => !isOver;
-  const harm = async (kind: 'processes' | 'networks'): Promise<void> => {
+  const harm = async (kind: FaultKind): Promise<void> => {
     const known = Object.entries(deployment.faults[kind]);
     while (isRunning()) {
       // Where nothing works, there is no process to harm; not for ever, for it may not come back by itself.
       const [before, waitedFromMs] = [done, performance.now()];
       const isLull = (): boolean => done < before + 10 && performance.now() < waitedFromMs + longestLullMs;
       while (isRunning() && kind === 'processes' && isLull()) await sleep(20);
-      await sleep(Math.random() * 600);
+      await sleep(Math.random() * longestPauseMs[kind]);
       const [name, work] = known[Math.floor(Math.random() * known.length)] ?? [];
       if (name === undefined || work === undefined) continue;
       const fromS = secondsSince(startedMs);
@@ -92,11 +99,12 @@ export async function callThroughChaos(
     }
   };
   // Several at a time: what each alone does not find, both together may. Processes end one after the other.
-  const harms = [harm('processes'), harm('networks'), harm('networks')];
+  const harms = kinds.flatMap((kind) => (kind === 'networks' ? [harm(kind), harm(kind)] : [harm(kind)]));
   await Promise.all(Array.from({ length: callers }, async (_, number) => call(number)));
   isOver = true;
   await Promise.all(harms);
   const seconds = secondsSince(startedMs);
+  const fetches = await deployment.fetches();
   await deployment.stop();
   const runs = await ledger.runs();
   return {
@@ -104,6 +112,7 @@ export async function callThroughChaos(
     ran: runs.size,
     faults,
     network: deployment.network(),
+    fetches,
     seconds,
     violations: writes.flatMap((write): Violation[] => {
       const count = runs.get(write.id) ?? 0;
@@ -121,7 +130,15 @@ export function countsOf(names: readonly string[]): ReadonlyMap<string, number> 
 }
 
 /** For a terminal: figures, and a line for each violation. */
-export function linesOf({ writes, ran, faults, network, seconds, violations }: EgressChaosReport): readonly string[] {
+export function linesOf({
+  writes,
+  ran,
+  faults,
+  network,
+  fetches,
+  seconds,
+  violations,
+}: EgressChaosReport): readonly string[] {
   const answered = countsOf(writes.map(({ target, answer }) => `${target}: ${toldBy(answer)}: ${nameOf(answer)}`));
   const repeated = writes.filter(({ answer }) => toldBy(answer) === 'done' && answer.attempts > 1).length;
   return [
@@ -132,6 +149,7 @@ export function linesOf({ writes, ran, faults, network, seconds, violations }: E
     ...[...answered].map(([name, count]) => `answer: ${name}: ${String(count)}`),
     ...[...countsOf(faults.map(({ name }) => name))].map(([name, count]) => `fault: ${name}: ${String(count)}`),
     ...Object.entries(network).map(([name, count]) => `network: ${name}: ${String(count)}`),
+    `tokens fetched since the calling side was started last: ${String(fetches)}`,
     ...violations.map(
       ({ what, write: { id, caller, answer }, runs }) =>
         `VIOLATION: ${what}: ${id} by ${caller}, carried out ${String(runs)} times: ${JSON.stringify(answer)}`,

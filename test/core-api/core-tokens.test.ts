@@ -142,7 +142,7 @@ t.test('a Core over TLS, by the authority that the file names from its folder', 
 
 t.test('how long the Core asks to be left alone: in seconds, or until a date', async (t) => {
   const core = await startFakeCore(t);
-  const { fetcher } = await make(t, `url = "${core.url}"\n`);
+  const { fetcher } = make(t, `url = "${core.url}"\n`);
   const askedFor = async (retryAfter: string): Promise<number | null> => {
     core.answer((_, response) => response.writeHead(503, { 'retry-after': retryAfter }).end());
     const fetched = await fetcher.fetch(null);

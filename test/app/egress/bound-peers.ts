@@ -1,4 +1,4 @@
-/** Who takes part where tokens are bound: a real oidc-provider that gives them, and a Sallyport that takes no others. */
+/** Who takes part where tokens are bound: oidc-provider, which gives them, and a Sallyport that takes no others. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Tokens that are bound to a key of the calling side's own (DPoP): real oidc-provider, and a Sallyport as the target. */
+/** Tokens that are bound to a key of the calling side (DPoP): oidc-provider, and a Sallyport as the target. */
 import t from 'tap';
 import { WebSocket } from 'ws';
 import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/websocket-proxy.js';
