@@ -58,6 +58,11 @@
  *
  * Measures what a request costs with telemetry off, and with one in a hundred and all of them traced.
  *
+ *   npm run bench -- --readings [--every 1] [--out docs]
+ *
+ * Sends targets and headers that are read in two ways through proxies that guard a path, to receivers of six makes, for
+ * docs/comparison.md. Fronts that are not installed are left out; the receivers need Flask, PHP, Java and Go.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -84,6 +89,7 @@ import { measure, type Measured } from './measure.js';
 import { plotOf } from './plot.js';
 import { measurePrimaries, primariesTable } from './primaries.js';
 import { allPartOf, latencyTable, machine, partSeconds, tableOf, workloadTable } from './report.js';
+import { measureReadings, readingsTable } from './readings/readings.js';
 import { measureReserved, reservedTable, type MeasuredWrite } from './reserved.js';
 import { scoped } from './scoped.js';
 import { soakPlotOf } from './soak-plot.js';
@@ -112,6 +118,8 @@ const { values, positionals } = parseArgs({
     import: flag,
     latency: flag,
     primaries: flag,
+    readings: flag,
+    every: { type: 'string', default: '1' },
     reserved: flag,
     start: flag,
     telemetry: flag,
@@ -162,7 +170,8 @@ else if (values.egress) {
 } else if (values.telemetry) {
   const settings = settingsOf(5);
   console.log(telemetryTable(await scoped(async (scope) => measureTelemetry(scope, settings))));
-} else if (values.import) {
+} else if (values.readings) await readings(Number(values.every));
+else if (values.import) {
   console.log(
     importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))),
   );
@@ -263,6 +272,16 @@ async function soak(seconds: number): Promise<void> {
   write('soak', `${soakTable(measured)}\n\n${plot}`, `--soak ${values.soak ?? ''}`);
   writeFileSync(join(values.out, 'soak.svg'), soakPlotOf(measured.samples));
   if (faultsOf(measured).length > 0) process.exitCode = 1;
+}
+
+/** That of every target is written; that of a few is a look. */
+async function readings(every: number): Promise<void> {
+  const text = readingsTable(await measureReadings({ every, onRun }));
+  const date = new Date().toISOString().slice(0, 10);
+  if (every === 1) {
+    writePart(values.out, 'comparison.md', 'readings', `${text}\n\n\`npm run bench -- --readings\`, ${date}.`);
+  }
+  console.log(text);
 }
 
 /** Puts a table in its place on the page. */
