@@ -5,6 +5,7 @@ import { createMetrics } from '../adapters/metrics/metrics.js';
 import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import { replaceSampling } from './telemetry.js';
 import type { HostPort } from '../config/types.js';
+import type { CheckMessages } from '../ports/envoy.js';
 import type { RequestRecord, UpstreamConnections } from '../ports/observability.js';
 import { createRefusedRequests } from '../admin/console/refusals.js';
 import { countMetrics } from '../admin/counters.js';
@@ -70,12 +71,14 @@ interface StartFiles extends DecisionFiles {
   readonly tls: TlsMaterial | null;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: Telemetry | null;
+  /** What reads and writes Envoy's gRPC; `null` where no Envoy asks. */
+  readonly checkMessages: CheckMessages | null;
 }
 
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
-  { tls, telemetry, ...files }: StartFiles,
+  { tls, telemetry, checkMessages, ...files }: StartFiles,
   options: ComposeOptions,
 ): ComposedApp {
   const opened = first.config;
@@ -146,9 +149,11 @@ export function composeApp(
       requestLog,
       listen: settings.listen,
       tls: null,
+      tracer: telemetry?.tracer ?? null,
       proofNonce: decision.proofNonce,
       reservations: null,
-      door: createDoor(settings),
+      door: createDoor(settings, checkMessages),
+
       isReady: () => true,
     }),
   );

@@ -13,9 +13,11 @@ import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js'
 import { logWarnings } from './reload/reload.js';
 import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
 import { loadDecisionFiles, type DecisionFiles } from './decision.js';
+import { loadCheckMessages } from './doors.js';
 import { lastExportMs, loadTelemetry, type LoadedTelemetry } from './telemetry.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
+import type { CheckMessages } from '../ports/envoy.js';
 import type { FileWatch, Log } from '../ports/system.js';
 import type { Readiness } from '../admin/readiness.js';
 import type { Status } from '../admin/status.js';
@@ -67,11 +69,15 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     sayWhy(logger, loaded.error);
     return loaded;
   }
-  const { first, certificates, files, telemetry } = loaded.value;
+  const { first, certificates, files, telemetry, checkMessages } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const material = tls === null || certificates === null ? null : tlsMaterial(tls, certificates);
-  const app = composeApp(first, { tls: material, telemetry: telemetry?.open() ?? null, ...files }, options);
+  const app = composeApp(
+    first,
+    { tls: material, telemetry: telemetry?.open() ?? null, checkMessages, ...files },
+    options,
+  );
   const { decision } = app;
   const { log } = app.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
@@ -112,6 +118,8 @@ interface Loaded {
   readonly files: DecisionFiles;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: LoadedTelemetry | null;
+  /** `null` where no Envoy asks. */
+  readonly checkMessages: CheckMessages | null;
 }
 
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
@@ -129,6 +137,7 @@ async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFa
     certificates: certificates?.value ?? null,
     files: files.value,
     telemetry: telemetry.value,
+    checkMessages: await loadCheckMessages(first.value.config.decide),
   });
 }
 

@@ -56,7 +56,8 @@ function text(packages) {
 
 The packages that a deployment holds: the dependencies of \`package.json\` with all of theirs, and the SDK for sessions, which the image carries. Taken
 from \`package-lock.json\` by \`npm run generate\`; a test refuses a licence that is not on its list, and a package that runs a script when it is
-installed. Sallyport itself is Apache-2.0: [LICENSE](../LICENSE).
+installed. Sallyport itself is Apache-2.0: [LICENSE](../LICENSE). So is Envoy's schema, of which [src/adapters/envoy/schema.ts](../src/adapters/envoy/schema.ts)
+is a part.
 
 | package | version | licence | install script |
 | --- | --- | --- | --- |

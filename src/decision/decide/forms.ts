@@ -9,7 +9,7 @@ export const forms = ['nginx', 'traefik', 'caddy', 'envoy', 'haproxy'] as const;
 export type Form = (typeof forms)[number];
 
 /** The request that is judged, as the proxy in front describes it. */
-interface DescribedRequest {
+export interface DescribedRequest {
   readonly head: RequestHead;
   /** Whether it came over TLS, as the proxy says. */
   readonly encrypted: boolean;
@@ -92,10 +92,7 @@ export function describeRequest(asking: RequestHead, form: Form, prefix: string)
       if (connection !== null) return refuse(denial('description_malformed'));
       connection = value;
     }
-    // h2c would take every later request of the connection past whoever judges (RFC 7540 §3.2).
-    if (lowerCase === 'http2-settings' || (lowerCase === 'upgrade' && value.toLowerCase() !== 'websocket')) {
-      return refuse(denial('upgrade_refused'));
-    }
+    if (isUpgradeRefused(lowerCase, value)) return refuse(denial('upgrade_refused'));
     // Some proxies keep `Upgrade` to themselves; no server takes a handshake without this (RFC 6455 §4.2.1).
     if (lowerCase === 'upgrade' || lowerCase === 'sec-websocket-key') isHandshake = true;
     const isTold = ofAsking.has(lowerCase) || (describes && lowerCase.startsWith('x-original-'));
@@ -105,7 +102,8 @@ export function describeRequest(asking: RequestHead, form: Form, prefix: string)
   const describedTarget = target === null ? withoutPrefix(asking.target, prefix) : said.get(target);
   const describedHost = said.get(host ?? 'host');
   const describedScheme = scheme === null ? undefined : said.get(scheme)?.toLowerCase();
-  if (!describedMethod || !describedTarget || !describedHost || !isScheme(describedScheme, needsScheme)) {
+  const hasScheme = describedScheme === undefined ? !needsScheme : isScheme(describedScheme);
+  if (!describedMethod || !describedTarget || !describedHost || !hasScheme) {
     return refuse(denial('description_malformed'));
   }
   rawHeaders.push('Host', describedHost);
@@ -126,7 +124,15 @@ function withoutPrefix(target: string, prefix: string): string | null {
   return target.startsWith(`${prefix}/`) ? target.slice(prefix.length) : null;
 }
 
-function isScheme(scheme: string | undefined, isNeeded: boolean): boolean {
-  if (scheme === undefined) return !isNeeded;
+/** Tells whether it is one of HTTP or of WebSocket, in lower case. */
+export function isScheme(scheme: string): boolean {
   return scheme === 'http' || scheme === 'https' || scheme === 'ws' || scheme === 'wss';
+}
+
+/**
+ * Tells whether a header of the described request asks for another protocol than WebSocket. h2c would take every later
+ * request of the connection past whoever judges (RFC 7540 §3.2).
+ */
+export function isUpgradeRefused(lowerCaseName: string, value: string): boolean {
+  return lowerCaseName === 'http2-settings' || (lowerCaseName === 'upgrade' && value.toLowerCase() !== 'websocket');
 }

@@ -4,6 +4,7 @@ import type { Form } from '../../decision/decide/forms.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
+import { AskedWriter } from './asked-writer.js';
 
 /** What `ngx_http_auth_request_module` takes for a refusal. Whatever else is no success is an error to it. */
 const passedByNginx: ReadonlySet<number> = new Set([401, 403]);
@@ -25,18 +26,15 @@ interface WriterOptions {
 }
 
 /** Answers a proxy that asked: what it is to forward the request with, or what it is to refuse it with. */
-export class DecisionWriter implements ResponseWriter {
+export class DecisionWriter extends AskedWriter {
   private readonly form: Form;
   private readonly rawHeaders: readonly string[];
-  private readonly inner: ResponseWriter;
   private readonly host: ResponseWriterHost;
-  /** Of the decision: nginx is told another where it knows none but two. */
-  private decided = 0;
 
   constructor({ form, rawHeaders, inner, host }: WriterOptions) {
+    super(inner);
     this.form = form;
     this.rawHeaders = rawHeaders;
-    this.inner = inner;
     this.host = host;
   }
 
@@ -54,6 +52,7 @@ export class DecisionWriter implements ResponseWriter {
     const { status, headers, body } = problemOf(reason, requestId, () => this.host.challenges());
     if (this.form !== 'nginx') this.answer(status, status, [...headers], body);
     else {
+      // nginx knows none but two.
       const told = passedByNginx.has(status) || status >= firstFailure ? status : 403;
       this.answer(status, told, [...headers, 'X-Sallyport-Status', String(status)], body);
     }
@@ -70,58 +69,5 @@ export class DecisionWriter implements ResponseWriter {
     this.decided = decided;
     this.inner.sendWhole(status, headers, Buffer.from(body, 'latin1'));
     this.inner.end(null);
-  }
-
-  isReceived(): boolean {
-    return this.inner.isReceived();
-  }
-
-  status(): number {
-    return this.decided;
-  }
-
-  grpcStatus(): null {
-    return null;
-  }
-
-  isDelivered(): boolean {
-    return this.inner.isDelivered();
-  }
-
-  abort(): void {
-    this.inner.abort();
-  }
-
-  breakOff(): void {
-    this.inner.abort();
-  }
-
-  onDrain(): void {
-    this.inner.onDrain();
-  }
-
-  /** Nothing is forwarded here, and so no response comes back that one of the next four could pass on. */
-  begin(): boolean {
-    return true;
-  }
-
-  write(): boolean {
-    return true;
-  }
-
-  sendWhole(): void {
-    this.inner.abort();
-  }
-
-  end(): void {
-    this.inner.abort();
-  }
-
-  switchProtocols(): null {
-    return null;
-  }
-
-  endUpgraded(): void {
-    this.inner.abort();
   }
 }

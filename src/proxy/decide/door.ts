@@ -1,11 +1,14 @@
 /** A listener on which a proxy asks about requests that it forwards itself. */
 import type { DecideSettings } from '../../config/types.js';
 import { unremovableHeader, removesNames } from '../../decision/decide/allow.js';
+import { isCheck } from '../../decision/decide/check.js';
 import { describeRequest } from '../../decision/decide/forms.js';
 import { limitsOf } from '../../decision/decide/limits.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
+import { http2Version } from '../../decision/http2/request-head.js';
 import { refuse, type Result } from '../../lib/result.js';
+import type { CheckMessages } from '../../ports/envoy.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
@@ -14,14 +17,26 @@ import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
 import { planReservation, type Plan } from '../idempotency/plan-reservation.js';
 import type { Door } from '../server.js';
+import { answeringHost, describedConnection } from './asking.js';
+import { CheckCall } from './check-call.js';
 import { DecisionWriter, namesOf } from './decision-writer.js';
 
-/** Makes the door of one listener. */
-export function createDoor({ form, prefix, accepts }: DecideSettings): Door {
+/**
+ * Makes the door of one listener.
+ *
+ * @param messages read and write what Envoy says over gRPC; `null` where nobody asks so.
+ */
+export function createDoor(
+  { form, prefix, accepts, maxHeaderBytes, maxCheckBytes: maxBytes }: DecideSettings,
+  messages: CheckMessages | null,
+): Door {
   return {
     name: form,
     plan: (admission, activeConfig, head) => planDecision(admission, activeConfig, head, { form, accepts }),
-    serve: (deps, request) => serveAsked(deps, request, { form, prefix }),
+    serve: (deps, request) =>
+      messages !== null && isCheck(request.head)
+        ? new CheckCall(deps, request, { messages, maxBytes, maxHeaderBytes })
+        : serveAsked(deps, request, { form, prefix }),
   };
 }
 
@@ -32,31 +47,24 @@ function serveAsked(
 ): ServedRequest {
   const described = readAsked(asking, { form, prefix });
   const head = described.ok ? described.value.head : asking.head;
-  const { connection } = asking;
   const exchange: Exchange = new Exchange(deps, {
     head,
-    connection: {
-      ...ownConnection(asking),
-      peer: { ...connection.peer, encrypted: described.ok && described.value.encrypted, certificate: null },
-      finish: (_request, nowMs) => connection.finish(exchange, nowMs),
-    },
+    connection: describedConnection(asking, described.ok && described.value.encrypted, (nowMs) => {
+      asking.connection.finish(exchange, nowMs);
+    }),
     upgrade: null,
     begin: (onOver, onError) => asking.begin(onOver, onError),
     body: () => asking.body(),
     createWriter: (host) =>
-      new DecisionWriter({ form, rawHeaders: head.rawHeaders, inner: asking.createWriter(host), host }),
+      new DecisionWriter({
+        form,
+        rawHeaders: head.rawHeaders,
+        inner: asking.createWriter(answeringHost(host)),
+        host,
+      }),
   });
   if (!described.ok) exchange.failBody(described.error);
   return exchange;
-}
-
-function ownConnection({ connection }: ReceivedRequest): ReceivedRequest['connection'] {
-  return {
-    peer: connection.peer,
-    markTrusted: () => connection.markTrusted(),
-    isTrusted: () => connection.isTrusted(),
-    finish: (request, nowMs) => connection.finish(request, nowMs),
-  };
 }
 
 function readAsked(
@@ -65,6 +73,8 @@ function readAsked(
 ): ReturnType<typeof describeRequest> {
   // Nobody else's word counts, and nothing is judged for them.
   if (!connection.peer.trusted) return refuse(denial('asking_refused'));
+  // Over HTTP/2 the one call is asked, and nothing in the words of HTTP: a client's request may look like that call.
+  if (head.httpVersion === http2Version) return refuse(denial('description_malformed'));
   return describeRequest(head, form, prefix);
 }
 

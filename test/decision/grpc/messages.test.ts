@@ -1,5 +1,5 @@
 import t from 'tap';
-import { frameMessage, isOneMessage } from '../../../src/decision/grpc/messages.js';
+import { frameMessage, isOneMessage, readOneMessage } from '../../../src/decision/grpc/messages.js';
 
 const one = frameMessage(Buffer.from('abc'));
 const compressed = Buffer.from([1, ...one.subarray(1)]);
@@ -29,6 +29,28 @@ t.test('the length is read from all of its four bytes', (t) => {
     const frame = frameMessage(Buffer.alloc(length));
     t.ok(isOneMessage(frame, length), `${length}`);
     t.notOk(isOneMessage(frame.subarray(0, -1), length), `${length}, and one byte is missing`);
+  }
+  t.end();
+});
+
+t.test('the one message of a body is read, and nothing else is', (t) => {
+  const message = Uint8Array.of(1, 2, 3);
+  const frame = frameMessage(message);
+  const compressed = Uint8Array.from(frame).with(0, 1);
+  t.same(readOneMessage(frame), { ok: true, value: Buffer.from(message) });
+  t.match(readOneMessage(frameMessage(new Uint8Array())), { ok: true, value: { byteLength: 0 } });
+  for (const [name, body, code] of [
+    ['nothing', new Uint8Array(), 'UNIMPLEMENTED'],
+    ['two', Buffer.concat([frame, frame]), 'UNIMPLEMENTED'],
+    ['one, and a byte', Buffer.concat([frame, message.subarray(0, 1)]), 'UNIMPLEMENTED'],
+    ['a compressed one', compressed, 'UNIMPLEMENTED'],
+    ['part of a compressed one', compressed.subarray(0, -1), 'INTERNAL'],
+    ['another flag', Uint8Array.from(frame).with(0, 2), 'INTERNAL'],
+    ['part of one', frame.subarray(0, -1), 'INTERNAL'],
+    ['part of a prefix', frame.subarray(0, 4), 'INTERNAL'],
+    ['a length beyond all', Uint8Array.of(0, 255, 255, 255, 255, 0), 'INTERNAL'],
+  ] as const) {
+    t.strictSame(readOneMessage(body), { ok: false, error: code }, name);
   }
   t.end();
 });

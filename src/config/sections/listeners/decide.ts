@@ -20,6 +20,10 @@ export interface DecideSettings {
   readonly listen: ListenSettings;
   /** What Envoy puts before the path that it asks about; empty where it puts nothing. */
   readonly prefix: string;
+  /** Of the head that is described, as of any request's. */
+  readonly maxHeaderBytes: number;
+  /** Of one call of Envoy over gRPC, which tells some of a request twice. */
+  readonly maxCheckBytes: number;
   /** What this door cannot do, and the operator accepts. */
   readonly accepts: ReadonlySet<Acceptance>;
 }
@@ -34,7 +38,7 @@ const listenerSchema = map({
   host: host().prefault('127.0.0.1').describe('Address on which the proxy asks.'),
   port: port().describe('Port on which it asks; 0 asks the system for a free one.'),
   form: word(...forms).describe(
-    'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` over HTTP, ' +
+    'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` over gRPC and HTTP, ' +
       'or HAProxy with the script of [decide.md](decide.md#haproxy).',
   ),
   trust: list(addressBlock(), 1, 'IP addresses or CIDR blocks')
@@ -103,6 +107,9 @@ function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): reado
 /** A request comes with its description, which repeats its target, and names of a few fields. */
 const descriptionBytes = 4 * 1024;
 
+/** What Envoy tells beside the request: addresses, certificates, metadata of routes. */
+const contextBytes = 64 * 1024;
+
 function compileListener(file: ListenerFile, context: CompileContext): DecideSettings {
   const { listen: own } = context.values;
   const usual = callersListener.compile(usualListener({ host: file.host, port: file.port }), context).listen;
@@ -112,6 +119,9 @@ function compileListener(file: ListenerFile, context: CompileContext): DecideSet
       ...usual,
       tlsTerminatedBy: file.tls_terminated_by,
       trustForwarded: file.trust,
+      // Envoy's gRPC comes over it.
+      http2: file.form === 'envoy',
+      maxStreams: own.max_streams,
       // As nginx asks unless it is told otherwise.
       http10: 'allow',
       maxHeaderBytes: own.max_header_bytes + own.max_target + descriptionBytes,
@@ -121,6 +131,8 @@ function compileListener(file: ListenerFile, context: CompileContext): DecideSet
       bodyIdleTimeoutMs: own.body_idle_timeout,
     },
     prefix: file.prefix ?? '',
+    maxHeaderBytes: own.max_header_bytes,
+    maxCheckBytes: 2 * (own.max_header_bytes + own.max_target) + contextBytes,
     accepts: new Set(file.accept),
   };
 }
