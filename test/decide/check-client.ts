@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client, credentials, type CallOptions, type ServiceError } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 import { projectDir } from '../support/project-dir.js';
-import type { RequestInput } from '../support/raw-client.js';
+import type { RawResponse, RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 
 const deps = join(projectDir, 'node_modules/@grpc/grpc-js-xds/deps');
@@ -13,12 +13,12 @@ const folders = [
   join(projectDir, 'node_modules/protobufjs'),
 ];
 
-/** Envoy's whole schema, as the package has it. */
-export function publishedSchema(): protobuf.Root {
+/** Envoy's schema as the package has it: that of the service, or of these files. */
+export function publishedSchema(files = ['envoy/service/auth/v3/external_auth.proto']): protobuf.Root {
   const root = new protobuf.Root();
   root.resolvePath = (_from, name) =>
     folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? name;
-  root.loadSync('envoy/service/auth/v3/external_auth.proto');
+  root.loadSync(files);
   root.resolveAll();
   return root;
 }
@@ -95,14 +95,14 @@ export function readResponse(bytes: Uint8Array): CheckResponse {
 /** Describes a request as Envoy does: names in lower case, and beside them what HTTP/2 has for the first line. */
 export function described(input: RequestInput, host = 'shop.example'): Record<string, unknown> {
   const { method = 'GET', path, headers = {}, body } = input;
-  const given = Array.isArray(headers) ? (headers as readonly [string, string][]) : Object.entries(headers);
-  const lines = [
+  const given = Array.isArray(headers) ? (headers as readonly (readonly [string, string])[]) : Object.entries(headers);
+  const lines: readonly (readonly [string, string])[] = [
     [':authority', host],
     [':path', path],
     [':method', method],
     [':scheme', 'http'],
-    ...given.map(([name, value]) => [name.toLowerCase(), value]),
-    ...(body === undefined ? [] : [['content-length', String(body.length)]]),
+    ...given.map(([name, value]): readonly [string, string] => [name.toLowerCase(), value]),
+    ...(body === undefined ? [] : ([['content-length', String(body.length)]] as const)),
   ];
   return {
     method,
@@ -112,7 +112,20 @@ export function described(input: RequestInput, host = 'shop.example'): Record<st
     protocol: 'HTTP/1.1',
     size: body === undefined ? 0 : -1,
     headerMap: {
-      headers: lines.map(([key = '', value = '']) => ({ key, rawValue: Buffer.from(value, 'latin1') })),
+      headers: lines.map(([key, value]) => ({ key, rawValue: Buffer.from(value, 'latin1') })),
     },
+  };
+}
+
+const statusCodes = root.lookupEnum('envoy.type.v3.StatusCode').values;
+
+/** What Envoy would answer its client: 200 where it may forward. */
+export function answerOf(response: CheckResponse | null): Pick<RawResponse, 'status' | 'text' | 'field'> {
+  const denied = response?.deniedResponse;
+  const headers = (denied?.headers ?? []).map(({ header }) => header);
+  return {
+    status: response?.okResponse === undefined ? (statusCodes[denied?.status.code ?? ''] ?? 0) : 200,
+    text: denied?.body ?? '',
+    field: (name) => headers.find(({ key }) => key === name.toLowerCase())?.value ?? null,
   };
 }

@@ -22,10 +22,15 @@ export const identityNames = [
 
 /** The config of one form as the page shows it. */
 export function shownConfig(language: string): string {
-  const page = readFileSync(join(projectDir, 'docs/decide.md'), 'utf8');
-  const block = new RegExp('^```' + language + '\\n(.*?)^```', 'ms').exec(page)?.[1];
+  const [block] = shownConfigs(language);
   if (block === undefined) throw new Error(`docs/decide.md has no ${language}`);
   return block;
+}
+
+/** All blocks of the page in this language. */
+export function shownConfigs(language: string): readonly string[] {
+  const page = readFileSync(join(projectDir, 'docs/decide.md'), 'utf8');
+  return [...page.matchAll(new RegExp('^```' + language + '\\n(.*?)^```', 'gms'))].map(([, block = '']) => block);
 }
 
 /** Puts real places where the page has its own. */

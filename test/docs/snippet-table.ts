@@ -156,7 +156,9 @@ export const snippetTable: readonly SnippetRow[] = [
     'local address': { test: decideFronts },
     global: { test: decideFronts },
     'http:\n': { sample: 'Traefik’s config: Traefik is not to be had for tests' },
-    http_filters: { sample: 'Envoy’s config: Envoy is not to be had for tests' },
+    http_filters: { test: 'test/decide/envoy.test.ts' },
+    'clusters:': { test: 'test/decide/envoy.test.ts' },
+    '# The HTTP service': { test: 'test/decide/envoy.test.ts' },
   }),
   ...page('docs/egress.md', {
     ' pod of checkout': { sample: 'a picture of the pair' },

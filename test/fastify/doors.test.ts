@@ -1,8 +1,13 @@
-/** One table of requests, and what becomes of them by each door: the sidecar, and the plugin in the application. */
+/**
+ * One table of requests, and what becomes of them by each door: the sidecar, the endpoint that a proxy asks, and the
+ * plugin in the application.
+ */
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import { startProxyProcess } from '../support/proxy-process.js';
 import type { RawResponse, RequestInput } from '../support/raw-client.js';
+import { answerOf, checkClient, checkRequest, described } from '../decide/check-client.js';
+import { startDeciding } from '../decide/deciding.js';
 import type { Scope } from '../support/scope.js';
 import type { Claims } from '../support/tokens.js';
 import { openApp } from './open-app.js';
@@ -15,13 +20,26 @@ interface Door {
 
 interface OpenDoor {
   readonly token: (claims?: Claims) => string;
-  readonly request: (input: RequestInput) => Promise<RawResponse>;
+  readonly request: (input: RequestInput) => Promise<Answer>;
 }
+
+type Answer = Pick<RawResponse, 'status' | 'text' | 'field'>;
 
 const doors: readonly Door[] = [
   { name: 'sidecar', open: async (t) => startProxyProcess(t) },
+  { name: 'endpoint', open: openEndpoint },
   { name: 'plugin', open: async (t) => openApp(t, { routes: serveOrders }) },
 ];
+
+/** Asked as Envoy asks over gRPC, which tells most of a request. */
+async function openEndpoint(t: Scope): Promise<OpenDoor> {
+  const { proxy, decidePort } = await startDeciding(t, 'envoy');
+  const check = checkClient(t, decidePort);
+  return {
+    token: proxy.token,
+    request: async (input) => answerOf((await check(checkRequest(described(input)))).response),
+  };
+}
 
 function serveOrders(app: FastifyInstance): void {
   app.get('/orders', () => ({}));

@@ -216,6 +216,20 @@ step('health', lambda: [health(b''), health(bytes([10, 6]) + b'orders'), health(
 print(json.dumps(results), flush=True)
 `;
 
+const oneCall = `
+import json, sys
+import grpc
+
+asked = json.loads(sys.argv[1])
+compression = grpc.Compression.Gzip if asked['gzip'] else grpc.Compression.NoCompression
+channel = grpc.insecure_channel(asked['address'], compression=compression)
+try:
+    answer = channel.unary_unary(asked['path'])(bytes.fromhex(asked['message']), timeout=20)
+    print(json.dumps({'answer': answer.hex(), 'code': 'OK'}), flush=True)
+except grpc.RpcError as error:
+    print(json.dumps({'answer': None, 'code': error.code().name}), flush=True)
+`;
+
 const python = (): string => pythonWith('grpc');
 
 /** Serves `shop.v1.Orders`, and the same as `shop.v1.Small`, on a free port of loopback until the test ends. */
@@ -233,6 +247,17 @@ export async function startPythonGrpcServer(t: Scope, answers: 'plain' | 'gzip' 
   return Number(line);
 }
 
+/** Makes one call with this message, and returns the message that answers it, in hexadecimal, and the code's name. */
+export async function callOnceFromPython(call: {
+  readonly address: string;
+  readonly path: string;
+  readonly message: Buffer;
+  readonly gzip?: boolean;
+}): Promise<{ readonly answer: string | null; readonly code: string }> {
+  const asked = { gzip: false, ...call, message: call.message.toString('hex') };
+  return (await runPython(oneCall, asked)) as { readonly answer: string | null; readonly code: string };
+}
+
 export interface PythonCalls {
   /** Host and port. */
   readonly address: string;
@@ -243,11 +268,16 @@ export interface PythonCalls {
 
 /** Makes calls of a client of gRPC on its C core, and returns what it was told, by the names of the steps. */
 export async function callFromPython(calls: PythonCalls): Promise<Readonly<Record<string, unknown>>> {
-  const child = spawn(python(), ['-c', client, JSON.stringify(calls)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return (await runPython(client, calls)) as Readonly<Record<string, unknown>>;
+}
+
+/** Runs a script that is told what to do in JSON, and tells so what came of it. */
+async function runPython(script: string, asked: object): Promise<unknown> {
+  const child = spawn(python(), ['-c', script, JSON.stringify(asked)], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
     text += piece;
   });
   await once(child, 'close');
-  return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  return JSON.parse(text) as unknown;
 }

@@ -27,8 +27,8 @@ const checkPath = '/envoy.service.auth.v3.Authorization/Check';
 const checkTypes: ReadonlySet<string | null> = new Set(['application/grpc', 'application/grpc+proto']);
 
 /**
- * Tells whether a request is a call of `Check`. It has to be one to the letter: whatever a client can have its proxy ask
- * about in the words of HTTP is another request, and never one that describes another itself.
+ * Tells whether a request is a call of `Check`. It has to be one to the letter: whatever a client can have its proxy
+ * ask about in the words of HTTP is another request, and never one that describes another itself.
  */
 export function isCheck(head: RequestHead): boolean {
   const { httpVersion, method, target } = head;

@@ -24,8 +24,9 @@ t.test('each field of it is the published one', (t) => {
   let fields = 0;
   const visit = (scope: protobuf.NamespaceBase): void => {
     for (const inner of scope.nestedArray) {
-      if (inner instanceof light.Enum)
+      if (inner instanceof light.Enum) {
         t.same(inner.values, published.lookupEnum(inner.fullName).values, inner.fullName);
+      }
       if (inner instanceof light.Type) {
         const wanted = published.lookupType(inner.fullName);
         for (const field of inner.fieldsArray) {
@@ -47,7 +48,7 @@ t.test('each field of it is the published one', (t) => {
       if (inner instanceof light.Namespace) visit(inner);
     }
   };
-  visit(own as unknown as protobuf.NamespaceBase);
+  visit(own);
   t.ok(fields > 25, `${String(fields)} fields`);
   t.end();
 });
