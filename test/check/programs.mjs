@@ -36,6 +36,8 @@ export const programs = [
     check: () => process.platform === 'linux',
     hint: 'they read /proc, or write to /dev/full',
   },
+  // With the version of Lua that Debian's mod_lua has.
+  { name: 'lua-socket', debian: ['lua-socket'], check: () => existsSync('/usr/share/lua/5.3/socket/http.lua') },
   { name: 'nghttp', debian: ['nghttp2-client'], check: ['nghttp', '--version'] },
   { name: 'nghttpd', debian: ['nghttp2-server'], check: ['nghttpd', '--version'] },
   { name: 'nginx', debian: ['nginx-light'], check: ['nginx', '-v'] },

@@ -93,9 +93,14 @@ export async function startFront(
   };
 }
 
-/** Writes the script of the page for HAProxy. */
-export function writeLua(t: Scope, places: Parameters<typeof placed>[1]): string {
+/** Writes the script of the page for HAProxy, or for Apache. */
+export function writeLua(
+  t: Scope,
+  places: Parameters<typeof placed>[1],
+  front: 'haproxy' | 'apache' = 'haproxy',
+): string {
   const file = join(tempDir(t), 'sallyport.lua');
-  writeFileSync(file, placed(shownConfig('lua'), places));
+  const script = shownConfigs('lua')[front === 'haproxy' ? 0 : 1] ?? '';
+  writeFileSync(file, placed(script, places));
   return file;
 }

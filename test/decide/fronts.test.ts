@@ -8,6 +8,7 @@ import { ownFields } from '../support/attacks/connection-options.js';
 import { handshakeFields } from '../support/attacks/handshakes.js';
 import { runCaddy } from '../support/caddy.js';
 import { runHaproxy } from '../support/haproxy.js';
+import { runApacheLua } from '../support/lua-socket.js';
 import { runNginx } from '../support/nginx.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
@@ -61,6 +62,15 @@ const fronts = {
     startFront(await startDeciding(t, 'haproxy', config), (places) => {
       const script = writeLua(t, places);
       runHaproxy(t, placed(shownConfig('haproxy'), places).replace('/etc/haproxy/sallyport.lua', script));
+    }),
+  apache: async (t: Scope) =>
+    startFront(await startDeciding(t, 'apache', config), (places) => {
+      const script = writeLua(t, places, 'apache');
+      runApacheLua(
+        t,
+        places.front,
+        placed(shownConfig('apache'), places).replace('/etc/apache2/sallyport.lua', script),
+      );
     }),
 } as const;
 

@@ -155,6 +155,8 @@ export const snippetTable: readonly SnippetRow[] = [
     'http://:8080': { test: decideFronts },
     'local address': { test: decideFronts },
     global: { test: decideFronts },
+    '-- As /etc/apache2': { test: decideFronts },
+    LuaHook: { test: decideFronts },
     'http:\n': { sample: 'Traefik’s config: Traefik is not to be had for tests' },
     http_filters: { test: 'test/decide/envoy.test.ts' },
     'clusters:': { test: 'test/decide/envoy.test.ts' },

@@ -19,7 +19,7 @@ interface HeaderEdits {
 }
 
 /** Proxies that remove from a request what one answer names. The others set a fixed list of names. */
-const removing: ReadonlySet<Form> = new Set<Form>(['envoy', 'haproxy']);
+const removing: ReadonlySet<Form> = new Set<Form>(['envoy', 'haproxy', 'apache']);
 
 /** Tells whether the proxy removes the headers that an answer names. */
 export function removesNames(form: Form): boolean {

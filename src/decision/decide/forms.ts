@@ -4,7 +4,7 @@ import type { RequestHead } from '../http/request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Proxies that ask, each in its own words. */
-export const forms = ['nginx', 'traefik', 'caddy', 'envoy', 'haproxy'] as const;
+export const forms = ['nginx', 'traefik', 'caddy', 'envoy', 'haproxy', 'apache'] as const;
 
 export type Form = (typeof forms)[number];
 
@@ -46,6 +46,7 @@ const descriptions: Readonly<Record<Form, Description>> = {
   traefik: forwarded,
   caddy: forwarded,
   haproxy: forwarded,
+  apache: forwarded,
   // envoy.extensions.filters.http.ext_authz.v3.HttpService: method, path and Host are those of the request itself.
   envoy: { method: null, target: null, host: null, scheme: 'x-forwarded-proto', needsScheme: false },
 };

@@ -35,7 +35,7 @@ t.test('every answer has each name of the config, and Authorization', (t) => {
   ]);
   t.same(
     forms.filter((form) => removesNames(form)),
-    ['envoy', 'haproxy'],
+    ['envoy', 'haproxy', 'apache'],
   );
   t.end();
 });

@@ -22,6 +22,7 @@ t.test('each form describes a request', (t) => {
     ],
     ['traefik', forwarded, { method: 'PUT', target: '/a' }, true],
     ['caddy', forwarded, { method: 'PUT', target: '/a' }, true],
+    ['apache', forwarded, { method: 'PUT', target: '/a' }, true],
     ['haproxy', forwarded.with(-1, 'ws'), { method: 'PUT', target: '/a' }, false],
     ['traefik', forwarded.with(-1, 'wss'), { method: 'PUT', target: '/a' }, true],
   ];
@@ -44,6 +45,7 @@ t.test('what is missing, empty, doubled or of another form is no description', (
     ['traefik', forwarded],
     ['caddy', forwarded],
     ['haproxy', forwarded],
+    ['apache', forwarded],
   ] as const) {
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i] ?? '';

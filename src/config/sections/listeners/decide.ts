@@ -39,7 +39,7 @@ const listenerSchema = map({
   port: port().describe('Port on which it asks; 0 asks the system for a free one.'),
   form: word(...forms).describe(
     'Who asks, and so in which words: nginx’ `auth_request`, Traefik’s ForwardAuth, Caddy’s `forward_auth`, Envoy’s `ext_authz` over gRPC and HTTP, ' +
-      'or HAProxy with the script of [decide.md](decide.md#haproxy).',
+      'or HAProxy or Apache with the scripts of [decide.md](decide.md).',
   ),
   trust: list(addressBlock(), 1, 'IP addresses or CIDR blocks')
     .prefault(['127.0.0.0/8', '::1'])
