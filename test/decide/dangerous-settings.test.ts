@@ -1,9 +1,20 @@
-/** Settings of proxies in front that docs/decide.md warns of: each opens a hole, and the page's config does not. */
-import t from 'tap';
+/**
+ * Settings of proxies in front that docs/decide.md and `doctor` warn of: each opens a hole, and the page's config does
+ * not. Of Traefik and Envoy, which are not to be had for tests, by what they are answered.
+ */
+import { status as codes } from '@grpc/grpc-js';
+import t, { type Test as Tap } from 'tap';
+import { frontSettings, type FrontSetting } from '../../src/cli/commands/doctor/fronts/settings.js';
+import type { Form } from '../../src/decision/decide/forms.js';
+import { tableBelow } from '../docs/pages.js';
 import { runCaddy } from '../support/caddy.js';
+import { runHaproxy } from '../support/haproxy.js';
+import { runApacheLua } from '../support/lua-socket.js';
 import { runNginx } from '../support/nginx.js';
+import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
-import { placed, shownConfig, startDeciding, startFront, type Fronted } from './deciding.js';
+import { checkClient, checkRequest, described } from './check-client.js';
+import { placed, shownConfig, startDeciding, startFront, writeLua, type Fronted } from './deciding.js';
 
 t.setTimeout(120_000);
 
@@ -31,6 +42,30 @@ async function caddy(t: Scope, ...changes: readonly Change[]): Promise<Fronted> 
   });
 }
 
+async function haproxy(t: Scope, ...changes: readonly Change[]): Promise<Fronted> {
+  return startFront(await startDeciding(t, 'haproxy', config), (places) => {
+    const shown = placed(changed(shownConfig('haproxy'), changes), places);
+    runHaproxy(t, shown.replace('/etc/haproxy/sallyport.lua', writeLua(t, places)));
+  });
+}
+
+async function apache(t: Scope, modules: readonly string[], ...changes: readonly Change[]): Promise<Fronted> {
+  return startFront(await startDeciding(t, 'apache', config), (places) => {
+    const shown = placed(changed(shownConfig('apache'), changes), places);
+    runApacheLua(t, places.front, shown.replace('/etc/apache2/sallyport.lua', writeLua(t, places, 'apache')), modules);
+  });
+}
+
+const shown = new Set<FrontSetting>();
+
+/** Tests the setting that begins so. */
+function shows(form: Form, beginning: string, run: (t: Tap) => Promise<void>): void {
+  const setting = frontSettings[form].find((one) => one.setting.startsWith(beginning));
+  if (setting === undefined) throw new Error(`no ${beginning}`);
+  shown.add(setting);
+  t.test(`${form}: ${setting.setting}`, run);
+}
+
 function changed(text: string, changes: readonly Change[]): string {
   return changes.reduce((before, [from, to]) => {
     const after = before.replace(from, to);
@@ -43,7 +78,7 @@ function changed(text: string, changes: readonly Change[]): string {
 const targetsOf = ({ proxy: { receiver } }: Fronted): readonly string[] =>
   receiver.requests.map(({ target }) => target);
 
-t.test('nginx: proxy_pass with a path decodes what was judged as one segment', async (t) => {
+shows('nginx', '`proxy_pass` with', async (t) => {
   const path = '/files/a%2Fsecret';
   const sound = await nginx(t);
   await sound.askAs({ path });
@@ -53,7 +88,7 @@ t.test('nginx: proxy_pass with a path decodes what was judged as one segment', a
   t.same(targetsOf(broken), ['/files/a/secret'], 'a stricter route’s path');
 });
 
-t.test('nginx: a rewrite beside auth_request forwards another target than was judged', async (t) => {
+shows('nginx', '`rewrite`', async (t) => {
   const sound = await nginx(t);
   t.equal((await sound.ask({ path: '/admin/a' })).status, 401);
   const broken = await nginx(t, ['auth_request /_decide;', 'rewrite ^/open/(.*)$ /$1 break; auth_request /_decide;']);
@@ -61,7 +96,7 @@ t.test('nginx: a rewrite beside auth_request forwards another target than was ju
   t.same(targetsOf(broken), ['/admin/a'], 'without any credential');
 });
 
-t.test('nginx: an identity header that is not set is the client’s own', async (t) => {
+shows('nginx', 'an identity header', async (t) => {
   const ask = async (front: Fronted): Promise<readonly string[] | undefined> => {
     await front.askAs({ path: '/files/a', headers: { 'X-Auth-Subject': 'root' } });
     return front.proxy.receiver.requests.at(-1)?.field('x-auth-subject');
@@ -70,7 +105,7 @@ t.test('nginx: an identity header that is not set is the client’s own', async 
   t.same(await ask(await nginx(t, ['proxy_set_header X-Auth-Subject $auth_subject;', ''])), ['root']);
 });
 
-t.test('nginx: headers that are not shown cannot be judged', async (t) => {
+shows('nginx', '`proxy_pass_request_headers', async (t) => {
   const headers = { X_Auth_Subject: 'root' };
   const seen = async (front: Fronted): Promise<boolean> => {
     await front.askAs({ path: '/files/a', headers });
@@ -87,7 +122,7 @@ t.test('nginx: headers that are not shown cannot be judged', async (t) => {
   t.equal(await seen(await nginx(t, underscores, hidden)), true);
 });
 
-t.test('nginx: a location of its own without auth_request is open', async (t) => {
+shows('nginx', 'a location', async (t) => {
   const broken = await nginx(t, [
     'location = /_decide {',
     'location /admin/ { proxy_pass http://127.0.0.1:3000; }\n  location = /_decide {',
@@ -95,18 +130,152 @@ t.test('nginx: a location of its own without auth_request is open', async (t) =>
   t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
 });
 
-t.test('Caddy: a matcher of forward_auth leaves what it does not match', async (t) => {
+shows('caddy', 'a path matcher', async (t) => {
   const sound = await caddy(t);
   t.equal((await sound.ask({ path: '/admin/a' })).status, 401);
   const broken = await caddy(t, ['forward_auth 127', 'forward_auth /files/* 127']);
   t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
 });
 
-t.test('Caddy: a Connection that is not shown takes the identity away', async (t) => {
+shows('caddy', 'no `X-Original', async (t) => {
   const headers = { Connection: 'close, X-Auth-Subject' };
   const sound = await caddy(t);
   t.not((await sound.askAs({ path: '/files/a', headers })).status, 200);
   const broken = await caddy(t, [/.*header_up X-Original-Connection.*\n/, '']);
   t.equal((await broken.askAs({ path: '/files/a', headers })).status, 200);
   t.same(broken.proxy.receiver.requests.at(-1)?.field('x-auth-subject'), [], 'nobody, in the place of checkout');
+});
+
+shows('caddy', 'an identity header', async (t) => {
+  const ask = async (front: Fronted): Promise<readonly string[] | undefined> => {
+    await front.askAs({ path: '/files/a', headers: { 'X-Auth-Token-Id': 'spoofed' } });
+    return front.proxy.receiver.requests
+      .at(-1)
+      ?.field('x-auth-token-id')
+      .filter((value) => value !== '');
+  };
+  t.not((await ask(await caddy(t)))?.[0], 'spoofed');
+  const broken = await caddy(t, ['\t\trequest_header -X-Auth-Token-Id\n', ''], ['X-Auth-Token-Id ', '']);
+  t.same(await ask(broken), ['spoofed']);
+});
+
+shows('haproxy', 'a rule that rewrites', async (t) => {
+  const rule = 'http-request set-path /admin/a if { path_beg /open }';
+  const sound = await haproxy(t, ['http-request lua.sallyport', `${rule}\n    http-request lua.sallyport`]);
+  t.equal((await sound.ask({ path: '/open/a' })).status, 401, 'rewritten before it was judged');
+  const broken = await haproxy(t, ['http-request lua.sallyport', `http-request lua.sallyport\n    ${rule}`]);
+  t.equal((await broken.ask({ path: '/open/a' })).status, 200);
+  t.same(targetsOf(broken), ['/admin/a'], 'without any credential');
+});
+
+shows('haproxy', '`http-request allow`', async (t) => {
+  const sound = await haproxy(t);
+  t.equal((await sound.ask({ path: '/admin/a' })).status, 401);
+  const broken = await haproxy(t, [
+    'http-request lua.sallyport',
+    'http-request allow if { path_beg /admin }\n    http-request lua.sallyport',
+  ]);
+  t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
+});
+
+shows('apache', '`Satisfy Any`', async (t) => {
+  const modules = ['access_compat'];
+  const sound = await apache(t, modules);
+  t.equal((await sound.ask({ path: '/admin/a' })).status, 401);
+  const location = '<Location />\n    Satisfy Any\n    Require all granted\n  </Location>\n  ProxyPass';
+  const broken = await apache(t, modules, ['ProxyPass', location]);
+  t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
+});
+
+shows('apache', 'a virtual host', async (t) => {
+  const hook = /(LuaHook.*)\n\n(<VirtualHost .*>)/;
+  const broken = await apache(t, [], [hook, '<VirtualHost other.example:8080>\n  $1\n</VirtualHost>\n$2']);
+  t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
+});
+
+shows('apache', '`RequestHeader`', async (t) => {
+  const ask = async (front: Fronted): Promise<readonly string[] | undefined> => {
+    await front.askAs({ path: '/files/a', headers: { 'X-User': 'root' } });
+    return front.proxy.receiver.requests.at(-1)?.field('x-auth-subject');
+  };
+  t.same(await ask(await apache(t, ['headers'])), ['checkout']);
+  const rule = 'RequestHeader set X-Auth-Subject expr=%{HTTP:X-User}\n  ProxyPass';
+  t.same(await ask(await apache(t, ['headers'], ['ProxyPass', rule])), ['root']);
+});
+
+t.test('Apache: what is rewritten, or forwarded otherwise than it came, is refused by the script', async (t) => {
+  const rewritten = await apache(
+    t,
+    ['rewrite'],
+    ['ProxyPass', 'RewriteEngine On\n  RewriteRule ^/open/(.*)$ http://127.0.0.1:3000/$1 [P]\n  ProxyPass'],
+  );
+  t.equal((await rewritten.ask({ path: '/open/admin/a' })).status, 400);
+  const decoded = await apache(t, [], [' nocanon', '']);
+  t.equal((await decoded.askAs({ path: '/files/a%20b' })).status, 400);
+  const moved = await apache(t, [], ['ProxyPass / http://127.0.0.1:3000/', 'ProxyPass /open/ http://127.0.0.1:3000/']);
+  t.equal((await moved.ask({ path: '/open/admin/a' })).status, 400);
+  t.same([rewritten, decoded, moved].flatMap(targetsOf), []);
+});
+
+/** What the client itself says is what Traefik tells where it trusts its headers. */
+shows('traefik', '`trustForwardHeader', async (t) => {
+  const { decidePort } = await startDeciding(t, 'traefik', config);
+  const told = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Host': 'a.example', 'X-Forwarded-Proto': 'http' };
+  const asked = async (uri: string): Promise<number> =>
+    (await request(decidePort, { path: '/', headers: { ...told, 'X-Forwarded-Uri': uri } })).status;
+  t.equal(await asked('/admin/a'), 401, 'what Traefik was asked for');
+  t.equal(await asked('/open/a'), 200, 'what its client says');
+});
+
+/** Traefik sets what of the answer is in its list. A client’s header of another name it leaves. */
+shows('traefik', 'an identity header', async (t) => {
+  const { decidePort } = await startDeciding(t, 'traefik', config);
+  const answer = await request(decidePort, {
+    path: '/',
+    headers: {
+      'X-Forwarded-Method': 'GET',
+      'X-Forwarded-Host': 'a.example',
+      'X-Forwarded-Proto': 'http',
+      'X-Forwarded-Uri': '/open/a',
+      'X-Auth-Subject': 'root',
+    },
+  });
+  t.equal(answer.status, 200, 'a client’s own is not refused: the answer has one in its place');
+  t.equal(answer.field('x-auth-subject'), '');
+});
+
+shows('envoy', '`failure_mode_allow', async (t) => {
+  const { proxy, decidePort } = await startDeciding(t, 'envoy', config);
+  const check = checkClient(t, decidePort);
+  const message = checkRequest(described({ path: '/admin/a' }));
+  t.ok((await check(message)).response?.deniedResponse);
+  await proxy.app.stop();
+  const { response, code } = await check(message);
+  t.equal(response, null, 'nothing is said of the request');
+  t.equal(code, codes.UNAVAILABLE);
+});
+
+shows('envoy', '`allowed_headers`', async (t) => {
+  const { decidePort } = await startDeciding(t, 'envoy', config);
+  const check = checkClient(t, decidePort);
+  const removed = async (headers: Record<string, string>): Promise<boolean | undefined> =>
+    (await check(checkRequest(described({ path: '/open/a', headers })))).response?.okResponse?.headersToRemove.includes(
+      'x_auth_subject',
+    );
+  t.equal(await removed({ X_Auth_Subject: 'root' }), true);
+  t.equal(await removed({}), false, 'it goes on where it is not shown');
+});
+
+t.test('each setting that doctor warns of is shown above, and stands on the page', (t) => {
+  const rows = tableBelow('docs/decide.md', '## Settings that open a hole');
+  const settings = Object.values(frontSettings).flat();
+  t.same(
+    settings.filter((setting) => !shown.has(setting)),
+    [],
+  );
+  t.same(
+    rows.map(([, setting, danger, fix]) => [setting, danger, fix]),
+    settings.map(({ setting, danger, fix }) => [setting, danger, fix]),
+  );
+  t.end();
 });

@@ -7,6 +7,7 @@ import type { ConfigArguments } from '../../config/argument.js';
 import { checkBinding } from './binding.js';
 import { checkEgress } from './egress.js';
 import { checkFiles } from './files.js';
+import { checkFronts } from './fronts/fronts.js';
 import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
 import { checkIssuer } from './keys.js';
 import { checkIntrospection } from './introspection.js';
@@ -21,6 +22,7 @@ import { fail } from '../../options.js';
 export interface DoctorOptions {
   readonly config?: string;
   readonly json?: true;
+  readonly front?: string;
 }
 
 /** Prints what was found of everything that the proxy needs, and how to mend what is wrong. */
@@ -35,7 +37,7 @@ export async function doctor(options: DoctorOptions & ConfigArguments, io: Io): 
     fail(configFailure(name, read.value), io);
     return;
   }
-  const findings = [...problems.map(configFinding), ...(await examine(path, config, io.env))];
+  const findings = [...problems.map(configFinding), ...(await examine(path, config, options.front ?? null, io.env))];
   if (options.json === true) io.stdout(`${JSON.stringify({ findings: findings.map(findingAsData) })}\n`);
   else for (const finding of findings) io.stdout(`${escapeControls(formatFinding(finding))}\n`);
   io.exit(exitCode(findings));
@@ -50,7 +52,12 @@ function configFinding({ file, line, column, message, allowed }: Problem): Findi
   );
 }
 
-async function examine(configFile: string | null, config: CompiledConfig, env: Io['env']): Promise<readonly Finding[]> {
+async function examine(
+  configFile: string | null,
+  config: CompiledConfig,
+  front: string | null,
+  env: Io['env'],
+): Promise<readonly Finding[]> {
   const nowMs = Date.now();
   const notice = endOfLifeNotice(process.versions.node, nowMs, env);
   const examined = await Promise.all([
@@ -61,6 +68,7 @@ async function examine(configFile: string | null, config: CompiledConfig, env: I
     checkSessions(config.sessions),
     config.servesCallers ? checkUpstream(config.upstream) : [],
     checkEgress(config.egress),
+    checkFronts(config, front),
     checkStore(config.store),
     checkTelemetry(config.telemetry, env),
   ]);
