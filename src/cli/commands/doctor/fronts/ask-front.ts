@@ -38,13 +38,15 @@ export async function askFront(front: string, config: CompiledConfig): Promise<F
   const findings: Finding[] = [];
   const shown = new Set<Shown>();
   const [first] = closed;
-  if (first === undefined)
+  if (first === undefined) {
     return { findings: [problem(subject, 'no route to ask for: none is protected', 'leave out --front')], shown };
+  }
   const passed: string[] = [];
   for (const { route, path } of closed.slice(0, maxAsked)) {
     const answer = await get(front, path, {});
-    if (!answer.ok)
+    if (!answer.ok) {
       return { findings: [unreachable(subject, `${front}: ${answer.error}`, 'correct --front, or start it')], shown };
+    }
     if (answer.value !== 401) passed.push(`${JSON.stringify(route)}: GET ${path} was ${String(answer.value)}`);
   }
   if (passed.length === 0) {
