@@ -63,6 +63,11 @@
  * Sends targets and headers that are read in two ways through proxies that guard a path, to receivers of six makes, for
  * docs/comparison.md. Fronts that are not installed are left out; the receivers need Flask, PHP, Java and Go.
  *
+ *   npm run bench -- --decide [--seconds 5] [--rounds 3] [--connections 32]
+ *
+ * Measures a decision that a proxy asks for beside the sidecar, and nginx that asks beside nginx that checks tokens by
+ * itself, in Lua; needs `nginx`, and for the latter `libnginx-mod-http-lua`, `lua-luaossl` and `lua-cjson`.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -77,6 +82,7 @@ import { boundTable, measureBound, type MeasuredBound } from './bound.js';
 import { measureCapacity } from './capacity.js';
 import { versionOf } from './child.js';
 import { writePart } from './docs-part.js';
+import { decideTable, measureDecide } from './decide.js';
 import { egressTable, measureEgress } from './egress.js';
 import { floodTable, measureFlood, type MeasuredFlood } from './flood.js';
 import { growthCounts, growthTable, measureGrowth } from './growth.js';
@@ -111,6 +117,7 @@ const { values, positionals } = parseArgs({
     all: flag,
     bound: flag,
     capacity: flag,
+    decide: flag,
     egress: flag,
     flood: flag,
     growth: flag,
@@ -164,7 +171,10 @@ else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.bound) console.log(boundTable(await boundOf(settingsOf(0))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
-else if (values.egress) {
+else if (values.decide) {
+  const settings = settingsOf(5);
+  console.log(decideTable(await scoped(async (scope) => measureDecide(scope, settings))));
+} else if (values.egress) {
   const settings = settingsOf(5);
   console.log(egressTable(await scoped(async (scope) => measureEgress(scope, settings))));
 } else if (values.telemetry) {

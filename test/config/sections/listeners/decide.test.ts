@@ -39,12 +39,12 @@ t.test('several, beside the sidecar', (t) => {
   );
   t.equal(config.servesCallers, true);
   t.match(config.decide, [
-    { form: 'caddy', listen: { trustForwarded: ['10.0.0.1'] } },
+    { form: 'caddy', listen: { trustForwarded: ['10.0.0.1'], http2: false } },
     {
       form: 'envoy',
       prefix: '/p',
       accepts: new Set(['connections']),
-      listen: { http2: false, tlsTerminatedBy: 'mesh' },
+      listen: { http2: true, tlsTerminatedBy: 'mesh' },
     },
   ]);
   t.end();
@@ -54,7 +54,7 @@ t.test('what is wrong has an error', (t) => {
   const rows: readonly (readonly [string, RegExp])[] = [
     ['{ port: 9000 }', /form/],
     ['{ form: nginx }', /port/],
-    ['{ port: 9000, form: apache }', /allowed: nginx, traefik, caddy/],
+    ['{ port: 9000, form: squid }', /allowed: nginx, traefik, caddy, envoy, haproxy, apache/],
     ['{ host: 10.0.0.1, port: 9000, form: nginx }', /tokens would cross the network in plaintext: decide.host/],
     ['{ port: 9000, form: nginx, trust: [] }', /trust/],
     ['{ port: 9000, form: nginx, trust: [0.0.0.0/0] }', /decide.trust is everybody/],

@@ -1,0 +1,137 @@
+/** What a decision costs that a proxy asks for, beside the sidecar, and nginx that asks beside nginx that checks by itself. */
+import { placed, shownConfig } from '../decide/deciding.js';
+import { startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { freePort } from '../support/listening.js';
+import { runNginx } from '../support/nginx.js';
+import { request } from '../support/raw-client.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { mintToken } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { startServer } from './child.js';
+import { cpuMicroseconds } from './cpu.js';
+import { runLoad } from './load.js';
+import { markdown } from './markdown.js';
+import { hasNginxLua, startNginxLua } from './nginx-lua.js';
+import { planOf, writePlan } from './request-plan.js';
+import { startSallyport, type Proxy } from './sallyport.js';
+import { median } from './statistics.js';
+
+export interface DecideSettings {
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly wrk: boolean;
+  /** Told of each run as it ends. */
+  readonly onRun?: (text: string) => void;
+}
+
+/** Medians over the rounds. */
+export interface MeasuredDecision {
+  readonly name: string;
+  /** Microseconds of CPU of a request, in all processes but the receiver and the load. */
+  readonly cpuUs: number;
+  /** Of that, Sallyport's. */
+  readonly ownUs: number;
+}
+
+interface Way {
+  readonly name: string;
+  readonly port: number;
+  readonly own: readonly number[];
+  readonly others: readonly number[];
+}
+
+/** Puts the same load on each way in turn, round by round. The first round warms up and does not count. */
+export async function measureDecide(t: Scope, settings: DecideSettings): Promise<readonly MeasuredDecision[]> {
+  const key = rsaKey();
+  const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
+  const receiver = (await startServer(t, 'receiver')).port;
+  const jwksUrl = (await startJwksServer(t, { keys: [key] })).url;
+  const ways = await startWays(t, { receiver, jwksUrl, token });
+  if (hasNginxLua()) {
+    for (const remembers of [true, false]) {
+      const { pid, port } = await startNginxLua(t, receiver, { publicKey: key.publicKey, token, remembers });
+      ways.push({ name: `nginx, Lua${remembers ? '' : ' that verifies each time'}`, port, own: [], others: [pid] });
+    }
+  } else settings.onRun?.('nginx with Lua is left out: libnginx-mod-http-lua, lua-luaossl or lua-cjson is not there');
+  const plan = writePlan(tempDir(t), planOf(token));
+  const results = ways.map((way) => ({ way, cpuUs: [] as number[], ownUs: [] as number[] }));
+  for (let round = 0; round <= settings.rounds; round += 1) {
+    for (const { way, cpuUs, ownUs } of results) {
+      const before = [sumOf(way.own), sumOf(way.others)] as const;
+      const load = await runLoad({ ...settings, port: way.port, plan });
+      if (load.requests === 0 || load.refused + load.broken > 0) {
+        throw new Error(`${way.name}: ${String(load.refused)} refused, ${String(load.broken)} broke`);
+      }
+      const own = (sumOf(way.own) - before[0]) / load.requests;
+      const all = own + (sumOf(way.others) - before[1]) / load.requests;
+      if (round === 0) continue;
+      ownUs.push(own);
+      cpuUs.push(all);
+      settings.onRun?.(`round ${String(round)}, ${way.name}: ${all.toFixed(0)} µs, ours ${own.toFixed(0)}`);
+    }
+  }
+  return results.map(({ way: { name }, cpuUs, ownUs }) => ({ name, cpuUs: median(cpuUs), ownUs: median(ownUs) }));
+}
+
+/** The result as a Markdown table. */
+export function decideTable(measured: readonly MeasuredDecision[]): string {
+  const unit = measured[0]?.cpuUs ?? 1;
+  const rows = measured.map(({ name, cpuUs, ownUs }) => [
+    name,
+    cpuUs.toFixed(0),
+    ownUs.toFixed(0),
+    (cpuUs / unit).toFixed(2),
+  ]);
+  return markdown(['way', 'CPU, µs a request', 'of it Sallyport', 'to the sidecar'], rows, 1);
+}
+
+interface Places {
+  readonly receiver: number;
+  readonly jwksUrl: string;
+  readonly token: string;
+}
+
+async function startWays(t: Scope, { receiver, jwksUrl, token }: Places): Promise<Way[]> {
+  const ready = { path: '/orders', headers: { Authorization: `Bearer ${token}` } };
+  const base = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwksUrl } } };
+  const startDoor = async (form: 'envoy' | 'nginx'): Promise<Proxy & { readonly decidePort: number }> => {
+    const decidePort = await freePort();
+    const proxy = await startSallyport(t, { ...base, decide: { port: decidePort, form } }, ready);
+    return { ...proxy, decidePort };
+  };
+  const sidecar = await startSallyport(t, base, ready);
+  // Envoy asks by the request itself, over HTTP: so the same load may ask.
+  const asked = await startDoor('envoy');
+  const behind = await startDoor('nginx');
+  const front = await freePort();
+  const config = placed(shownConfig('nginx'), { front, decide: behind.decidePort, receiver });
+  const nginx = runNginx(t, withKeptConnections(config, { decide: behind.decidePort, receiver }));
+  await until('nginx answers', async () => (await request(front, ready).catch(() => null))?.status === 200);
+  return [
+    { name: 'sidecar: judged and forwarded', port: sidecar.port, own: [sidecar.pid], others: [] },
+    { name: 'a decision alone', port: asked.decidePort, own: [asked.pid], others: [] },
+    { name: 'nginx, auth_request', port: front, own: [behind.pid], others: [nginx.pid] },
+  ];
+}
+
+/** The config of docs/decide.md, with connections to both sides that are kept, as one has them where speed counts. */
+function withKeptConnections(config: string, places: Readonly<Record<'decide' | 'receiver', number>>): string {
+  const upstreams = Object.entries(places).map(
+    ([name, port]) => `upstream ${name} { server 127.0.0.1:${String(port)}; keepalive 64; }`,
+  );
+  const named = config
+    .replace(`proxy_pass http://127.0.0.1:${String(places.decide)};`, 'proxy_pass http://decide;')
+    .replace(
+      `proxy_pass http://127.0.0.1:${String(places.receiver)};`,
+      'proxy_pass http://receiver;\n    proxy_http_version 1.1;\n    proxy_set_header Connection "";',
+    )
+    .replace('underscores_in_headers off;', 'underscores_in_headers off;\n  keepalive_requests 1000000;');
+  return [...upstreams, named].join('\n');
+}
+
+function sumOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuMicroseconds(pid), 0);
+}
