@@ -1,4 +1,4 @@
-/** What a decision costs that a proxy asks for, beside the sidecar, and nginx that asks beside nginx that checks by itself. */
+/** What a decision costs beside the sidecar, and nginx that asks for it beside nginx that checks tokens by itself. */
 import { placed, shownConfig } from '../decide/deciding.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
