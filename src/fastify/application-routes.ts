@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { ApplicationRoutes, ServedRoute } from '../config/checks/application-routes.js';
+import { namesAuthorities } from '../proxy/node-internals/server.js';
 import { examplesOf, policyPathsOf, readPattern } from './route-pattern.js';
 
 /** A policy beside a route, with what it stands beside. */
@@ -62,6 +63,7 @@ export function createRouteRegister(app: FastifyInstance): RouteRegister {
       ownNames = new Set(names.values());
       return {
         mustBeCovered,
+        verifiesCertificates: namesAuthorities(app.server),
         policies: policies.map((policy) => ({
           ...policy.said,
           name: nameOf(policy),

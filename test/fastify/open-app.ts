@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { sallyport, type SallyportOptions } from '../../src/fastify/plugin.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
-import { baseConfig, type ConfigTree } from '../support/proxy-process.js';
+import { baseConfig, merge, type ConfigTree } from '../support/proxy-process.js';
 import { request, sendRaw, type RawResponse, type RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
@@ -62,12 +62,7 @@ export async function buildApp(
 
 /** What a sidecar's config says, without its listeners and its upstream. */
 export function applicationConfig(jwksUrl: string, overrides: ConfigTree): object {
-  const text = baseConfig({
-    listen: undefined,
-    upstream: undefined,
-    admin: undefined,
-    ...overrides,
-    issuers: { core: { jwks_url: jwksUrl } },
-  });
+  const issuers = merge({ core: { jwks_url: jwksUrl } }, (overrides['issuers'] ?? {}) as ConfigTree);
+  const text = baseConfig({ listen: undefined, upstream: undefined, admin: undefined, ...overrides, issuers });
   return parse(text) as object;
 }

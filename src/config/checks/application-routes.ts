@@ -10,6 +10,8 @@ export interface ApplicationRoutes {
   readonly policies: readonly Readonly<Record<string, unknown>>[];
   /** What has to have a policy. */
   readonly served: readonly ServedRoute[];
+  /** Whether it verifies the certificates of callers, by authorities that it names. */
+  readonly verifiesCertificates: boolean;
   /** Whether a route without a policy ends the start; else it is refused to everybody. */
   readonly mustBeCovered: boolean;
 }
@@ -120,10 +122,5 @@ const sidecarOnly: readonly {
     isAsked: ({ allowsWebSocket }) => allowsWebSocket,
     what: 'opens WebSockets, to be judged again while they last',
     allowed: 'websocket: false; or the sidecar',
-  },
-  {
-    isAsked: ({ reservation }) => reservation !== null,
-    what: 'reserves its writes',
-    allowed: 'idempotency: none with because, and no single_use; or the sidecar',
   },
 ];

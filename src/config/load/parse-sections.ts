@@ -32,6 +32,8 @@ export interface ParsedConfig extends WholeSections {
   readonly routes: readonly Entry<RouteFile>[];
   /** False where nothing is forwarded to `upstream`: what is read of it and of `listen` then stands for nothing. */
   readonly servesCallers: boolean;
+  /** Whether an application in whose process it is decided verifies certificates; `null` where there is none. */
+  readonly applicationVerifies: boolean | null;
   /** Whether a key stands in the file, whatever its value. */
   readonly isPresent: (path: Path) => boolean;
   /** What stands in the file, unchecked: for rules that hold whether or not the rest could be read. */
@@ -44,7 +46,11 @@ interface Reader {
 }
 
 /** Reads what the schema says of each section. */
-export function parseSections(source: SourceNode, report: Report): ParsedConfig | null {
+export function parseSections(
+  source: SourceNode,
+  report: Report,
+  applicationVerifies: boolean | null = null,
+): ParsedConfig | null {
   if (source.kind !== 'map') {
     report.error([], `the config is ${source.kind === 'scalar' ? 'one value' : report.show([])}`, 'a map');
     return null;
@@ -63,6 +69,7 @@ export function parseSections(source: SourceNode, report: Report): ParsedConfig 
   return {
     ...readWholeSections(reader, servesCallers ? {} : unused),
     servesCallers,
+    applicationVerifies,
     issuers: hasPolicy ? readIssuers(reader) : new Map(),
     issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
     routes: hasPolicy ? readRoutes(reader) : [],

@@ -9,6 +9,26 @@ interface TcpHandle {
   readonly getpeername?: (into: object) => number;
 }
 
+/** What a server of TLS keeps of its options. */
+interface TlsServer {
+  readonly requestCert?: boolean;
+  readonly ca?: unknown;
+  readonly _contexts?: readonly unknown[];
+  readonly [option: symbol]: unknown;
+}
+
+/**
+ * Whether a server asks callers for certificates and was given the authorities that vouch for them: without `ca` every
+ * public one does, and so it is in contexts of `addContext` and of an `SNICallback`, of which nobody knows what they
+ * were given. Reads `server.ca`, `server.requestCert`, `server._contexts` and `server[kSNICallback]`.
+ */
+export function namesAuthorities(server: Server): boolean {
+  const tls = server as object as TlsServer;
+  const callback = Object.getOwnPropertySymbols(tls).find(({ description }) => description === 'snicallback');
+  const hasOneContext = tls._contexts?.length === 0 && callback !== undefined && tls[callback] === undefined;
+  return tls.requestCert === true && tls.ca !== undefined && hasOneContext;
+}
+
 /** Loopback addresses that stand for "all addresses", which nothing can be connected to everywhere. */
 const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 

@@ -4,10 +4,12 @@
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { stopAccepting, takeConnectionListener } from '../../../src/proxy/node-internals/server.js';
+import { namesAuthorities, stopAccepting, takeConnectionListener } from '../../../src/proxy/node-internals/server.js';
+import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
@@ -109,3 +111,19 @@ t.test(
     }
   },
 );
+
+t.test('server.ca and server[kSNICallback]: whose certificates a server verifies can be read', async (t) => {
+  const { ca, server } = certificates(t);
+  const pair = { cert: server.cert, key: server.key };
+  const rows: readonly (readonly [name: string, options: ServerOptions, names: boolean])[] = [
+    ['both', { ...pair, requestCert: true, ca: ca.cert }, true],
+    ['no authority', { ...pair, requestCert: true }, false],
+    ['no certificate', { ...pair, ca: ca.cert }, false],
+    ['contexts by name', { ...pair, requestCert: true, ca: ca.cert, SNICallback: () => undefined }, false],
+  ];
+  for (const [name, options, names] of rows) t.equal(namesAuthorities(createTlsServer(options)), names, name);
+  const added = createTlsServer({ ...pair, requestCert: true, ca: ca.cert });
+  added.addContext('other', pair);
+  t.notOk(namesAuthorities(added), 'a context that was added');
+  t.notOk(namesAuthorities(createServer()), 'no TLS');
+});

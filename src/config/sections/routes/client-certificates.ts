@@ -3,9 +3,15 @@ import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 
 /** A certificate that nobody verifies is one that anybody makes. */
-export function checkClientCertificates({ routes, listen, isPresent, rawValue }: ParsedConfig, report: Report): void {
+export function checkClientCertificates(
+  { routes, listen, isPresent, rawValue, applicationVerifies }: ParsedConfig,
+  report: Report,
+): void {
   const isVerified =
-    listen === null || listen.value.client_cert_header || (listen.value.tls?.client_ca_file ?? null) !== null;
+    applicationVerifies === true ||
+    listen === null ||
+    listen.value.client_cert_header ||
+    (applicationVerifies === null && (listen.value.tls?.client_ca_file ?? null) !== null);
   for (const { path } of routes) {
     const at = [...path, 'client_certificates'];
     if (!isPresent(at)) continue;
@@ -15,7 +21,9 @@ export function checkClientCertificates({ routes, listen, isPresent, rawValue }:
       report.error(
         at,
         `${nameOf(at)} asks for certificates, and nobody verifies those of callers`,
-        'listen.tls.client_ca_file, or listen.client_cert_header behind a proxy that does',
+        applicationVerifies === null
+          ? 'listen.tls.client_ca_file, or listen.client_cert_header behind a proxy that does'
+          : 'https: { requestCert: true, ca } of the application, or listen.client_cert_header behind a proxy that does',
       );
     }
   }
