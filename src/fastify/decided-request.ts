@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { denial, type Denial } from '../decision/denial.js';
 import { valuesOf } from '../decision/http/header-values.js';
@@ -22,9 +23,13 @@ import { clientOf, ExchangeSummary, recordRequest, type Recorder } from '../prox
 import type { AcquireLease, Lease } from '../proxy/exchange/admission-control.js';
 import { assertionHeaders, withRenewedToken } from '../proxy/exchange/credential-headers.js';
 import { newRequestId } from '../proxy/exchange/ids.js';
+import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
 import type { RequestPrincipal } from './options.js';
+import { CountedBody } from './counted-body.js';
+import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
+import { ReservedRequest, type PassBody, type Payload, type Reserving } from './reserved-request.js';
 import { isReadAlike, literalSegments, type RoutePattern } from './route-pattern.js';
 
 /** What every request of an application is decided with. */
@@ -40,24 +45,38 @@ export interface DecidingParts extends Omit<Recorder, 'requestLog'> {
   readonly markKnown: (request: FastifyRequest) => void;
   readonly routes: Pick<RouteRegister, 'policyOf' | 'isOwn'>;
   readonly patternOf: (url: string) => RoutePattern;
+  /** `null` where there is no store. */
+  readonly reserving: Reserving | null;
 }
+
+/** After these nobody knows whether both ends agree where the next request begins. */
+const closing: ReadonlySet<number> = new Set([408, 413]);
 
 /**
  * One request of the application, from its head to the end of its response: `decide`, `acquire`, and then it goes on,
  * or is refused. Whatever happens, it is recorded once.
  */
 export class DecidedRequest implements KeyAsker {
+  readonly head: RequestHead;
+  readonly summary: ExchangeSummary;
+  /** Whether its response is complete, or about to be. */
+  hasAnswered = false;
   private readonly parts: DecidingParts;
   private readonly request: FastifyRequest;
   private readonly reply: FastifyReply;
+  /** The caller's own: a handler whose write is reserved answers into another one. */
+  private readonly raw: ServerResponse;
   /** Lets the application's own hooks and handlers have it. */
   private readonly goOn: () => void;
-  private readonly head: RequestHead;
   private readonly peer: Peer;
-  private readonly summary: ExchangeSummary;
   private readonly activeConfig: ActiveConfig;
   private findings: Findings = { requestId: '', ...unread };
   private lease: Lease | null = null;
+  /** Most that a body without a length may have; `null` where none is to come. */
+  private maxBodyBytes: number | null = null;
+  private reserved: ReservedRequest | null = null;
+  /** Answers in the place of Fastify while a handler runs. */
+  private writer: ReplyWriter | null = null;
   private isOver = false;
 
   constructor(parts: DecidingParts, request: FastifyRequest, reply: FastifyReply, goOn: () => void) {
@@ -65,6 +84,7 @@ export class DecidedRequest implements KeyAsker {
     this.parts = parts;
     this.request = request;
     this.reply = reply;
+    this.raw = reply.raw;
     this.goOn = goOn;
     this.head = {
       method: raw.method ?? '',
@@ -77,7 +97,7 @@ export class DecidedRequest implements KeyAsker {
     this.activeConfig = parts.activeConfig();
     this.summary = new ExchangeSummary(parts.clock);
     this.summary.begin();
-    reply.raw.once('close', this.finish);
+    this.raw.once('close', this.finish);
   }
 
   decide(): void {
@@ -118,11 +138,49 @@ export class DecidedRequest implements KeyAsker {
       return;
     }
     this.lease = acquired.value;
-    const { principal } = admission;
-    const { activeConfig, peer, request, reply, parts } = this;
-    if (principal !== null) parts.markKnown(request);
+    if (admission.principal !== null) this.parts.markKnown(this.request);
     this.summary.shadow = admission.shadow;
+    this.plan(admission, acquired.value);
+  }
+
+  private plan(admission: Admission, lease: Lease): void {
+    const { parts, activeConfig, request, reply } = this;
+    const { headers } = admission;
+    const plan = planRequest(admission, activeConfig, parts.reserving?.writes ?? null, headers.contentLength ?? 0);
+    if (plan.kind === 'refuse') {
+      this.summary.record = plan.reservationId;
+      this.refuse(plan.denial);
+      return;
+    }
+    if (plan.kind === 'reserve' && parts.reserving !== null) {
+      this.summary.record = plan.preparation.reservationId;
+      const { raw } = request;
+      const asked = { of: this, raw, reply, admission, plan, activeConfig, lease };
+      this.reserved = new ReservedRequest(parts.reserving, asked);
+      this.show(admission);
+      this.goOn();
+      return;
+    }
+    const passed = plan.kind === 'forward' ? plan.admission : admission;
+    if (passed !== admission) this.passInShadow(passed);
     this.summary.upstreamAsked();
+    this.show(passed);
+    setHeaders(reply, withRenewedToken([], passed.principal, activeConfig, parts.clock));
+    if (headers.hasBody && headers.contentLength === null) this.maxBodyBytes = passed.route.maxBodyBytes;
+    this.goOn();
+  }
+
+  /** A later step would have refused it: it goes on without identity and reservation. */
+  passInShadow(passed: Admission): void {
+    this.findings = passed;
+    this.summary.shadow = passed.shadow;
+    this.summary.record = null;
+  }
+
+  /** Has hooks and handlers see who calls. */
+  show(admission: Admission): void {
+    const { activeConfig, peer, request, reply } = this;
+    const { principal } = admission;
     rewriteHeaders(request.raw, {
       admission,
       peer,
@@ -131,8 +189,30 @@ export class DecidedRequest implements KeyAsker {
       assertion: assertionHeaders(admission, this.head.method, activeConfig),
     });
     request.principal = principal === null ? null : shown(principal);
-    setHeaders(reply, withRenewedToken(['X-Request-Id', admission.requestId], principal, activeConfig, parts.clock));
-    this.goOn();
+    reply.header('X-Request-Id', admission.requestId);
+  }
+
+  /** Its body is about to be parsed. */
+  onBody(payload: Payload, goOn: PassBody): void {
+    const { reserved, maxBodyBytes } = this;
+    if (reserved !== null) this.attempt(() => reserved.readBody(payload, goOn));
+    else if (maxBodyBytes === null) goOn();
+    else {
+      const refuse = (): void => this.attempt(() => this.refuseRunning(denial('body_too_large')));
+      goOn(null, new CountedBody(payload, maxBodyBytes, refuse));
+    }
+  }
+
+  /** Its handler is about to run. */
+  onHandler(goOn: () => void): void {
+    const { reserved } = this;
+    if (reserved === null) goOn();
+    else this.attempt(() => reserved.reserve(goOn));
+  }
+
+  /** From now on a handler has the reply, and refusals go past it. */
+  answerBy(writer: ReplyWriter): void {
+    this.writer = writer;
   }
 
   /**
@@ -156,28 +236,49 @@ export class DecidedRequest implements KeyAsker {
     return isSamePolicy ? null : denial('target_malformed');
   }
 
-  private refuse(reason: Denial): void {
-    if (this.isOver) return;
+  /** Answers with a problem document or, where a response has begun, breaks that off. */
+  refuse(reason: Denial): void {
+    if (this.isGone()) return;
     this.summary.reason = reason.reason;
     this.summary.missing = reason.missing ?? null;
+    this.hasAnswered = true;
+    const { writer, reply, raw } = this;
+    if (reason.reason === 'caller_gone' || raw.headersSent) {
+      raw.destroy();
+      return;
+    }
     const { status, headers, body } = problemOf(reason, this.identify(), this.parts.challenges);
-    setHeaders(this.reply.code(status), headers);
+    const sent = closing.has(status) ? [...headers, 'Connection', 'close'] : headers;
     // As bytes: of a text Fastify would add to the media type.
-    this.reply.send(Buffer.from(body));
+    const bytes = Buffer.from(body);
+    if (writer !== null) writer.sendWhole(status, sent, bytes);
+    else {
+      setHeaders(reply.code(status), sent);
+      reply.send(bytes);
+    }
+  }
+
+  /** The same while a handler, or what parses its body, has the reply: they are heard no more. */
+  private refuseRunning(reason: Denial): void {
+    if (this.reply.sent) return;
+    this.writer = new ReplyWriter(this.raw, this.reply.getHeaders());
+    this.reply.hijack();
+    this.refuse(reason);
   }
 
   /** A bug: nobody learns more of it, and it is no way in. */
-  private readonly fail = (error: unknown): void => {
+  readonly fail = (error: unknown): void => {
     this.parts.log.error('bug', { request_id: this.findings.requestId, ...describeBug(error) });
-    if (this.reply.sent) this.reply.raw.destroy();
+    if (this.hasAnswered) this.raw.destroy();
     else this.refuse(denial('internal'));
   };
 
   private readonly finish = (): void => {
     if (this.isOver) return;
     this.isOver = true;
+    this.reserved?.leave();
     this.lease?.release();
-    const { raw } = this.reply;
+    const { raw } = this;
     if (this.summary.reason === null && !raw.writableFinished) this.summary.reason = 'caller_gone';
     if (this.summary.askedMs !== null) this.summary.upstreamResponded();
     this.identify();
@@ -201,7 +302,12 @@ export class DecidedRequest implements KeyAsker {
     return this.findings.requestId;
   }
 
-  private attempt(step: () => void): void {
+  /** Whether nothing that is said from now on would be heard. */
+  isGone(): boolean {
+    return this.isOver || this.hasAnswered;
+  }
+
+  attempt(step: () => void): void {
     try {
       step();
     } catch (error) {
@@ -215,10 +321,6 @@ export class DecidedRequest implements KeyAsker {
 
   isKnown(): boolean {
     return this.parts.isKnown(this.request);
-  }
-
-  isGone(): boolean {
-    return this.isOver;
   }
 
   now(): number {

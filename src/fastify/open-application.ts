@@ -1,10 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { stringify } from 'yaml';
 import { createApplicationLog, createApplicationRequestLog } from '../adapters/log/application-log.js';
 import { localFiles } from '../adapters/files/files.js';
 import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
-import { systemClock } from '../adapters/system/clock.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { readinessOf, type Phase } from '../admin/readiness.js';
 import { fileSource, fixedSource, type ConfigSource } from '../app/config/config-source.js';
 import { loadComplete } from '../app/config/load-config.js';
@@ -16,7 +17,10 @@ import { createAddressTest, createClientFinder } from '../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
 import { createSlots } from '../proxy/exchange/concurrency.js';
+import { createReservedWrites, type ReservedWrites } from '../proxy/idempotency/coordinator.js';
 import { callerCertificateOf } from '../proxy/inbound/caller-certificate.js';
+import { bodyPaceOf } from '../proxy/inbound/request-body.js';
+import { namesAuthorities } from '../proxy/node-internals/server.js';
 import { node, revision, version } from '../version.js';
 import type { RouteRegister } from './application-routes.js';
 import type { DecidingParts } from './decided-request.js';
@@ -26,8 +30,11 @@ import { readPattern, type RoutePattern } from './route-pattern.js';
 /** What decides for one application while it runs. */
 export interface OpenApplication extends Omit<SallyportState, 'metrics'> {
   readonly parts: DecidingParts;
-  /** Answers requests that wait for a key; the application takes no more. */
-  readonly endWaits: () => void;
+  /**
+   * Answers requests that wait for a key, and lets reserved writes end within `shutdown.grace`, with or without their
+   * callers: what has no response by then is in doubt. The application takes no more requests.
+   */
+  readonly drain: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -51,6 +58,8 @@ export async function openApplication(
   const decision = openDecision(first.value, files.value, { log, metrics, watchIntervalMs: undefined });
   const { activator, certificates, keyStates, storeState, revocations, limits } = decision;
   const slots = createSlots(config.listen.maxInFlight);
+  const parts = decision.reservations?.parts ?? null;
+  const writes = parts === null ? null : createReservedWrites(parts, { clock: systemClock, timers: systemTimers, log });
   let phase: Phase = 'starting';
   const reloader = createReloader(first.value, activator, {
     assertions: decision.assertions,
@@ -83,6 +92,7 @@ export async function openApplication(
   const close = async (): Promise<void> => {
     phase = 'stopping';
     reloader.close();
+    await writes?.close();
     await decision.close();
   };
   const [unfit] = await Promise.all([decision.reservations?.lastingProblem() ?? null, revocations.start()]);
@@ -115,13 +125,13 @@ export async function openApplication(
           remoteAddress,
           encrypted: 'encrypted' in socket || config.listen.tlsTerminatedBy !== null,
           trusted: isTrusted(remoteAddress),
-          // Who vouches for names is the application's to say, and it says so nowhere that could be read.
-          certificate: callerCertificateOf(socket, false),
+          certificate: callerCertificateOf(socket, namesAuthorities(app.server)),
         };
       },
       isKnown: ({ raw: { socket } }) => known.has(socket),
       markKnown: ({ raw: { socket } }) => known.add(socket),
       routes,
+      reserving: writes === null ? null : { writes, bodyPace: bodyPaceOf(config.listen), clock: systemClock },
       patternOf: (url) => {
         const pattern = patterns.get(url) ?? readPattern(url);
         patterns.set(url, pattern);
@@ -130,12 +140,23 @@ export async function openApplication(
     },
     readiness: () => readinessOf(phase, keyStates(), storeState(), revocations.state()),
     reload: reloader.reload,
-    endWaits: () => {
+    drain: async () => {
       phase = 'stopping';
       decision.endWaits();
+      if (writes !== null) await drainWrites(writes, activator.activeConfig().config.shutdown.graceMs);
     },
     close,
   });
+}
+
+/** Settles when nothing is under way any more, or time is up. */
+async function drainWrites(writes: ReservedWrites, graceMs: number): Promise<void> {
+  const lastSettling = setTimeout(writes.abortAll, writes.lastSettlingMs(graceMs));
+  const deadline = new AbortController();
+  // What is streamed to a caller may take longer, and has nothing that is not settled.
+  await Promise.race([writes.idle(), delay(graceMs, undefined, { signal: deadline.signal }).catch(() => undefined)]);
+  deadline.abort();
+  clearTimeout(lastSettling);
 }
 
 /** Where the config comes from, or what is wrong with the option. */

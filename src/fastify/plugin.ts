@@ -1,5 +1,5 @@
 /** `sallyport/fastify`: decides on the requests of an application in its own process. */
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { createMetrics } from '../adapters/metrics/metrics.js';
 import { createRouteRegister } from './application-routes.js';
 import { DecidedRequest } from './decided-request.js';
@@ -30,18 +30,29 @@ const plugin: FastifyPluginCallback<SallyportOptions> = (app, options, done) => 
     reload: () => inForce().reload(),
   });
   app.addHook('onRoute', routes.add);
+  const decided = new WeakMap<FastifyRequest, DecidedRequest>();
   app.addHook('onRequest', (request, reply, next) => {
-    new DecidedRequest(inForce().parts, request, reply, next).decide();
+    const deciding = new DecidedRequest(inForce().parts, request, reply, next);
+    decided.set(request, deciding);
+    deciding.decide();
+  });
+  const decisionOn = (request: FastifyRequest): DecidedRequest => {
+    const found = decided.get(request);
+    if (found === undefined) throw new Error('sallyport: the request was not decided on');
+    return found;
+  };
+  app.addHook('preParsing', (request, _reply, payload, next) => {
+    decisionOn(request).onBody(payload, next);
+  });
+  app.addHook('preHandler', (request, _reply, next) => {
+    decisionOn(request).onHandler(next);
   });
   app.addHook('onReady', async () => {
     const result = await openApplication(app, routes, metrics, options);
     if (!result.ok) throw new Error(`sallyport: ${result.error.messages.join('\n')}`);
     opened = result.value;
   });
-  app.addHook('preClose', (next) => {
-    opened?.endWaits();
-    next();
-  });
+  app.addHook('preClose', async () => opened?.drain());
   app.addHook('onClose', async () => opened?.close());
   done();
 };

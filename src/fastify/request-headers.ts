@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { withoutHeaders } from '../decision/http/connection-header.js';
 import { valuesOf } from '../decision/http/header-values.js';
 import type { HeaderRules } from '../decision/http/header-rules.js';
 import { identityHeaders } from '../decision/http/forwarded-headers.js';
@@ -50,13 +51,22 @@ export function rewriteHeaders(raw: IncomingMessage, rewriting: Rewriting): void
     distinct['cookie'] = cookies;
     raw.headers.cookie = cookies.join('; ');
   }
-  for (let i = 0; i < added.length; i += 2) {
-    const [name = '', value = ''] = added.slice(i, i + 2);
+  if ('headersDistinct' in raw) raw.headersDistinct = distinct;
+  raw.rawHeaders.splice(0, raw.rawHeaders.length, ...kept);
+  setHeaders(raw, added);
+}
+
+/** Has all that reads the request from now on see these headers, names and values in turn, in the place of others. */
+export function setHeaders(raw: IncomingMessage, headers: readonly string[]): void {
+  const distinct: NodeJS.Dict<string[]> = 'headersDistinct' in raw ? raw.headersDistinct : {};
+  const names = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+  const others = withoutHeaders(raw.rawHeaders, names);
+  for (let i = 0; i < headers.length; i += 2) {
+    const [name = '', value = ''] = headers.slice(i, i + 2);
     raw.headers[name.toLowerCase()] = value;
     distinct[name.toLowerCase()] = [value];
   }
-  if ('headersDistinct' in raw) raw.headersDistinct = distinct;
-  raw.rawHeaders.splice(0, raw.rawHeaders.length, ...kept, ...added);
+  raw.rawHeaders.splice(0, raw.rawHeaders.length, ...others, ...headers);
 }
 
 /** Whether handlers see a header: what frames the message they need; the rest as the upstream of a sidecar sees it. */

@@ -21,7 +21,7 @@ import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
 import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
-import type { BodyPace } from './inbound/request-body.js';
+import { bodyPaceOf, type BodyPace } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
@@ -119,11 +119,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
-  const bodyPace = {
-    idleMs: listen.bodyIdleTimeoutMs,
-    minRate: listen.bodyMinRate,
-    allowanceMs: 2 * listen.bodyIdleTimeoutMs,
-  };
+  const bodyPace = bodyPaceOf(listen);
   const announce = (): void => {
     isShuttingDown = true;
     announcedAtMs = Math.min(announcedAtMs, deps.clock.monotonic());
@@ -226,7 +222,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
         stopAccepting(server, Math.min(longestAcceptMs, graceMs / 2), resolve);
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
-      const lastSettling = setTimeout(() => reserving?.abortAll(), lastSettlingMs(graceMs, deps.reservations));
+      const lastSettling = setTimeout(() => reserving?.abortAll(), reserving?.lastSettlingMs(graceMs));
       connections.drain(announcedMs);
       const leftMs = Math.max(lastArrivalsMs, announcedAtMs + announcedMs - deps.clock.monotonic());
       // What has arrived by then is read first, so that no request is cut off that a caller had sent.
@@ -277,12 +273,4 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
 /** Streams of all connections together: as many as there may be connections, each of which may have a request. */
 function maxStreamsOf(listen: ListenSettings): number {
   return maxConnectionsOf(listen);
-}
-
-/**
- * When a drain ends what has no response yet, so that the store can still be told, twice where it fails once, within
- * the grace.
- */
-function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
-  return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
 }

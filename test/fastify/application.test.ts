@@ -138,12 +138,21 @@ const startRows: readonly { readonly name: string; readonly settings: AppSetting
     error: /subjects/,
   },
   {
-    name: 'a reservation',
+    name: 'a reservation without a store',
     settings: {
-      config: { store: { memory: true } },
       routes: (app) => app.post('/x', { config: { sallyport: { ...reads, idempotency: 'required' } } }, nothing),
     },
-    error: /reserves its writes, which an application cannot/,
+    error: /store/,
+  },
+  {
+    name: 'gRPC calls',
+    settings: {
+      config: {
+        routes: [{ name: 'calls', grpc: 'a.B', ...reads, idempotency: { mode: 'none', because: 'a test' } }],
+      },
+      routes: () => undefined,
+    },
+    error: /takes gRPC calls, which an application cannot/,
   },
   {
     name: 'a route that was added before the plugin was there',

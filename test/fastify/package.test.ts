@@ -1,28 +1,18 @@
 /** `sallyport/fastify` as an application has it among its packages, and the example of docs/fastify.md. */
 import { execFile, spawn } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { programFolder } from '../client/program-folder.js';
 import { blockThatBegins } from '../docs/fenced-blocks.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { projectDir } from '../support/project-dir.js';
-import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { typeFaults } from '../support/type-faults.js';
+import { applicationFolder } from './application-folder.js';
 
 const exec = promisify(execFile);
-
-function applicationFolder(t: Scope): string {
-  const dir = programFolder(t);
-  for (const name of ['fastify', '@types']) {
-    symlinkSync(join(projectDir, 'node_modules', name), join(dir, 'node_modules', name));
-  }
-  return dir;
-}
 
 t.test('the example of docs/fastify.md works as it stands', async (t) => {
   const key = rsaKey();
@@ -47,6 +37,22 @@ t.test('the example of docs/fastify.md works as it stands', async (t) => {
   t.same(await (await ask('/orders/7', {})).json(), { id: '7' });
   t.equal((await ask('/orders/7', { permissions: [] })).status, 403);
   t.equal((await ask('/orders', null)).status, 401);
+  const order = async (): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}/orders`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${mintToken({ key })}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'one',
+      },
+      body: '{"sku":"a"}',
+    });
+  for (const replayed of [null, 'true']) {
+    const answer = await order();
+    t.equal(answer.status, 201);
+    t.same(await answer.json(), { id: 1, sku: 'a' });
+    t.equal(answer.headers.get('idempotent-replayed'), replayed);
+  }
 });
 
 t.test('it is loaded from modules of both kinds', async (t) => {

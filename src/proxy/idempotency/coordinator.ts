@@ -21,6 +21,11 @@ export interface ReservedWrites {
   readonly idle: () => Promise<void>;
   /** Ends what is under way, and whatever comes: a write without a response is in doubt from then on. */
   readonly abortAll: () => void;
+  /**
+   * When a drain of so many milliseconds calls `abortAll`, so that the store can still be told, twice where it fails
+   * once, within them.
+   */
+  readonly lastSettlingMs: (graceMs: number) => number;
   /** Settles what is left, once more. */
   readonly close: () => Promise<void>;
 }
@@ -81,6 +86,7 @@ export function createReservedWrites(
       isAborted = true;
       for (const write of writes) write.abort();
     },
+    lastSettlingMs: (graceMs) => Math.max(graceMs / 2, graceMs - 2 * parts.settleTimeoutMs),
     close: settlements.close,
   };
 

@@ -145,6 +145,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const sinceMs = clock.monotonic();
     this.leaveQueue = activeConfig.upstream.awaitTurn({
       holder: holderOf(admission),
+      body,
       onTurn: (place) => {
         this.place = place;
         this.waitedMs = clock.monotonic() - sinceMs;

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
+import type { ListenSettings } from '../../config/types.js';
 import { ByteBuffer } from './byte-buffer.js';
 import type { BodySource } from './received-request.js';
 import type { BodyTrailers } from '../upstream/call.js';
@@ -8,10 +9,18 @@ import type { BodyTrailers } from '../upstream/call.js';
 /** How slowly a caller may send a body; asked for whenever it counts. */
 export interface BodyPace {
   /** How long it may send nothing while somebody waits for more; milliseconds. */
-  readonly idleMs: number;
+  idleMs: number;
   /** Bytes a second on average, once it has been waited for `allowanceMs`; 0 asks for none. */
-  readonly minRate: number;
-  readonly allowanceMs: number;
+  minRate: number;
+  allowanceMs: number;
+}
+
+/** What a listener's settings say of it. */
+export function bodyPaceOf({
+  bodyIdleTimeoutMs,
+  bodyMinRate,
+}: Pick<ListenSettings, 'bodyIdleTimeoutMs' | 'bodyMinRate'>): BodyPace {
+  return { idleMs: bodyIdleTimeoutMs, minRate: bodyMinRate, allowanceMs: 2 * bodyIdleTimeoutMs };
 }
 
 interface RequestBodyOptions {

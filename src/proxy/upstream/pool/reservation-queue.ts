@@ -11,6 +11,8 @@ const aheadPerConnection = 1 / 2;
 /** A write that is to be reserved. Hears one of the two, unless it leaves before. */
 export interface UnreservedWrite {
   readonly holder: string;
+  /** Its body, whole; empty where it has none. */
+  readonly body: Buffer;
   /** May be reserved now. The place goes with the request to `send`, or is given back. */
   readonly onTurn: (place: Slot) => void;
   /** Waits no longer: nothing was reserved. */
