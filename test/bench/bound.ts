@@ -1,5 +1,8 @@
 /** What a proof of possession costs beside a bearer token, in CPU of the proxy and in time: with memory, with Redis. */
+import { createHash, X509Certificate } from 'node:crypto';
 import { Agent, request as send } from 'node:http';
+import { Agent as TlsAgent, request as sendOverTls } from 'node:https';
+import { certificates, type Certificate, type Certificates } from '../support/certificates.js';
 import { makeProof, proofKey, type ProofAlgorithm, type ProofKey } from '../support/dpop.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -38,6 +41,14 @@ interface Contender {
   readonly proxy: Proxy;
   readonly status: number;
   readonly headers: (count: number) => readonly Headers[];
+  /** Whom the client trusts and what it shows, where TLS is spoken. */
+  readonly tls?: ClientTls;
+}
+
+interface ClientTls {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
 }
 
 const origin = 'https://orders.example';
@@ -78,10 +89,11 @@ export function boundTable(measured: readonly MeasuredBound[]): string {
 }
 
 async function runOnce(
-  { name, proxy, status, headers }: Contender,
+  { name, proxy, status, headers, tls }: Contender,
   { requests, connections }: BoundSettings,
 ): Promise<Omit<MeasuredBound, 'name'>> {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const options = { keepAlive: true, maxSockets: connections };
+  const agent = tls === undefined ? new Agent(options) : new TlsAgent({ ...options, ...tls });
   const waiting = [...headers(requests)];
   const times: number[] = [];
   const cpuBefore = cpuMicroseconds(proxy.pid);
@@ -102,9 +114,10 @@ async function runOnce(
   return { cpuUs, medianMs: median(times), slowMs: quantile(times, 0.99) };
 }
 
-function statusOf(port: number, agent: Agent, headers: Headers): Promise<number> {
+function statusOf(port: number, agent: Agent | TlsAgent, headers: Headers): Promise<number> {
   return new Promise((resolve, reject) => {
-    const req = send({ port, host: '127.0.0.1', path: '/orders', agent, headers }, (res) => {
+    const ask = agent instanceof TlsAgent ? sendOverTls : send;
+    const req = ask({ port, host: '127.0.0.1', path: '/orders', agent, headers }, (res) => {
       res.on('end', () => resolve(res.statusCode ?? 0)).resume();
     });
     req.on('error', reject).end();
@@ -119,17 +132,30 @@ async function startContenders(t: Scope): Promise<readonly Contender[]> {
   const exp = Math.floor(Date.now() / 1_000) + 7_000;
   const bearer = mintToken({ key, claims: { exp } });
   const plain: Headers = { Authorization: `Bearer ${bearer}` };
-  const start = async (store: ConfigTree): Promise<Proxy> => {
+  const start = async (store: ConfigTree, files?: Certificates): Promise<Proxy> => {
+    const tls = files && { cert_file: files.server.certFile, key_file: files.server.keyFile, client_auth: 'request' };
     const config = {
-      listen: { dpop: { origins: [origin], max_age: '10m', clock_skew: '0ms' } },
+      listen: { dpop: { origins: [origin], max_age: '10m', clock_skew: '0ms' }, ...(tls === undefined ? {} : { tls }) },
       upstream: { url: `http://127.0.0.1:${receiver}` },
       issuers: { core: { jwks_url: jwks } },
       store,
     };
-    return startSallyport(t, config, { path: '/orders', headers: { ...plain } });
+    const ready = { path: '/orders', headers: { ...plain } };
+    return startSallyport(t, config, ready, files === undefined ? {} : { tls: { ca: files.ca.cert } });
   };
-  const memory = await start({ memory: {} });
-  const shared = await start({ redis: { url: `redis://127.0.0.1:${redis.port}`, reserve_timeout: '5s' } });
+  const atRedis = { redis: { url: `redis://127.0.0.1:${redis.port}`, reserve_timeout: '5s' } };
+  const [memory, shared] = [await start({ memory: {} }), await start(atRedis)];
+  const files = certificates(t);
+  const [tlsMemory, tlsShared] = [await start({ memory: {} }, files), await start(atRedis, files)];
+  const repeated = (token: string): Contender['headers'] => {
+    const headers: Headers = { Authorization: `Bearer ${token}` };
+    return (count) => Array.from({ length: count }, () => headers);
+  };
+  /** A client whose tokens are bound to its certificate; of a thief the token is another's. */
+  const showing = (owner: Certificate): Pick<Contender, 'headers' | 'tls'> => ({
+    headers: repeated(mintToken({ key, claims: { exp, cnf: { 'x5t#S256': thumbprintOf(owner) } } })),
+    tls: clientTls(files),
+  });
   const proving = (algorithm: ProofAlgorithm, signer?: ProofKey): Contender['headers'] => {
     const own = proofKey(algorithm);
     const token = mintToken({ key, claims: { exp, cnf: { jkt: own.thumbprint } } });
@@ -143,12 +169,25 @@ async function startContenders(t: Scope): Promise<readonly Contender[]> {
   // Proofs from the second in which the store was first seen are refused.
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   return [
-    { name: 'bearer', proxy: memory, status: 200, headers: (count) => Array.from({ length: count }, () => plain) },
+    { name: 'bearer', proxy: memory, status: 200, headers: repeated(bearer) },
     { name: 'ES256, memory', proxy: memory, status: 200, headers: proving('ES256') },
     { name: 'Ed25519, memory', proxy: memory, status: 200, headers: proving('Ed25519') },
     { name: 'RS256, memory', proxy: memory, status: 200, headers: proving('RS256') },
     { name: 'ES256, Redis', proxy: shared, status: 200, headers: proving('ES256') },
     { name: 'Ed25519, Redis', proxy: shared, status: 200, headers: proving('Ed25519') },
+    { name: 'bearer over TLS', proxy: tlsMemory, status: 200, headers: repeated(bearer), tls: clientTls(files) },
+    { name: 'certificate, memory', proxy: tlsMemory, status: 200, ...showing(files.client) },
+    { name: 'certificate, Redis', proxy: tlsShared, status: 200, ...showing(files.client) },
+    { name: 'certificate of another', proxy: tlsShared, status: 401, ...showing(files.stranger) },
     { name: 'wrong signature, ES256', proxy: shared, status: 401, headers: proving('ES256', proofKey('ES256')) },
   ];
+}
+
+function clientTls({ ca, client }: Certificates): ClientTls {
+  return { ca: ca.cert, cert: client.cert, key: client.key };
+}
+
+/** RFC 8705 §3.1. */
+function thumbprintOf({ cert }: Certificate): string {
+  return createHash('sha256').update(new X509Certificate(cert).raw).digest('base64url');
 }

@@ -17,7 +17,8 @@
  *
  *   npm run bench -- --bound [--rounds 3] [--connections 32]
  *
- * Measures what a proof of possession costs beside a bearer token, and a wrong one; needs `redis-server`.
+ * Measures what a proof of possession and a client certificate cost beside a bearer token, and wrong ones; needs
+ * `redis-server` and `openssl`.
  *
  *   npm run bench -- --all [--seconds 3] [--rounds 3] [--out docs]
  *

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ConnectionOptions } from 'node:tls';
 import { projectDir } from '../support/project-dir.js';
 import { freePort } from '../support/listening.js';
 import { request, type RequestInput } from '../support/raw-client.js';
@@ -22,6 +23,8 @@ export interface SallyportOptions {
   readonly checkout?: string;
   /** Whether that knows the whole config; of one that may not, what it certainly knows is left. */
   readonly keepsConfig?: boolean;
+  /** How it is reached, where it speaks TLS. */
+  readonly tls?: ConnectionOptions;
 }
 
 /** What every load asks for, in words that all versions know. */
@@ -38,7 +41,7 @@ export async function startSallyport(
   t: Scope,
   config: ConfigTree,
   ready: RequestInput,
-  { logFile, checkout = projectDir, keepsConfig = checkout === projectDir }: SallyportOptions = {},
+  { logFile, checkout = projectDir, keepsConfig = checkout === projectDir, tls }: SallyportOptions = {},
 ): Promise<Proxy> {
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
@@ -54,7 +57,8 @@ export async function startSallyport(
   });
   closeSync(log);
   stopAtEnd(t, child);
-  await until('the proxy is ready', async () => (await request(port, ready).catch(() => null))?.status === 200);
+  const over = tls === undefined ? {} : { tls };
+  await until('the proxy is ready', async () => (await request(port, ready, over).catch(() => null))?.status === 200);
   return { pid: child.pid ?? 0, port, adminPort };
 }
 
