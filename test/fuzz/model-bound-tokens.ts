@@ -116,7 +116,7 @@ function readClientCert(value: string): ShownCertificate | null {
 const algorithms = ['ES256', 'Ed25519', 'EdDSA', 'PS256', 'RS256'];
 
 /** The `jti` of a proof that holds for this request; `null` of one that does not. */
-export function provedId(
+function provedId(
   proof: string,
   key: Json,
   { token, method, path }: Proved,

@@ -112,10 +112,4 @@ export const plantedFaults: readonly PlantedFault[] = [
     from: 'name !== null && certificate !== null',
     to: 'false',
   },
-  {
-    name: 'a session comes with a proof',
-    file: 'decision/token/credential.js',
-    from: 'if (isProved)',
-    to: 'if (false)',
-  },
 ];

@@ -4,6 +4,7 @@ import { plantFaults } from '../plant-faults.js';
 import { plantedFaults } from './faults.js';
 import { runProofs } from './proof-campaign.js';
 
+t.setTimeout(120_000);
 t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 
 t.test('those proofs hold that the model of docs/bound-tokens.md says do', async (t) => {
