@@ -110,7 +110,7 @@ function oddHeader(draw: Draw): string {
     `"${header}"`,
     '::',
     ':AAAA:',
-    header.replace(/=*:$/, '==:'),
+    header.replace(/=*:$/, (end) => (end === '==:' ? '=:' : '==:')),
     header.replaceAll('+', '-').replaceAll('/', '_'),
     again(Buffer.concat([bytes, Buffer.alloc(1)])),
     again(Buffer.concat([bytes, bytes])),
