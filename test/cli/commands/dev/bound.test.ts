@@ -17,6 +17,8 @@ import { until } from '../../../support/until.js';
 import { captureIo } from '../../captured-io.js';
 import { startCommand, type StartedCommand } from '../../started-command.js';
 
+t.setTimeout(120_000);
+
 const execute = promisify(execFile);
 
 interface Example {
