@@ -55,6 +55,8 @@ export class ApplicationCall implements UpstreamCall {
     this.socket.on('drain', () => this.response.emit('drain'));
     this.socket.once('close', () => this.fail(denial('upstream_failed')));
     this.response.once('finish', this.onFinish);
+    // Who writes after the end has said so: as on a connection, where Fastify listens for it.
+    this.response.on('error', () => undefined);
     this.response.assignSocket(this.socket);
   }
 

@@ -23,10 +23,10 @@ import { clientOf, ExchangeSummary, recordRequest, type Recorder } from '../prox
 import type { AcquireLease, Lease } from '../proxy/exchange/admission-control.js';
 import { assertionHeaders, withRenewedToken } from '../proxy/exchange/credential-headers.js';
 import { newRequestId } from '../proxy/exchange/ids.js';
+import { limitBody } from '../proxy/node-internals/request.js';
 import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
 import type { RequestPrincipal } from './options.js';
-import { CountedBody } from './counted-body.js';
 import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
 import { ReservedRequest, type PassBody, type Payload, type Reserving } from './reserved-request.js';
@@ -72,8 +72,6 @@ export class DecidedRequest implements KeyAsker {
   private readonly activeConfig: ActiveConfig;
   private findings: Findings = { requestId: '', ...unread };
   private lease: Lease | null = null;
-  /** Most that a body without a length may have; `null` where none is to come. */
-  private maxBodyBytes: number | null = null;
   private reserved: ReservedRequest | null = null;
   /** Answers in the place of Fastify while a handler runs. */
   private writer: ReplyWriter | null = null;
@@ -166,8 +164,8 @@ export class DecidedRequest implements KeyAsker {
     this.summary.upstreamAsked();
     this.show(passed);
     setHeaders(reply, withRenewedToken([], passed.principal, activeConfig, parts.clock));
-    if (headers.hasBody && headers.contentLength === null) this.maxBodyBytes = passed.route.maxBodyBytes;
-    this.goOn();
+    if (headers.hasBody && headers.contentLength === null) this.limitBody(passed.route.maxBodyBytes);
+    if (!this.isGone()) this.goOn();
   }
 
   /** A later step would have refused it: it goes on without identity and reservation. */
@@ -194,13 +192,21 @@ export class DecidedRequest implements KeyAsker {
 
   /** Its body is about to be parsed. */
   onBody(payload: Payload, goOn: PassBody): void {
-    const { reserved, maxBodyBytes } = this;
-    if (reserved !== null) this.attempt(() => reserved.readBody(payload, goOn));
-    else if (maxBodyBytes === null) goOn();
-    else {
-      const refuse = (): void => this.attempt(() => this.refuseRunning(denial('body_too_large')));
-      goOn(null, new CountedBody(payload, maxBodyBytes, refuse));
-    }
+    const { reserved } = this;
+    if (reserved === null) goOn();
+    else this.attempt(() => reserved.readBody(payload, goOn));
+  }
+
+  /** Of a length that was not announced: whatever reads it is heard no more where it is larger, and ends in an error. */
+  private limitBody(maxBytes: number): void {
+    const { raw } = this.request;
+    limitBody(raw, maxBytes, () => {
+      this.raw.once('close', () => {
+        // An error that nobody listens for would end the process.
+        raw.on('error', () => undefined).destroy(new Error('the body is larger than its route allows'));
+      });
+      this.attempt(() => this.refuseRunning(denial('body_too_large')));
+    });
   }
 
   /** Its handler is about to run. */

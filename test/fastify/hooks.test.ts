@@ -161,7 +161,7 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
         {
           name: 'plain',
           methods: ['POST'],
-          path: ['/plain', '/stream', '/legacy/orders'],
+          path: ['/plain', '/stream', '/past-parsers', '/legacy/orders'],
           ...writes,
           max_body: '1KiB',
           idempotency: { mode: 'none', because: 'a test' },
@@ -174,6 +174,12 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
       app.register((scope, _options, done) => {
         scope.removeAllContentTypeParsers();
         scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
+        scope.post('/past-parsers', async ({ raw }, reply) => {
+          let bytes = 0;
+          for await (const chunk of raw as AsyncIterable<Buffer>) bytes += chunk.length;
+          ran += 1;
+          return reply.send(String(bytes));
+        });
         scope.post('/stream', async ({ body }, reply) => {
           let bytes = 0;
           for await (const chunk of body as AsyncIterable<Buffer>) bytes += chunk.length;
@@ -192,7 +198,7 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
     const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('');
     return write(path, null, { body, headers: { 'Transfer-Encoding': 'chunked' } });
   };
-  for (const path of ['/plain', '/stream', '/legacy/orders']) {
+  for (const path of ['/plain', '/stream', '/past-parsers', '/legacy/orders']) {
     t.equal((await send(path, 1_024)).status, 200, path);
     const before = ran;
     const refused = await send(path, 1_025);

@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 
 /** What Node's types do not tell of. */
 interface Internals {
@@ -50,4 +51,29 @@ export class LeanRequest extends IncomingMessage {
     if (this.bodyFollows === false) internals(this)._readableState.endEmitted = true;
     else dump.call(this);
   }
+}
+
+/**
+ * Counts a body as it comes, whoever reads it: Node hands its pieces and its end over by `req.push`. Of one that is
+ * larger nothing more is handed over, and no end.
+ *
+ * @param onTooLarge called once, where it is; that may be before this returns.
+ */
+export function limitBody(req: Readable, maxBytes: number, onTooLarge: () => void): void {
+  const push = req.push.bind(req);
+  // What came while it was decided on.
+  let bytes = req.readableLength;
+  let isTooLarge = false;
+  const isWithin = (): boolean => {
+    if (bytes > maxBytes && !isTooLarge) {
+      isTooLarge = true;
+      onTooLarge();
+    }
+    return !isTooLarge;
+  };
+  req.push = (chunk: string | Buffer | null, encoding?: BufferEncoding) => {
+    if (chunk !== null) bytes += Buffer.byteLength(chunk, encoding);
+    return isWithin() ? push(chunk, encoding) : true;
+  };
+  isWithin();
 }

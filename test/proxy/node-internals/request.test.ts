@@ -5,7 +5,7 @@
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { LeanRequest } from '../../../src/proxy/node-internals/request.js';
+import { LeanRequest, limitBody } from '../../../src/proxy/node-internals/request.js';
 import { listen } from '../../support/listening.js';
 import { sendRaw } from '../../support/raw-client.js';
 
@@ -134,4 +134,32 @@ t.test('req.upgrade: Node asks for it; the offer of another protocol than WebSoc
   t.equal((await sendRaw(port, offer('/h2', 'h2c')))[0]?.status, 200);
   t.equal((await sendRaw(port, offer('/ws', 'websocket')))[0]?.status, 400);
   t.same(seen, ['request /h2', 'upgrade /ws']);
+});
+
+t.test('req.push: Node hands a body and its end over by it, however it is read', async (t) => {
+  for (const bytes of [8, 9]) {
+    const told: string[] = [];
+    const server = createServer((req, res) => {
+      limitBody(req, 8, () => {
+        told.push('too large');
+        res.writeHead(413, { connection: 'close' }).end('refused');
+      });
+      req
+        .on('data', (chunk: Buffer) => told.push(chunk.toString()))
+        .on('end', () => {
+          told.push('end');
+          res.end('read');
+        });
+    });
+    const { port } = await listen(t, server);
+    const chunks =
+      ['1234', '5678', '9']
+        .join('')
+        .slice(0, bytes)
+        .match(/.{1,4}/g) ?? [];
+    const body = [...chunks, ''].map((chunk) => `${String(chunk.length)}\r\n${chunk}\r\n`).join('');
+    const [answer] = await sendRaw(port, `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`);
+    t.equal(answer?.text, bytes > 8 ? 'refused' : 'read');
+    t.same(told, ['1234', '5678', bytes > 8 ? 'too large' : 'end']);
+  }
 });
