@@ -29,7 +29,7 @@ import type { RouteRegister } from './application-routes.js';
 import type { RequestPrincipal } from './options.js';
 import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
-import { ReservedRequest, type PassBody, type Payload, type Reserving } from './reserved-request.js';
+import { ReservedRequest, type Reserving } from './reserved-request.js';
 import { isReadAlike, literalSegments, type RoutePattern } from './route-pattern.js';
 
 /** What every request of an application is decided with. */
@@ -156,7 +156,7 @@ export class DecidedRequest implements KeyAsker {
       const asked = { of: this, raw, reply, admission, plan, activeConfig, lease };
       this.reserved = new ReservedRequest(parts.reserving, asked);
       this.show(admission);
-      this.goOn();
+      this.reserved.readBody(this.goOn);
       return;
     }
     const passed = plan.kind === 'forward' ? plan.admission : admission;
@@ -188,13 +188,6 @@ export class DecidedRequest implements KeyAsker {
     });
     request.principal = principal === null ? null : shown(principal);
     reply.header('X-Request-Id', admission.requestId);
-  }
-
-  /** Its body is about to be parsed. */
-  onBody(payload: Payload, goOn: PassBody): void {
-    const { reserved } = this;
-    if (reserved === null) goOn();
-    else this.attempt(() => reserved.readBody(payload, goOn));
   }
 
   /** Of a length that was not announced: whatever reads it is heard no more where it is larger, and ends in an error. */

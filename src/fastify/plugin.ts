@@ -36,16 +36,10 @@ const plugin: FastifyPluginCallback<SallyportOptions> = (app, options, done) => 
     decided.set(request, deciding);
     deciding.decide();
   });
-  const decisionOn = (request: FastifyRequest): DecidedRequest => {
+  app.addHook('preHandler', (request, _reply, next) => {
     const found = decided.get(request);
     if (found === undefined) throw new Error('sallyport: the request was not decided on');
-    return found;
-  };
-  app.addHook('preParsing', (request, _reply, payload, next) => {
-    decisionOn(request).onBody(payload, next);
-  });
-  app.addHook('preHandler', (request, _reply, next) => {
-    decisionOn(request).onHandler(next);
+    found.onHandler(next);
   });
   app.addHook('onReady', async () => {
     const result = await openApplication(app, routes, metrics, options);

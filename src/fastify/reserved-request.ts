@@ -1,6 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { withoutHeaders } from '../decision/http/connection-header.js';
 import { clientHeaders } from '../decision/http/response-headers.js';
@@ -14,6 +13,7 @@ import type { Plan } from '../proxy/idempotency/plan-reservation.js';
 import type { WriteClient } from '../proxy/idempotency/reserved-write.js';
 import type { BodySource, WholeResponse } from '../proxy/inbound/received-request.js';
 import { openBody, type BodyPace, type RequestBody } from '../proxy/inbound/request-body.js';
+import { HeldBody } from '../proxy/node-internals/request.js';
 import type { Upstream, UpstreamOperation } from '../proxy/upstream/pool/pool.js';
 import type { Clock } from '../ports/system.js';
 import type { DecidedRequest } from './decided-request.js';
@@ -39,15 +39,9 @@ interface ToReserve {
   readonly lease: Lease;
 }
 
-/** A body on its way to whatever parses it, and how long it was before a hook decoded it. */
-export type Payload = Readable & { receivedEncodedLength?: number };
-
-/** Goes on with what follows, with another body where one is given. */
-export type PassBody = (error?: null, payload?: Payload) => void;
-
 /**
- * A write of an application that is reserved before its handler runs. Its body is read whole, and handed on to
- * whatever parses and validates it; then it is reserved, and the handler stands in the place of an upstream.
+ * A write of an application that is reserved before its handler runs. Its body is read whole, and then by whatever
+ * decodes, parses and validates it; then it is reserved, and the handler stands in the place of an upstream.
  */
 export class ReservedRequest implements WriteClient {
   private readonly reserving: Reserving;
@@ -65,18 +59,25 @@ export class ReservedRequest implements WriteClient {
     this.asked = asked;
   }
 
-  /** Reads the body before it is parsed. */
-  readBody(payload: Payload, goOn: PassBody): void {
+  /** Reads the body before it is decoded and parsed, and has hooks go on when it is here. */
+  readBody(goOn: () => void): void {
     const { admission, plan, raw, of, activeConfig, lease } = this.asked;
+    const held = admission.headers.hasBody ? new HeldBody(raw) : null;
     // Bodies end in the context of their connection, and hooks go on in that of their request.
-    const onBody = AsyncResource.bind((body: Buffer) => goOn(null, parsable(body, payload)));
-    this.body = openBody({ body: () => sourceOf(raw, payload) }, admission.headers, {
-      maxBytes: plan.maxBodyBytes,
-      pace: this.reserving.bodyPace,
-      upstreamTimeoutMs: activeConfig.config.upstream.idleTimeoutMs,
-      passedTrailers: () => null,
-      onBroken: (reason) => of.refuse(reason),
+    const onBody = AsyncResource.bind((body: Buffer) => {
+      held?.giveBack(body);
+      goOn();
     });
+    this.body =
+      held === null
+        ? null
+        : openBody({ body: () => sourceOf(held) }, admission.headers, {
+            maxBytes: plan.maxBodyBytes,
+            pace: this.reserving.bodyPace,
+            upstreamTimeoutMs: activeConfig.config.upstream.idleTimeoutMs,
+            passedTrailers: () => null,
+            onBroken: (reason) => of.refuse(reason),
+          });
     // What was dispatched keeps its place when the caller leaves.
     lease.retain();
     this.operation = this.reserving.writes.start({
@@ -234,21 +235,11 @@ export class ReservedRequest implements WriteClient {
 /** What hooks and handlers have seen of the body's framing stays as it came. */
 const ofFraming: ReadonlySet<string> = new Set(['content-length']);
 
-/** A body that was read, for whatever parses it. */
-function parsable(body: Buffer, { receivedEncodedLength }: Payload): Payload {
-  const stream: Payload = new Readable({ read: () => undefined });
-  stream.push(body);
-  stream.push(null);
-  if (receivedEncodedLength !== undefined) stream.receivedEncodedLength = receivedEncodedLength;
-  return stream;
-}
-
-/** The body as it comes, or as hooks before have decoded it. */
-function sourceOf(raw: IncomingMessage, payload: Payload): BodySource {
+function sourceOf(held: HeldBody): BodySource {
   return {
-    stream: payload,
+    stream: held,
     brokenBy: 'caller_gone',
-    isComplete: () => (payload === raw && raw.complete) || payload.readableEnded,
+    isComplete: () => held.isComplete(),
     trailers: () => [],
     // Node has told the caller to go on.
     sendContinue: () => undefined,

@@ -1,5 +1,9 @@
 /** Reserved writes beside what else an application has: other plugins' hooks, proxies, contexts, scopes. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createGunzip, gzipSync } from 'node:zlib';
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
 import httpProxy from '@fastify/http-proxy';
@@ -7,6 +11,7 @@ import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import { sallyport } from '../../src/fastify/plugin.js';
 import { rsaKey } from '../support/keys.js';
+import { connectRaw } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { mintToken } from '../support/tokens.js';
 import { applicationConfig, buildApp } from './open-app.js';
@@ -96,6 +101,63 @@ t.test('hooks and handlers keep the context of their request', async (t) => {
   t.same(seen.sort(), ['a', 'a', 'b', 'b', 'c', 'c']);
 });
 
+function digestOf(body: string): string {
+  return createHash('sha256').update(body).digest('hex');
+}
+
+t.test('a body is reserved by its bytes as they came, and read by whoever reads it', async (t) => {
+  let delayMs = 0;
+  const { write, port, token } = await openWriting(t, {
+    before: (app) => {
+      // What comes meanwhile waits in the request.
+      app.addHook('onRequest', async () => delay(delayMs));
+      app.addHook('preParsing', (request, _reply, payload, done) => {
+        const isZipped = request.headers['content-encoding'] === 'gzip';
+        if (!isZipped) done(null, payload);
+        else {
+          delete request.headers['content-length'];
+          done(null, payload.pipe(createGunzip()));
+        }
+      });
+    },
+    routes: (app) => {
+      serveWrites(app, { '/parsed': ({ body }) => digestOf(JSON.stringify(body)) });
+      app.register((scope, _options, done) => {
+        scope.removeAllContentTypeParsers();
+        scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
+        scope.post('/past-parsers', reserves, async ({ raw }) => digestOf(await text(raw)));
+        done();
+      });
+    },
+  });
+  const body = JSON.stringify({ sku: 'x'.repeat(300_000) });
+  const zipped = gzipSync(body);
+  for (const [round, pause] of [0, 50].entries()) {
+    delayMs = pause;
+    for (const path of ['/parsed', '/past-parsers']) {
+      const key = `${path.slice(1)}-${String(round)}`;
+      for (const replayed of [null, 'true']) {
+        const answer = await write(path, key, { body });
+        t.equal(answer.text, digestOf(body), `${path} ${String(pause)}`);
+        t.equal(answer.field('idempotent-replayed'), replayed);
+      }
+      t.equal((await write(path, key, { body: body.replace('x', 'y') })).status, 422);
+    }
+    const caller = await connectRaw(port);
+    t.teardown(caller.end);
+    for (const key of [`z${String(round)}`, `z${String(round)}`]) {
+      caller.write(
+        `POST /parsed HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token()}\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nIdempotency-Key: ${key}\r\nContent-Length: ${String(zipped.length)}\r\n\r\n`,
+      );
+      await delay(10);
+      caller.write(zipped.subarray(0, 20));
+      await delay(pause * 2);
+      caller.write(zipped.subarray(20));
+      t.equal((await caller.readResponse())?.text, digestOf(body));
+    }
+  }
+});
+
 t.test('hooks that follow see and change what the handler answers, and that is kept', async (t) => {
   let sent = 0;
   const statuses: number[] = [];
@@ -169,6 +231,7 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
       ],
     },
     options: { uncovered: 'refuse' },
+    before: (app) => app.addHook('onRequest', async ({ headers }) => delay(Number(headers['x-delay'] ?? 0))),
     routes: async (app) => {
       app.post('/plain', () => ++ran);
       app.register((scope, _options, done) => {
@@ -191,16 +254,17 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
       await app.register(httpProxy, { upstream: receiver.url, prefix: '/legacy', httpMethods: ['POST'] });
     },
   });
-  const send = async (path: string, bytes: number): ReturnType<typeof write> => {
+  const send = async (path: string, bytes: number, delayMs = 0): ReturnType<typeof write> => {
     const text = JSON.stringify('x'.repeat(bytes - 2));
     const half = Math.floor(bytes / 2);
     const chunks = [text.slice(0, half), text.slice(half), ''];
     const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('');
-    return write(path, null, { body, headers: { 'Transfer-Encoding': 'chunked' } });
+    return write(path, null, { body, headers: { 'Transfer-Encoding': 'chunked', 'X-Delay': String(delayMs) } });
   };
   for (const path of ['/plain', '/stream', '/past-parsers', '/legacy/orders']) {
     t.equal((await send(path, 1_024)).status, 200, path);
     const before = ran;
+    t.equal((await send(path, 1_025, 20)).status, 413, `${path}: what came before it was decided on`);
     const refused = await send(path, 1_025);
     t.equal(refused.status, 413, `${path}: ${refused.text}`);
     t.match(refused.text, /urn:sallyport:body-too-large/);

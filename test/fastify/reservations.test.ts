@@ -34,6 +34,15 @@ t.test('a repeated write gets the first response, whatever the handler answers w
     '/raw': (_request, reply) => {
       reply.raw.writeHead(200, ['Content-Type', 'text/plain']).end('abc');
     },
+    '/write-after-end': (_request, reply) => {
+      reply.hijack().raw.end('abc');
+      reply.raw.write('d');
+    },
+    '/twice': (_request, reply) => {
+      void reply.send(made);
+      void reply.send({ other: true });
+    },
+    '/cookie': (_request, reply) => reply.header('set-cookie', 'a=b').send(made),
     '/hints': (_request, reply) => {
       reply.writeEarlyHints({ link: '</a>; rel=preload' });
       return made;
@@ -64,6 +73,7 @@ t.test('a repeated write gets the first response, whatever the handler answers w
     t.equal(second.field('cache-control'), 'no-store', path);
     t.equal(second.field('idempotency-key'), `key-${path.slice(1)}`, path);
     t.match(first.field('x-request-id'), /./, path);
+    t.equal(second.field('set-cookie'), null, path);
   }
   t.match(lines.filter(({ msg }) => msg === 'decided').slice(0, 2), [
     { decision: 'forwarded', record: /./, status: 200 },

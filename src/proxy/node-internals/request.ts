@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 /** What Node's types do not tell of. */
 interface Internals {
@@ -76,4 +76,50 @@ export function limitBody(req: Readable, maxBytes: number, onTooLarge: () => voi
     return isWithin() ? push(chunk, encoding) : true;
   };
   isWithin();
+}
+
+/**
+ * Reads a body before anybody else does, and gives it back as if it had not been read: what parses it reads it from the
+ * request, as ever. Node hands its pieces and its end over by `req.push`.
+ */
+export class HeldBody extends Readable {
+  private readonly req: IncomingMessage;
+  /** Whether all of it had come before, and waits in the request. */
+  private readonly isThere: boolean;
+
+  constructor(req: IncomingMessage) {
+    super();
+    this.req = req;
+    this.isThere = req.complete;
+    const early: unknown = req.readableLength > 0 ? req.read() : null;
+    if (early !== null) this.push(early);
+    if (this.isThere) {
+      // In the same turn, before its end can be told.
+      if (early !== null) req.unshift(early);
+      this.push(null);
+      return;
+    }
+    req.push = (chunk: unknown, encoding?: BufferEncoding) => {
+      this.push(chunk, encoding);
+      return true;
+    };
+    req.once('close', () => this.destroy());
+  }
+
+  /** Whether it will not go on, or need not. */
+  isComplete(): boolean {
+    return this.req.complete || this.readableEnded;
+  }
+
+  giveBack(whole: Buffer): void {
+    if (this.isThere) return;
+    Reflect.deleteProperty(this.req, 'push');
+    this.req.push(whole);
+    this.req.push(null);
+  }
+
+  override _read(): void {
+    // Node reads on from the connection.
+    if (!this.isThere) this.req._read(0);
+  }
 }

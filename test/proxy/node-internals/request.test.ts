@@ -4,8 +4,9 @@
  */
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
-import { LeanRequest, limitBody } from '../../../src/proxy/node-internals/request.js';
+import { HeldBody, LeanRequest, limitBody } from '../../../src/proxy/node-internals/request.js';
 import { listen } from '../../support/listening.js';
 import { sendRaw } from '../../support/raw-client.js';
 
@@ -161,5 +162,23 @@ t.test('req.push: Node hands a body and its end over by it, however it is read',
     const [answer] = await sendRaw(port, `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`);
     t.equal(answer?.text, bytes > 8 ? 'refused' : 'read');
     t.same(told, ['1234', '5678', bytes > 8 ? 'too large' : 'end']);
+  }
+});
+
+t.test('req.push, req._read: a body that was read whole is read again by others', async (t) => {
+  for (const waitMs of [0, 20]) {
+    const server = createServer((req, res) => {
+      setTimeout(() => {
+        const held = new HeldBody(req);
+        void text(held).then(async (whole) => {
+          t.ok(held.isComplete());
+          held.giveBack(Buffer.from(whole));
+          res.end(`${whole} ${await text(req)}`);
+        });
+      }, waitMs);
+    });
+    const { port } = await listen(t, server);
+    const [answer] = await sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody');
+    t.equal(answer?.text, 'body body', `after ${String(waitMs)} ms`);
   }
 });
