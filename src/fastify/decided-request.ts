@@ -190,7 +190,7 @@ export class DecidedRequest implements KeyAsker {
     reply.header('X-Request-Id', admission.requestId);
   }
 
-  /** Of a length that was not announced: whatever reads it is heard no more where it is larger, and ends in an error. */
+  /** Of a length that was not announced: what reads it is heard no more where it is larger, and ends in an error. */
   private limitBody(maxBytes: number): void {
     const { raw } = this.request;
     limitBody(raw, maxBytes, () => {
