@@ -19,7 +19,7 @@ import type { Clock } from '../../ports/system.js';
 import type { TokenOutcome } from '../../ports/tokens.js';
 import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
 import type { UpstreamCall } from '../upstream/pool/pool.js';
-import { Attempt, type HeldResponse } from './attempt.js';
+import { Attempt, type AttemptHost, type HeldResponse } from './attempt.js';
 import { KeptBody, type BodyRoom } from './kept-body.js';
 import { derivedKey, newKey } from './keys.js';
 import type { EgressTarget } from './target.js';
@@ -61,7 +61,7 @@ const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOut
  * One request of the calling side: a key, a token, and as many attempts as are safe. Its sink hears of the last one
  * alone.
  */
-export class EgressCall implements UpstreamCall {
+export class EgressCall implements UpstreamCall, AttemptHost {
   private readonly request: UpstreamRequest;
   private readonly sink: ResponseSink;
   private readonly target: EgressTarget;
@@ -110,6 +110,10 @@ export class EgressCall implements UpstreamCall {
   cancel(): void {
     this.end();
     this.attempt?.cancel();
+  }
+
+  now(): number {
+    return this.deps.clock.now();
   }
 
   mayBeSent(): boolean {
@@ -273,7 +277,7 @@ export class EgressCall implements UpstreamCall {
     const sentTo = outgoingTarget(target, request.target);
     if (token !== null) this.pushToken(headers, token, sentTo);
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
-    const attempt = this.createAttempt();
+    const attempt = new Attempt(this);
     // Its response had its time to end.
     this.attempt?.cancel();
     this.attempt = attempt;
@@ -310,27 +314,8 @@ export class EgressCall implements UpstreamCall {
     this.provedNonce = this.hasNewNonce ? undefined : nonce;
   }
 
-  private createAttempt(): Attempt {
-    const { sink, deps } = this;
-    return new Attempt({
-      now: deps.clock.now,
-      onOutcome: (outcome, held) => this.judge(outcome, held),
-      onFailure: (reason) => this.guard(() => this.onFailure(reason)),
-      onHead: (status, rawHeaders) => this.passHead(status, rawHeaders),
-      onData: sink.onData.bind(sink),
-      onEnd: (trailers) => {
-        this.end();
-        sink.onEnd(trailers);
-      },
-      onError: (reason) => {
-        this.end();
-        sink.onError(reason);
-      },
-    });
-  }
-
-  /** Returns whether the response is passed on; else another attempt is on its way. */
-  private judge(outcome: AttemptOutcome, held: HeldResponse | null): boolean {
+  /** Passes the response on, or has another attempt on its way. */
+  onOutcome(outcome: AttemptOutcome, held: HeldResponse | null): boolean {
     if (this.isOver) return false;
     const { target, request, deps, provedNonce } = this;
     const proof = provedNonce === undefined ? {} : { provedNonce };
@@ -392,9 +377,11 @@ export class EgressCall implements UpstreamCall {
     if (isRefused && this.token !== null) this.target.tokens?.invalidate(this.token);
   }
 
-  private onFailure(reason: Denial): void {
-    const outcome = failures.get(reason.reason);
-    if (outcome === undefined || this.judge(outcome, null)) this.fail(reason);
+  onFailure(reason: Denial): void {
+    this.guard(() => {
+      const outcome = failures.get(reason.reason);
+      if (outcome === undefined || this.onOutcome(outcome, null)) this.fail(reason);
+    });
   }
 
   private stop(reason: NoRetryReason): void {
@@ -403,11 +390,25 @@ export class EgressCall implements UpstreamCall {
     this.releaseBody();
   }
 
-  private passHead(status: number, rawHeaders: readonly string[]): void {
+  onHead(status: number, rawHeaders: readonly string[]): void {
     const made = this.made();
     this.sink.onAttempts?.(made);
     this.takeNonce(rawHeaders);
     this.sink.onHead(status, withAttempts(rawHeaders, made));
+  }
+
+  onData(chunk: Buffer): boolean {
+    return this.sink.onData(chunk);
+  }
+
+  onEnd(trailers: readonly string[] | null): void {
+    this.end();
+    this.sink.onEnd(trailers);
+  }
+
+  onError(reason: Denial): void {
+    this.end();
+    this.sink.onError(reason);
   }
 
   private takeNonce(rawHeaders: readonly string[]): void {
@@ -423,7 +424,7 @@ export class EgressCall implements UpstreamCall {
       return;
     }
     this.end();
-    this.passHead(status, rawHeaders);
+    this.onHead(status, rawHeaders);
     for (const chunk of chunks) this.sink.onData(chunk);
     this.sink.onEnd(trailers);
   }
