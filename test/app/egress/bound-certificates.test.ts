@@ -10,6 +10,9 @@ import type { InProcessProxy } from '../in-process-proxy.js';
 import { fetchesOf, startBoundPeers } from './bound-peers.js';
 import { ok, startCalling, startTarget } from './calling.js';
 
+// That of the file, which is half a minute otherwise.
+t.setTimeout(120_000);
+
 const { ca, client, server } = certificates(t);
 const { trusting, startAnswering, oauth, pairFiles, anotherPair } = await startBoundPeers(t);
 

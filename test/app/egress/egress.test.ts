@@ -8,6 +8,9 @@ import { startFrom } from '../in-process-proxy.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 import { ok, startCalling, startTarget, type Answer } from './calling.js';
 
+// That of the file, which is half a minute otherwise.
+t.setTimeout(120_000);
+
 t.test('a call gets a token, and nothing of the way within the pod', async (t) => {
   const target = await startTarget(t, (_seen, _number, res) => {
     res.setHeader('Idempotent-Replayed', '?1');

@@ -154,7 +154,7 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
       maxStreams: file.max_streams,
       sensitiveHeaders: ['authorization'],
       // Whoever is on this side is one caller: what is left on a connection is its own.
-      reuse: 'always',
+      reuse: 'unless_refused',
       readsBodies: true,
     },
     certificate:

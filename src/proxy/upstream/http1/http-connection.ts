@@ -31,7 +31,18 @@ const maxJoinedBytes = 16 * 1024;
 /** What costs more to copy than it gains to be read with others. */
 const maxPendingBytes = 8 * 1024;
 
+/** Redirects and refusals are often made from the head alone. */
+const firstOtherThanSuccess = 300;
+
 const atTurnEnd = createEventLoopBatch();
+
+/** What is taken for granted of an upstream, so that a connection may carry another request. */
+export interface ConnectionTrust {
+  /** That it sends no body where there is none by rule. */
+  readonly ends: boolean;
+  /** That it reads the body of what it answers otherwise than with success, or closes. */
+  readonly refusals: boolean;
+}
 
 /**
  * One connection to the upstream, opened at its first request: one request at a time, never a second time, and nothing
@@ -40,7 +51,7 @@ const atTurnEnd = createEventLoopBatch();
 export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
-  private readonly trustsEnds: boolean;
+  private readonly trust: ConnectionTrust;
   private readonly parser = new ResponseParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
   private link: OpenSocket | null = null;
@@ -56,6 +67,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private isLast = false;
   /** Whether it was asked to switch protocols. */
   private maySwitch = false;
+  private hasBody = false;
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
@@ -69,11 +81,10 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   /** When its last response was whole; monotonic milliseconds. */
   private wholeAtMs = -Infinity;
 
-  /** `trustsEnds` takes every upstream to send no body where there is none by rule. */
-  constructor(connect: Connect, host: ConnectionHost, trustsEnds: boolean) {
+  constructor(connect: Connect, host: ConnectionHost, trust: ConnectionTrust) {
     this.connect = connect;
     this.host = host;
-    this.trustsEnds = trustsEnds;
+    this.trust = trust;
   }
 
   /** Whether a request can go out on it without waiting. */
@@ -91,6 +102,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.events = events;
     this.isLast = isLast;
     this.maySwitch = request.upgrade !== undefined;
+    this.hasBody = request.body !== null;
     if (this.link !== null) {
       this.write(this.link.socket, request, events);
       return;
@@ -276,7 +288,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     // A response that came before the end of the request leaves a connection on which nobody knows what comes next.
     const isClear = state === 'sound' && this.isSent && link?.socket.writableLength === 0;
     const keepMs = head === null || this.isLast || !head.persists ? 0 : keptMs(head.keepAliveS);
-    const isReusable = isClear && keepMs > 0 && (this.trustsEnds || head?.endIsDoubtful === false);
+    const isTrusted = this.trust.ends || head?.endIsDoubtful === false;
+    const isReusable = isClear && keepMs > 0 && isTrusted && !this.mayBeUnread(head);
     this.upload?.stop();
     this.upload = null;
     this.events = null;
@@ -287,6 +300,11 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     } else if (isClear) this.leave(link, (this.isLast && !this.maySwitch) || head?.persists === false);
     else this.end();
     events?.onComplete(isReusable, this.parser.trailers());
+  }
+
+  /** Whether the body of the request may still be there, as the beginning of the next one (RFC 9112 §9.3). */
+  private mayBeUnread(head: ResponseHead | null): boolean {
+    return !this.trust.refusals && this.hasBody && head !== null && head.status >= firstOtherThanSuccess;
   }
 
   /** Ends it in a way that does not keep its port. */

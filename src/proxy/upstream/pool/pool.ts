@@ -9,7 +9,7 @@ import { createEarlyPlaces } from './early-places.js';
 import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
-import { needsOwnConnection, restPeriodsOf } from './reuse.js';
+import { needsOwnConnection, restPeriodsOf, trustOf } from './reuse.js';
 import { ConnectionQueue } from './connection-queue.js';
 import { sendTraced } from './traced-send.js';
 
@@ -90,7 +90,7 @@ export function createUpstream(
 }
 
 function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): Upstream {
-  const trustsEnds = settings.reuse === 'always';
+  const trust = trustOf(settings);
   const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<HttpConnection>();
   /** Those that were left to the upstream to end. */
@@ -151,7 +151,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + closing.count() >= settings.maxConnections) closing.cutShort();
-    const opened = new HttpConnection(connector.connect, connectionHost, trustsEnds);
+    const opened = new HttpConnection(connector.connect, connectionHost, trust);
     all.add(opened);
     return opened;
   };

@@ -1,5 +1,6 @@
 /** When a connection to the upstream may carry another request. */
 import type { UpstreamSettings } from '../../../config/types.js';
+import type { ConnectionTrust } from '../http1/http-connection.js';
 import type { RestPeriods } from './idle-connections.js';
 
 /** What the config says of it. */
@@ -22,8 +23,13 @@ const noRest: RestPeriods = { usualMs: 0, leastMs: 0 };
 /** Methods whose handlers read the body: those that have one by what they mean (RFC 9110 §9.3). */
 const readingMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-export function restPeriodsOf({ reuse }: ReuseRules): RestPeriods {
-  return reuse === 'always' ? noRest : someRest;
+export function restPeriodsOf(rules: ReuseRules): RestPeriods {
+  return trustOf(rules).ends ? noRest : someRest;
+}
+
+/** What an upstream is trusted with. */
+export function trustOf({ reuse }: Pick<ReuseRules, 'reuse'>): ConnectionTrust {
+  return { ends: reuse === 'always' || reuse === 'unless_refused', refusals: reuse !== 'unless_refused' };
 }
 
 /**

@@ -117,6 +117,35 @@ t.test(
   },
 );
 
+t.test('a body that may be left unread by who refuses is on no connection that is kept', async (t) => {
+  const body = Buffer.from('hello');
+  const cases: readonly {
+    readonly status: number;
+    readonly request: Partial<UpstreamRequest>;
+    readonly isKept: boolean;
+  }[] = [
+    { status: 200, request: { method: 'POST', body }, isKept: true },
+    { status: 299, request: { method: 'DELETE', body }, isKept: true },
+    { status: 302, request: { method: 'POST', body }, isKept: false },
+    { status: 401, request: { method: 'PUT', body }, isKept: false },
+    { status: 503, request: { method: 'POST', body }, isKept: false },
+    { status: 401, request: { method: 'POST' }, isKept: true },
+    { status: 404, request: { method: 'GET' }, isKept: true },
+  ];
+  await Promise.all(
+    cases.map(async ({ status, request, isKept }) => {
+      const answer = ok.replace('200', String(status));
+      const receiver = await startRawUpstream(t, (socket) => socket.write(answer));
+      const { ask } = startUpstream(t, receiver.url, { reuse: 'unless_refused' });
+      for (let i = 0; i < 3; i += 1) {
+        t.equal(await ask(request), `${String(status)} ok`);
+        await rest();
+      }
+      t.equal(receiver.connections(), isKept ? 1 : 3, `${String(request.method)} ${String(status)}`);
+    }),
+  );
+});
+
 t.test(
   'a connection of its own is left to the receiver to end, for a while, and gives way where there is no room',
   async (t) => {
