@@ -4,32 +4,47 @@ import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
+import { startCollector } from '../support/otlp-collector.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/proxy-process.js';
 import { startInProcessProxy, startFrom } from './in-process-proxy.js';
 
-t.test('what a caller sends in secret is in no log line and on no page', async (t) => {
-  const proxy = await startInProcessProxy(t, { config: { log: { level: 'debug' } } });
-  const token = proxy.token();
-  const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
-  await request(proxy.port, { path: '/orders?token=hush-query', headers });
-  await request(proxy.port, { path: '/nothing?token=hush-query', headers });
-  await request(proxy.port, {
-    path: '/orders?token=hush-query',
-    headers: { ...headers, Authorization: `Bearer ${token}x` },
-  });
-  await request(proxy.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
-  await request(proxy.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
-  await until('every line is written', () => proxy.logs().filter(({ route }) => route !== undefined).length === 5);
-  const pages = await Promise.all(
-    ['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await proxy.admin(path)).text),
-  );
-  const written = [...proxy.logs().map((line) => JSON.stringify(line)), ...pages].join('\n');
-  t.notMatch(written, /hush-/);
-  const [, payload = '', signature = ''] = token.split('.');
-  t.notOk(written.includes(payload) || written.includes(signature));
-});
+t.test(
+  'what a caller sends in secret is in no log line, on no page and in nothing that a collector gets',
+  async (t) => {
+    const collector = await startCollector(t);
+    const telemetry = { otlp: { endpoint: collector.url }, traces: { ratio: 1 }, metrics: true, logs: true };
+    const proxy = await startInProcessProxy(t, { config: { log: { level: 'debug' }, telemetry } });
+    const token = proxy.token();
+    const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
+    await request(proxy.port, { path: '/orders?token=hush-query', headers });
+    await request(proxy.port, { path: '/nothing?token=hush-query', headers });
+    await request(proxy.port, {
+      path: '/orders?token=hush-query',
+      headers: { ...headers, Authorization: `Bearer ${token}x` },
+    });
+    await request(proxy.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
+    await request(proxy.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
+    await until('every line is written', () => proxy.logs().filter(({ route }) => route !== undefined).length === 5);
+    const pages = await Promise.all(
+      ['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await proxy.admin(path)).text),
+    );
+    const openMetrics = { Accept: 'application/openmetrics-text' };
+    pages.push((await request(proxy.adminPort, { path: '/metrics', headers: openMetrics })).text);
+    await proxy.app.stop();
+    t.same([...new Set(collector.exports.map(({ path }) => path))].toSorted(), [
+      '/v1/logs',
+      '/v1/metrics',
+      '/v1/traces',
+    ]);
+    const exported = collector.exports.map(({ bytes }) => bytes.toString('latin1'));
+    const written = [...proxy.logs().map((line) => JSON.stringify(line)), ...pages, ...exported].join('\n');
+    t.notMatch(written, /hush-/);
+    const [, payload = '', signature = ''] = token.split('.');
+    t.notOk(written.includes(payload) || written.includes(signature));
+  },
+);
 
 t.test('secrets of the config are in no log line, on no page and in no problem', async (t) => {
   const jwks = await startJwksServer(t);

@@ -1,5 +1,7 @@
 /** A collector of OTLP over HTTP, which reads what it gets by the schema of opentelemetry-proto 1.9. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { SecureContextOptions } from 'node:tls';
 import protobuf from 'protobufjs';
 import { listen } from './listening.js';
 import type { Scope } from './scope.js';
@@ -71,11 +73,11 @@ export interface OtlpCollector {
   behave: (answer: ((req: IncomingMessage, res: ServerResponse) => unknown) | null) => void;
 }
 
-/** Starts one that takes everything. */
-export async function startCollector(t: Scope): Promise<OtlpCollector> {
+/** Starts one that takes everything, over TLS where it is given a certificate. */
+export async function startCollector(t: Scope, tls?: SecureContextOptions): Promise<OtlpCollector> {
   const exports: CollectedExport[] = [];
   let answer: ((req: IncomingMessage, res: ServerResponse) => unknown) | null = null;
-  const server = createServer((req, res) => {
+  const take = (req: IncomingMessage, res: ServerResponse): void => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
@@ -83,11 +85,12 @@ export async function startCollector(t: Scope): Promise<OtlpCollector> {
       if (answer === null) res.writeHead(200, { 'content-type': req.headers['content-type'] ?? '' }).end();
       else answer(req, res);
     });
-  });
+  };
+  const server = tls === undefined ? createServer(take) : createTlsServer(tls, take);
   const { port } = await listen(t, server);
   return {
     port,
-    url: `http://127.0.0.1:${String(port)}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${String(port)}`,
     exports,
     spans: () => exports.filter(({ path }) => path === '/v1/traces').flatMap(spansOf),
     logs: () => exports.filter(({ path }) => path === '/v1/logs').flatMap(logsOf),
