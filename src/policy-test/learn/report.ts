@@ -4,7 +4,7 @@ import type { Findings } from './learner.js';
 import { skipWords } from './log-line.js';
 import type { Cut } from './path-tree.js';
 import type { LeftOut, Proposal, ProposedRoute } from './proposal.js';
-import { sightingText } from './write-config.js';
+import { areUnclear, sightingText } from './write-config.js';
 
 /** Lines that are listed of one kind; the rest are counted. */
 const maxListed = 40;
@@ -24,6 +24,10 @@ export function reportLines(findings: Findings, { routes, subjects, leftOut }: P
   return [
     `${String(lines)} lines, ${String(learntFrom)} of them of verified callers that the config refuses, ${String(inForce)} of callers that it allows`,
     ...section('routes that are proposed', routes.map(routeText)),
+    ...section(
+      'not learnt: which of the permissions that they ask for these routes need; the tokens of their callers had all of them each time',
+      routes.filter(({ approvals }) => areUnclear(approvals)).map(unclearText),
+    ),
     ...section(
       'subjects that are proposed for routes of the config',
       subjects.map(({ route, seen }) => `${route}: ${sightingText(seen)}`),
@@ -65,6 +69,12 @@ function routeText({ name, method, path, approvals, seen, besides }: ProposedRou
   const count = seen.reduce((sum, one) => sum + one.count, 0);
   const apart = besides === null ? '' : `, kept apart from ${besides}`;
   return `${method} ${path} (${name}): ${who}; ${String(count)} requests${apart}`;
+}
+
+function unclearText({ name, method, path, approvals }: ProposedRoute): string {
+  const counts = approvals.map(({ permissions }) => String(permissions.length)).join(' or ');
+  const callers = approvals.reduce((sum, { subjects }) => sum + subjects.length, 0);
+  return `${method} ${path} (${name}): ${counts} permissions, ${String(callers)} ${callers === 1 ? 'caller' : 'callers'}`;
 }
 
 function leftOutText({ method, path, subject, count, why }: LeftOut): string {

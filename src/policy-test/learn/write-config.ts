@@ -90,13 +90,16 @@ function evidenceLines({ seen, values, besides, approvals }: ProposedRoute): rea
       const most = count >= maxTermValues ? ' or more' : '';
       return `{id${at === 0 ? '' : String(at + 1)}}: ${String(count)}${most} different values`;
     }),
-    ...(approvals.some(({ permissions }) => permissions.length > 1)
-      ? ['permissions: all that its tokens had; take out what this operation does not need']
-      : []),
+    ...(areUnclear(approvals) ? ['permissions: not learnt which of them it needs; its tokens had all of them'] : []),
     ...(besides === null
       ? []
       : [`seen too rarely, and kept apart so that ${besides} does not take it for all of its callers`]),
   ];
+}
+
+/** Whether a route asks for several permissions, of which no line tells the one that it needs. */
+export function areUnclear(approvals: ProposedRoute['approvals']): boolean {
+  return approvals.some(({ permissions }) => permissions.length > 1);
 }
 
 /** One caller, for people. */

@@ -7,9 +7,11 @@ import { often } from '../../policy-test/learn/log-lines.js';
 import { scoreOf } from '../../policy-test/learn/score.js';
 import { hostileKinds, shopLog } from '../../policy-test/learn/shop.js';
 import { baseConfig } from '../../support/proxy-process.js';
-import { compiled, folderWith, health, sallyport, shadow } from './run-learn.js';
+import { compiled, folderWith, health, sallyport, shadow, unclearIn } from './run-learn.js';
 
 const ordersLog = [...often('/orders'), ...often('/orders/#'), ...often('/orders', { method: 'POST' })].join('\n');
+
+t.setTimeout(180_000);
 
 t.test('from the log of a shop to a policy: what is right, too wide, too narrow', (t) => {
   const folder = folderWith(t);
@@ -33,6 +35,12 @@ t.test('from the log of a shop to a policy: what is right, too wide, too narrow'
   t.match(readFileSync(join(folder, 'learnt/learnt.diff'), 'utf8'), /gains: reporting with .*orders:export/);
   t.equal(readFileSync(join(folder, 'learnt/learnt.txt'), 'utf8'), out);
   t.match(out, /\/customers\/\{id\} by carrier, \d+ times: its numbers go up or down one by one/);
+  const unclear = unclearIn(out);
+  t.ok(unclear.some((line) => /^DELETE \/orders\/\{id\} \(delete-orders-id\): \d+ permissions, 1 caller$/.test(line)));
+  t.notOk(
+    unclear.some((line) => line.startsWith('GET /orders/{id} ')),
+    'what callers with other tokens share is learnt',
+  );
   t.equal(readFileSync(join(folder, 'sallyport.yaml'), 'utf8'), before, 'the config is as it was');
   const written = readdirSync(join(folder, 'learnt'));
   t.same(written.toSorted(), ['learnt.diff', 'learnt.test.yaml', 'learnt.txt', 'learnt.yaml']);

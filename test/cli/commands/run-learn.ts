@@ -43,6 +43,12 @@ export function folderWith(t: Scope, config: ConfigTree = shadow): string {
   return folder;
 }
 
+/** Routes of which the report says that it does not know which permissions they need. */
+export function unclearIn(report: string): readonly string[] {
+  const [, list = ''] = /^not learnt: which of the permissions .*:\n((?: {2}.*\n)*)/m.exec(report) ?? [];
+  return list.split('\n').flatMap((line) => (line === '' ? [] : [line.trim()]));
+}
+
 /** What a file says. */
 export function compiled(file: string): CompiledConfig {
   const { config, problems } = validateConfig(readFileSync(file, 'utf8'), {
