@@ -107,3 +107,37 @@ t.test('requests are served while the collector says nothing, and an end comes i
   await proxy.app.stop();
   t.pass('it ended');
 });
+
+const answers: readonly (readonly [protocol: string, body: string | Buffer])[] = [
+  ['http/json', '{"partialSuccess":{"rejectedSpans":-5,"errorMessage":"hush"}}'],
+  ['http/json', '{"partialSuccess":{"rejectedSpans":1e999}}'],
+  ['http/json', '{"partialSuccess":{"rejectedSpans":"99999999999999999999"}}'],
+  ['http/json', '{"partialSuccess":{"rejectedSpans":{"valueOf":"hush"}}}'],
+  ['http/json', '{"partialSuccess":null}'],
+  ['http/json', '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'],
+  ['http/json', 'null'],
+  ['http/json', '[[[[[["hush"'],
+  ['http/protobuf', Buffer.from('0a1208ffffffffffffffffff011a0568757368', 'hex')],
+  ['http/protobuf', Buffer.from('0affffffff7f', 'hex')],
+  ['http/protobuf', Buffer.alloc(60_000, 0x0b)],
+];
+
+const missing = { exported: NaN, failed: NaN, rejected: NaN, last_error: null };
+
+for (const [at, [protocol, body]] of answers.entries()) {
+  t.test(`an answer that lies is counted within what was sent: ${protocol}, ${String(at)}`, async (t) => {
+    const collector = await startCollector(t);
+    collector.behave((_, res) => res.writeHead(200).end(body));
+    const proxy = await startInProcessProxy(t, {
+      config: { telemetry: { otlp: { endpoint: collector.url, protocol }, traces: { ratio: 1 } } },
+    });
+    t.equal((await proxy.request({ path: '/orders' })).status, 200);
+    await proxy.app.stop();
+    const { signals = [] } = proxy.app.status().telemetry ?? {};
+    const [{ exported, failed, rejected, last_error: lastError } = missing] = signals;
+    t.equal(exported + failed + rejected, 2, 'two spans');
+    t.ok([exported, failed, rejected].every((count) => count >= 0));
+    t.notMatch(lastError ?? '', /hush/);
+    t.notOk('polluted' in {});
+  });
+}
