@@ -65,8 +65,8 @@ export default defineConfig(
   },
   // They run in a browser, and are checked with its types.
   {
-    files: ['src/console/**/*.{ts,tsx}'],
-    languageOptions: { parserOptions: { project: './src/console/tsconfig.json' } },
+    files: ['src/{console,playground}/**/*.{ts,tsx}'],
+    languageOptions: { parserOptions: { project: './src/playground/tsconfig.json' } },
   },
   {
     files: ['test/**/*.ts'],

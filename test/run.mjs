@@ -68,7 +68,7 @@ async function check() {
   await build();
   if (everything) {
     const compiler = 'node_modules/typescript/bin/tsc';
-    await hold(runStep('types of the pages', node, [compiler, '-p', 'src/console/tsconfig.json', '--pretty', 'false']));
+    await hold(runStep('types of the pages', node, [compiler, '-p', 'src/playground/tsconfig.json', '--pretty', 'false']));
     await holdGenerated();
   }
   const linted = everything && options.lint ? lint() : Promise.resolve();

@@ -59,6 +59,11 @@ const entries: Readonly<Record<string, Entry>> = {
     summary: 'say what an edit of the config changes in effect',
     load: async () => (await import('./commands/diff/index.js')).createDiffCommand,
   },
+  playground: {
+    group: groups.policy,
+    summary: 'write a page to try a policy in, without a server',
+    load: async () => (await import('./commands/playground/index.js')).createPlaygroundCommand,
+  },
   learn: {
     group: groups.policy,
     summary: 'propose a policy from the log of shadow mode',

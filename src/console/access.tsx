@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks';
 import type { JSX } from 'preact';
 import type { Access } from '../admin/console/access.js';
-import type { Live } from './live.js';
 import { Badge, Quiet } from './parts.js';
 
 type Route = Access['routes'][number];
@@ -11,7 +10,7 @@ type Caller = Access['callers'][number];
 /** Columns that a screen has room for; a filter brings the others. */
 const mostCallers = 40;
 
-export function AccessMatrix({ live: { access } }: { readonly live: Live }): JSX.Element {
+export function AccessMatrix({ access }: { readonly access: Access | null }): JSX.Element {
   const [sought, setSought] = useState('');
   if (access === null) return <Quiet>Reading…</Quiet>;
   const words = sought.toLowerCase();

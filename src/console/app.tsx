@@ -60,7 +60,7 @@ function Shown({ view, live }: { readonly view: View; readonly live: Live }): JS
     case 'refusals':
       return <Refusals live={live} />;
     case 'access':
-      return <AccessMatrix live={live} />;
+      return <AccessMatrix access={live.access} />;
     case 'claims':
       return <Claims />;
   }

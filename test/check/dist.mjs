@@ -29,7 +29,7 @@ export async function copyToDist() {
 
 /** What the compiler makes a file of; pages for browsers are bundled beside it. */
 function compiledSources() {
-  return filesBelow('src').filter((file) => file.endsWith('.ts') && !file.startsWith('src/console/'));
+  return filesBelow('src').filter((file) => file.endsWith('.ts') && !/^src\/(?:console|playground)\//.test(file));
 }
 
 /** What the compiler goes by to do no more than it has to. */

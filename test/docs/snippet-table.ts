@@ -233,6 +233,7 @@ export const snippetTable: readonly SnippetRow[] = [
     },
   }),
   ...page('docs/sessions.md', { 'sessions:': { config: 'keys' } }),
+  ...page('docs/playground.md', { 'sallyport playground': { commands: {} } }),
   ...page('docs/learn.md', { 'sallyport learn': { commands: {} } }),
   ...page('docs/shadow.md', { 'mode: shadow': { config: 'keys' } }),
   ...page('docs/storage.md', {

@@ -78,7 +78,7 @@ t.test('the bundle of the proxy carries neither the emulator of the Core nor the
   t.match(help, /^ {2}mint +mint a service token/m, 'and still has what the proxy comes with');
   t.match(runBundled(app, 'coree').stderr, /^error: unknown command 'coree'\n/);
   const offered = runBundled(app, 'completion', 'bash').stdout;
-  t.match(offered, "'sallyport') words='serve check schema explain test diff learn doctor");
+  t.match(offered, "'sallyport') words='serve check schema explain test diff playground learn doctor");
   t.notMatch(offered, /sallyport (?:core|dev|import)\b/, 'nor does completion');
   // The SDK of sessions brings the metadata of phone numbers, too.
   t.same(

@@ -19,8 +19,8 @@ export interface OpenPage {
   /** Clicks in the middle of the first element that a selector finds. */
   readonly click: (selector: string) => Promise<void>;
   readonly type: (text: string) => Promise<void>;
-  /** One key by its name, `Tab` or `Enter`. */
-  readonly press: (key: string) => Promise<void>;
+  /** One key by its name, `Tab` or `Enter`; with the control key held where that is said. */
+  readonly press: (key: string, withControl?: boolean) => Promise<void>;
   readonly resize: (width: number, height: number, isPhone?: boolean) => Promise<void>;
   readonly useScheme: (scheme: 'light' | 'dark') => Promise<void>;
   readonly goTo: (url: string) => Promise<void>;
@@ -47,7 +47,19 @@ interface Message {
 }
 
 /** Key codes, without which Chromium does nothing of its own on a key. */
-const keyCodes: Readonly<Record<string, number>> = { Tab: 9, Enter: 13, Escape: 27, ' ': 32, ArrowRight: 39 };
+const keyCodes: Readonly<Record<string, number>> = {
+  Tab: 9,
+  Enter: 13,
+  Escape: 27,
+  ' ': 32,
+  End: 35,
+  Home: 36,
+  ArrowRight: 39,
+  Backspace: 8,
+};
+
+/** As the protocol counts it among the keys that are held. */
+const controlKey = 2;
 
 /** Opens a page in a browser of its own. */
 export async function openPage(t: Scope, url: string): Promise<OpenPage> {
@@ -166,11 +178,12 @@ function drive(socket: WebSocket): OpenPage & { readonly send: (method: string, 
     type: async (text) => {
       await send('Input.insertText', { text });
     },
-    press: async (key) => {
+    press: async (key, withControl = false) => {
       const windowsVirtualKeyCode = keyCodes[key] ?? 0;
       const text = key === 'Enter' ? { text: '\r' } : key === ' ' ? { text: ' ' } : {};
-      await send('Input.dispatchKeyEvent', { type: 'keyDown', key, code: key, windowsVirtualKeyCode, ...text });
-      await send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key, windowsVirtualKeyCode });
+      const event = { key, code: key, windowsVirtualKeyCode, modifiers: withControl ? controlKey : 0 };
+      await send('Input.dispatchKeyEvent', { type: 'keyDown', ...event, ...text });
+      await send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
     },
     resize: async (width, height, isPhone = false) => {
       const deviceScaleFactor = isPhone ? 2 : 1;

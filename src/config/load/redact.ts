@@ -10,18 +10,23 @@ export interface Range {
 /** What stands in the place of something concealed. */
 export const mask = '***';
 
-/** What a secret looks like in a text that is none as a whole; the group is concealed. */
-const secretForms: readonly RegExp[] = [
+/** What is a secret wherever it stands; the group is concealed. */
+const secretShapes: readonly RegExp[] = [
   // The user and password of a URL.
   /:\/\/([^/?#\s"']+)@/dg,
+  // A JWT, all of it or its beginning.
+  /\b(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})/dg,
+  /-----BEGIN [A-Z ]+-----(.+)/dgs,
+];
+
+/** What a secret looks like in a text that is none as a whole; the group is concealed. */
+const secretForms: readonly RegExp[] = [
+  ...secretShapes,
   // A name that says so and its value, as in a query; behind a blank also with a colon, as in a line without its own
   // key.
   /(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|credential)s?=([^\s"'&]+)/dgi,
   /\s(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|credential)s?["']?\s*:\s*(\S+)/dgi,
   /\b(?:bearer|basic)\s+([^\s"',}\]]+)/dgi,
-  // A JWT, all of it or its beginning.
-  /\b(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})/dg,
-  /-----BEGIN [A-Z ]+-----(.+)/dgs,
 ];
 
 /** A key without a blank behind its colon, which YAML takes for a text. */
@@ -33,8 +38,8 @@ export function withoutSecrets(text: string): string {
   return ranges.reduce((rest, { start, end }) => `${rest.slice(0, start)}${mask}${rest.slice(end)}`, text);
 }
 
-function secretsIn(text: string): readonly Range[] {
-  return secretForms.flatMap((form) => [...text.matchAll(form)].flatMap(({ indices }) => rangeOf(indices?.[1])));
+function secretsIn(text: string, forms = secretForms): readonly Range[] {
+  return forms.flatMap((form) => [...text.matchAll(form)].flatMap(({ indices }) => rangeOf(indices?.[1])));
 }
 
 /**
@@ -44,17 +49,12 @@ function secretsIn(text: string): readonly Range[] {
  */
 export function concealedIn(text: string, mayShow: (key: string, value: string) => boolean): readonly Range[] {
   const ranges: Range[] = [];
-  const owners: string[] = [];
-  let owner = '';
-  for (const { kind, source, start } of lexemes(text)) {
+  for (const { kind, source, start, owner } of ownedLexemes(text)) {
     const end = start + source.length;
     const conceal = (from: number): void => {
       if (from < source.length) ranges.push({ start: start + from, end });
     };
-    if (kind === 'open') owners.push(owner);
-    if (kind === 'close') owner = owners.pop() ?? owner;
     if (kind === 'key') {
-      owner = keyName(source);
       // Lines without a colon, which were meant for keys and their values: what follows the first word is a value.
       const lastLine = source.lastIndexOf('\n') + 1;
       if (lastLine > 0) ranges.push({ start: start + (/[\s:]/.exec(source)?.index ?? 0), end: start + lastLine });
@@ -70,6 +70,41 @@ export function concealedIn(text: string, mayShow: (key: string, value: string) 
     else if (source.includes('\n')) conceal(source.indexOf('\n') + 1);
   }
   return ranges;
+}
+
+/** A key and its value, as they are left in a comment. */
+const pair = /([\w-]+)\s*:\s+(\S+)/dg;
+
+const onePlaceholder = /^(["']?)\$\{(?:env|file):[^}]+\}\1$/;
+
+/**
+ * Ranges of a config's text where a secret itself stands, to the eye: values of keys for which `mayShow` is false, but
+ * for placeholders, in comments too; and what has the form of a secret. A comment may have words such as "token: who".
+ */
+export function secretsWritten(text: string, mayShow: (key: string, value: string) => boolean): readonly Range[] {
+  const isHeld = (key: string, value: string): boolean =>
+    !mayShow(key, value) && !onePlaceholder.test(value) && !/^(?:null|~)$/.test(value);
+  return ownedLexemes(text).flatMap(({ kind, source, start, owner }) => {
+    const moved = ({ start: from, end: to }: Range): Range => ({ start: start + from, end: start + to });
+    if (kind === 'comment') {
+      const pairs = [...source.matchAll(pair)].filter(([, key = '', value = '']) => isHeld(key, value));
+      return [...pairs.flatMap(({ indices }) => rangeOf(indices?.[2])), ...secretsIn(source, secretShapes)].map(moved);
+    }
+    if (kind !== 'text') return [];
+    return isHeld(owner, source) ? [moved({ start: 0, end: source.length })] : secretsIn(source).map(moved);
+  });
+}
+
+/** Each lexeme with the key whose value it is, or is in; of a key that is itself. */
+function ownedLexemes(text: string): readonly (Lexeme & { readonly owner: string })[] {
+  const owners: string[] = [];
+  let owner = '';
+  return lexemes(text).map((lexeme) => {
+    if (lexeme.kind === 'open') owners.push(owner);
+    if (lexeme.kind === 'close') owner = owners.pop() ?? owner;
+    if (lexeme.kind === 'key') owner = keyName(lexeme.source);
+    return { ...lexeme, owner };
+  });
 }
 
 interface Lexeme {

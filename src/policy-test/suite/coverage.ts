@@ -65,6 +65,11 @@ export function coverageOf(routes: readonly Route[], results: readonly CaseResul
   });
 }
 
+/** The share that is covered, in percent. Rounded down: 100 is all. */
+export function percentCovered(points: readonly PolicyPoint[]): number {
+  return points.length === 0 ? 100 : Math.floor((100 * points.filter(({ covered }) => covered).length) / points.length);
+}
+
 /** What is not covered, in words. */
 export function gapWords({ kind, route, name }: PolicyPoint): string {
   switch (kind) {

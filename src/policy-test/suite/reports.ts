@@ -1,7 +1,19 @@
-/** Results of policy tests for other programs: TAP 14 and JUnit's XML. */
+/** Results of policy tests for other programs: JSON, TAP 14 and JUnit's XML. */
 import { stringify } from 'yaml';
-import { explanationLines } from '../explain/format.js';
+import { explanationData, explanationLines, type ExplanationData } from '../explain/format.js';
 import type { CaseResult } from './run.js';
+
+/** One case and what became of it. */
+export interface CaseData extends Pick<CaseResult['policyCase'], 'name' | 'file' | 'line'> {
+  readonly ok: boolean;
+  readonly mismatches: readonly string[];
+  readonly explanation: ExplanationData;
+}
+
+/** A case as JSON has it. */
+export function caseData({ policyCase: { name, file, line }, mismatches, explained }: CaseResult): CaseData {
+  return { name, file, line, ok: mismatches.length === 0, mismatches, explanation: explanationData(explained) };
+}
 
 /** The Test Anything Protocol, version 14. */
 export function tapReport(results: readonly CaseResult[]): string {

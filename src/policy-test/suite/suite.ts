@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../../config/docs/json-schema.js';
 import { specificIssues, reportIssue } from '../../config/load/zod-issues.js';
 import { createReport, type Problem, type Report } from '../../config/load/report.js';
 import { locate, valueOf, type SourceNode } from '../../config/load/source-tree.js';
@@ -188,6 +189,7 @@ const expectSchema = map({
   reason: z
     .string(reasonAllowed)
     .refine((value) => (reasons as readonly string[]).includes(value), reasonAllowed)
+    .meta({ enum: reasons })
     .nullable()
     .optional(),
   route: z.string('the name of a route, or null').nullable().optional(),
@@ -221,5 +223,10 @@ const suiteSchema = map({
     .min(1, 'the path of a config, from the folder of this file'),
   cases: list(caseSchema, 1, 'cases'),
 });
+
+/** The schema of a file, with which editors complete its keys. */
+export function suiteJsonSchema(): JsonSchema {
+  return z.toJSONSchema(suiteSchema, { io: 'input', target: 'draft-7' }) as JsonSchema;
+}
 
 type CaseFile = z.output<typeof caseSchema>;

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, TLSSocket, type ConnectionOptions } from 'node:tls';
 import type { UpstreamSettings } from '../../config/types.js';
 import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
+import { upstreamPlace } from './place.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is
@@ -22,14 +23,6 @@ export interface Connector {
   /** What requests are addressed to, in the form of a URL's origin. */
   readonly origin: string;
   readonly connect: Connect;
-}
-
-/** Where an upstream is, as the config writes it. */
-interface UpstreamPlace {
-  /** What requests are addressed to, in the form of a URL's origin. */
-  readonly origin: string;
-  /** `null` where it is reached over the network. */
-  readonly socketPath: string | null;
 }
 
 /** How long a session may stand in for the certificate: one that expired or was replaced has to be seen. */
@@ -117,15 +110,4 @@ function tlsOptions(serverName: string, ca: string | null, protocol: string): Co
     ALPNProtocols: [protocol],
     ...(ca === null ? {} : { ca }),
   };
-}
-
-/** Reads `upstream.url`. */
-function upstreamPlace(url: string): UpstreamPlace {
-  if (url.startsWith('unix:')) return { origin: 'http://localhost', socketPath: url.slice('unix:'.length) };
-  return { origin: new URL(url).origin, socketPath: null };
-}
-
-/** Returns the upstream's own name, for the Host header. */
-export function upstreamHost(url: string): string {
-  return new URL(upstreamPlace(url).origin).host;
 }

@@ -39,7 +39,7 @@ export interface Disagreement {
   readonly explain: Verdict | null;
 }
 
-const config: ConfigTree = {
+export const agreedConfig: ConfigTree = {
   store: { memory: {} },
   receiver: {
     case_sensitive: true,
@@ -337,7 +337,7 @@ export async function startAgreementProxy(t: Scope): Promise<ProxyProcess> {
   const core = await startSessionCore(t, { keys: [key] });
   return startProxyProcess(t, {
     key,
-    config: { ...config, sessions: { core_url: core.url, api_domain: 'https://api.example.com' } },
+    config: { ...agreedConfig, sessions: { core_url: core.url, api_domain: 'https://api.example.com' } },
   });
 }
 
@@ -398,26 +398,29 @@ async function askServe(
   };
 }
 
+/** The requests as cases of a policy test, which expect what never comes. */
+export function casesOf(requests: readonly Generated[], start = 0): readonly object[] {
+  return requests.map(({ method, path, headers, body, claims, session }, offset) => ({
+    name: `request ${start + offset}`,
+    request: {
+      method,
+      path,
+      headers: Object.fromEntries(
+        headers.map(([name]) => [name, headers.filter(([other]) => other === name).map(([, value]) => value)]),
+      ),
+      body,
+    },
+    ...(session === null ? {} : { session: withNulls(session) }),
+    ...(claims === null ? {} : claims === 'invalid' ? { credential: 'invalid' } : { claims: withNulls(claims) }),
+    expect: { status: 599 },
+  }));
+}
+
 async function askTest({ configFile }: ProxyProcess, requests: readonly Generated[]): Promise<readonly Verdict[]> {
   const files: string[] = [];
   for (let start = 0; start < requests.length; start += casesPerFile) {
     const file = join(dirname(configFile), `generated-${start}.yaml`);
-    const cases = requests
-      .slice(start, start + casesPerFile)
-      .map(({ method, path, headers, body, claims, session }, offset) => ({
-        name: `request ${start + offset}`,
-        request: {
-          method,
-          path,
-          headers: Object.fromEntries(
-            headers.map(([name]) => [name, headers.filter(([other]) => other === name).map(([, value]) => value)]),
-          ),
-          body,
-        },
-        ...(session === null ? {} : { session: withNulls(session) }),
-        ...(claims === null ? {} : claims === 'invalid' ? { credential: 'invalid' } : { claims: withNulls(claims) }),
-        expect: { status: 599 },
-      }));
+    const cases = casesOf(requests.slice(start, start + casesPerFile), start);
     writeFileSync(file, stringify({ config: configFile, cases }, { aliasDuplicateObjects: false }));
     files.push(file);
   }

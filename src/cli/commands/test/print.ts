@@ -2,9 +2,9 @@ import { codeOf } from '../../../lib/errors.js';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { escapeControls } from '../../../lib/text.js';
-import { gapWords } from '../../../policy-test/suite/coverage.js';
-import { explanationData, explanationLines } from '../../../policy-test/explain/format.js';
-import { junitReport, tapReport } from '../../../policy-test/suite/reports.js';
+import { gapWords, percentCovered } from '../../../policy-test/suite/coverage.js';
+import { explanationLines } from '../../../policy-test/explain/format.js';
+import { caseData, junitReport, tapReport } from '../../../policy-test/suite/reports.js';
 import type { CaseResult } from '../../../policy-test/suite/run.js';
 import type { ExitCode, Io } from '../../io.js';
 import type { PolicyCoverage, SuiteRun } from './run-suites.js';
@@ -19,7 +19,7 @@ interface PrintOptions {
 /** Prints what came of a run, and sets the exit code. */
 export function printRun(run: SuiteRun, { tap, json, minCoverage }: PrintOptions, io: Io): void {
   for (const message of run.messages) io.stderr(`${message}\n`);
-  const isCovered = run.coverage.every((coverage) => percentOf(coverage) >= minCoverage);
+  const isCovered = run.coverage.every((coverage) => percentCovered(coverage.points) >= minCoverage);
   const failed = run.results.filter(({ mismatches }) => mismatches.length > 0);
   const code: ExitCode = run.unreadable ? 2 : run.messages.length > 0 || failed.length > 0 || !isCovered ? 1 : 0;
   if (json === true) io.stdout(`${JSON.stringify(runData(run, code === 0))}\n`);
@@ -64,7 +64,7 @@ function caseLines({ policyCase: { name, file, line }, mismatches, explained }: 
 }
 
 function coverageLines(policy: PolicyCoverage, minCoverage: number): readonly string[] {
-  const percent = percentOf(policy);
+  const percent = percentCovered(policy.points);
   const gaps = policy.points.filter(({ covered }) => !covered);
   const wanted = percent < minCoverage ? `; wanted: ${minCoverage} %` : '';
   return [
@@ -73,26 +73,14 @@ function coverageLines(policy: PolicyCoverage, minCoverage: number): readonly st
   ];
 }
 
-/** Rounded down: 100 is all. */
-function percentOf({ points }: PolicyCoverage): number {
-  return points.length === 0 ? 100 : Math.floor((100 * points.filter(({ covered }) => covered).length) / points.length);
-}
-
 function runData(run: SuiteRun, ok: boolean): object {
   return {
     ok,
     problems: run.messages,
-    cases: run.results.map(({ policyCase: { name, file, line }, mismatches, explained }) => ({
-      name,
-      file,
-      line,
-      ok: mismatches.length === 0,
-      mismatches,
-      explanation: explanationData(explained),
-    })),
+    cases: run.results.map(caseData),
     coverage: run.coverage.map((policy) => ({
       config: policy.config,
-      percent: percentOf(policy),
+      percent: percentCovered(policy.points),
       points: policy.points,
     })),
   };
