@@ -68,7 +68,9 @@ async function check() {
   await build();
   if (everything) {
     const compiler = 'node_modules/typescript/bin/tsc';
-    await hold(runStep('types of the pages', node, [compiler, '-p', 'src/playground/tsconfig.json', '--pretty', 'false']));
+    await hold(
+      runStep('types of the pages', node, [compiler, '-p', 'src/playground/tsconfig.json', '--pretty', 'false']),
+    );
     await holdGenerated();
   }
   const linted = everything && options.lint ? lint() : Promise.resolve();

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { Badge, Quiet } from '../console/parts.js';
 import { plural } from '../console/words.js';
-import { Editor } from './editor.js';
+import { Editor } from './editor/editor.js';
 import type { PlaceholderValues } from './engine.js';
 import { configSchema } from './schemas.js';
 import { OpenButton } from './text-card.js';

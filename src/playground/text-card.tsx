@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { JsonSchema } from '../config/docs/json-schema.js';
 import type { Note, Problem } from '../config/load/report.js';
 import { Badge } from '../console/parts.js';
-import { Editor } from './editor.js';
+import { Editor } from './editor/editor.js';
 import { save, type NamedText } from './files.js';
 
 interface TextCardProps {

@@ -1,8 +1,8 @@
 /** What is proposed where: `|` is the cursor. */
 import t from 'tap';
 import { annotatedSchema } from '../../../src/config/docs/json-schema.js';
-import { placeAt } from '../../../src/playground/completion/place.js';
-import { proposalsAt } from '../../../src/playground/completion/proposals.js';
+import { placeAt } from '../../../src/playground/editor/completion/place.js';
+import { proposalsAt } from '../../../src/playground/editor/completion/proposals.js';
 import { suiteJsonSchema } from '../../../src/policy-test/suite/suite.js';
 
 /** Text, path, and whether it is a value. */

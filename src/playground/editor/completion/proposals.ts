@@ -1,5 +1,5 @@
 /** What may stand at a place, as a schema has it. */
-import type { JsonSchema } from '../../config/docs/json-schema.js';
+import type { JsonSchema } from '../../../config/docs/json-schema.js';
 import { anyItem, type Place } from './place.js';
 
 export interface Proposal {

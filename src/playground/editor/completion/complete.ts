@@ -1,7 +1,7 @@
 /** Proposals of a schema, as the editor takes them. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from '@codemirror/autocomplete';
 import type { EditorView } from '@codemirror/view';
-import type { JsonSchema } from '../../config/docs/json-schema.js';
+import type { JsonSchema } from '../../../config/docs/json-schema.js';
 import { placeAt, type Place } from './place.js';
 import { proposalsAt, type Proposal } from './proposals.js';
 

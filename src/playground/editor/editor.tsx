@@ -11,8 +11,8 @@ import { EditorState, type Text } from '@codemirror/state';
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { JSX } from 'preact';
-import type { JsonSchema } from '../config/docs/json-schema.js';
-import type { Problem } from '../config/load/report.js';
+import type { JsonSchema } from '../../config/docs/json-schema.js';
+import type { Problem } from '../../config/load/report.js';
 import { completeBy } from './completion/complete.js';
 import { look } from './look.js';
 
