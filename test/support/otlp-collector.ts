@@ -1,46 +1,33 @@
-/** A collector of OTLP over HTTP, which reads what it gets by the schema of opentelemetry-proto 1.9. */
+/**
+ * A collector of OTLP over HTTP, which reads what it gets by the schema of `@opentelemetry/otlp-transformer` 0.214.0,
+ * the last version that has one: later ones only write.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
-import protobuf from 'protobufjs';
+import otlp from 'otlp-schema/build/src/generated/root.js';
 import { listen } from './listening.js';
 import type { Scope } from './scope.js';
 
-const schema = `
-syntax = "proto3";
-package otlp;
-message AnyValue {
-  oneof value {
-    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
-    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
-  }
+interface Message {
+  readonly decode: (bytes: Uint8Array) => object;
+  readonly toObject: (message: object, options: object) => Readonly<Record<string, unknown>>;
 }
-message ArrayValue { repeated AnyValue values = 1; }
-message KeyValueList { repeated KeyValue values = 1; }
-message KeyValue { string key = 1; AnyValue value = 2; }
-message Scope { string name = 1; string version = 2; }
-message Resource { repeated KeyValue attributes = 1; }
-message Traces { repeated ResourceSpans resource_spans = 1; }
-message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
-message ScopeSpans { Scope scope = 1; repeated Span spans = 2; }
-message Span {
-  bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
-  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9;
-  message Link { bytes trace_id = 1; bytes span_id = 2; }
-  repeated Link links = 13;
-  message Status { string message = 2; int32 code = 3; }
-  Status status = 15; fixed32 flags = 16;
-}
-message Logs { repeated ResourceLogs resource_logs = 1; }
-message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; }
-message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; }
-message LogRecord {
-  fixed64 time_unix_nano = 1; int32 severity_number = 2; string severity_text = 3; AnyValue body = 5;
-  repeated KeyValue attributes = 6; bytes trace_id = 9; bytes span_id = 10;
-}
-`;
 
-const { root } = protobuf.parse(schema);
+/** What the package does not tell of its types. */
+interface Schema {
+  readonly opentelemetry: {
+    readonly proto: {
+      readonly collector: {
+        readonly trace: { readonly v1: { readonly ExportTraceServiceRequest: Message } };
+        readonly logs: { readonly v1: { readonly ExportLogsServiceRequest: Message } };
+      };
+    };
+  };
+}
+
+const { trace, logs } = (otlp as unknown as Schema).opentelemetry.proto.collector;
+const requests = { Traces: trace.v1.ExportTraceServiceRequest, Logs: logs.v1.ExportLogsServiceRequest } as const;
 
 export interface CollectedSpan {
   readonly name: string;
@@ -109,9 +96,9 @@ function isJson({ headers }: CollectedExport): boolean {
   return headers['content-type'] === 'application/json';
 }
 
-function decode(type: string, received: CollectedExport): Readonly<Record<string, unknown>> {
+function decode(type: keyof typeof requests, received: CollectedExport): Readonly<Record<string, unknown>> {
   if (isJson(received)) return JSON.parse(received.bytes.toString()) as Readonly<Record<string, unknown>>;
-  const message = root.lookupType(`otlp.${type}`);
+  const message = requests[type];
   return message.toObject(message.decode(received.bytes), { longs: String, bytes: String });
 }
 

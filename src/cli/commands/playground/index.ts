@@ -11,10 +11,7 @@ export function createPlaygroundCommand(io: Io): Command {
       'Write one HTML file in which a policy is edited and tried: the code that decides and the policy tests are in it. It needs no server.',
     examples: [
       ['with an example in it', 'sallyport playground --out playground.html'],
-      [
-        'with a config and its tests',
-        'sallyport playground --out orders.html --config orders.yaml --tests policy.test.yaml',
-      ],
+      ['with a config and its tests', 'sallyport playground --out orders.html --config orders.yaml --tests test.yaml'],
     ],
     notes: [
       'Whoever has the page has the config and the tests that were put into it. Keys, certificates and secrets that a config names are not read; one in which a secret itself stands is refused.',
