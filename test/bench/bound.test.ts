@@ -1,7 +1,7 @@
 import t from 'tap';
 import { boundTable, measureBound } from './bound.js';
 
-t.test('bound requests are measured beside bearer ones, and wrong proofs are refused', async (t) => {
+t.test('bound requests are measured beside bearer ones, and wrong proofs and certificates are refused', async (t) => {
   const measured = await measureBound(t, { requests: 40, rounds: 1, connections: 4 });
   t.same(
     measured.map(({ name }) => name),
@@ -12,6 +12,10 @@ t.test('bound requests are measured beside bearer ones, and wrong proofs are ref
       'RS256, memory',
       'ES256, Redis',
       'Ed25519, Redis',
+      'bearer over TLS',
+      'certificate, memory',
+      'certificate, Redis',
+      'certificate of another',
       'wrong signature, ES256',
     ],
   );
