@@ -37,7 +37,7 @@ async function place(proxy: InProcessProxy): Promise<void> {
 
 /** Names and labels of all series, but for what the process does at that moment. */
 function seriesOf({ text }: RawResponse): readonly string[] {
-  const lines = text.split('\n').filter((line) => line !== '' && !/^(#|nodejs_active_)/.test(line));
+  const lines = text.split('\n').filter((line) => line !== '' && !/^(#|nodejs_active_|nodejs_gc_)/.test(line));
   return lines.map((line) => line.replace(/ # .*/, '').replace(/ [^ ]*$/, '')).toSorted();
 }
 
