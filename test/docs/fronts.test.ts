@@ -264,7 +264,9 @@ t.test(
       });
       t.match(await proxy.request({ path: '/healthz' }), { status: 200 }, 'though it would answer');
       jwks.setKeys([proxy.key]);
-      await until(`${name} sees that it is ready`, async () => (await askOf(front, '/healthz')).status === 200);
+      // Keys are asked for after 30 s at most, and then the front has to look.
+      const isReady = async (): Promise<boolean> => (await askOf(front, '/healthz')).status === 200;
+      await until(`${name} sees that it is ready`, isReady, 60_000);
     }
   },
 );
