@@ -1,4 +1,4 @@
-/** `Buffer` for browsers, with base64 as Node.js reads and writes it. */
+/** `Buffer` for browsers, with base64 as Node.js reads and writes it, and UTF-8 as it reads that. */
 import { Buffer as PlainBuffer } from 'buffer/index.js';
 
 type Decode = (value: unknown, encoding?: unknown, length?: unknown) => Uint8Array;
@@ -21,7 +21,12 @@ plain.from = (value, encoding, length) => {
   return from(known.slice(0, known.length % 4 === 1 ? -1 : undefined), 'base64');
 };
 
-plain.prototype.toString = function (encoding, ...range) {
+/** A sequence that breaks off is one character, as in Node.js and everywhere (WHATWG Encoding §4.1); a mark stays. */
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+plain.prototype.toString = function (encoding = 'utf8', ...range) {
+  const [start = 0, end = this.length] = range;
+  if (encoding === 'utf8') return utf8.decode(this.subarray(Math.max(0, start), Math.max(0, end)));
   if (encoding !== 'base64url') return toString.call(this, encoding, ...range);
   return toString
     .call(this, 'base64', ...range)

@@ -88,6 +88,14 @@ t.test('node:http', (t) => {
 
 t.test('Buffer', (t) => {
   const encodings = ['utf8', 'latin1', 'hex', 'base64', 'base64url'] as const;
+  for (const bytes of [
+    [0xe0, 0xa0],
+    [0xef, 0xbb, 0xbf, 0x61],
+    [0xf0, 0x9f, 0x61],
+    [0xed, 0xa0, 0x80],
+  ]) {
+    t.equal(PageBuffer.from(bytes).toString(), Buffer.from(bytes).toString(), bytes.join(' '));
+  }
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.constantFrom(...encodings), (bytes, encoding) => {
       const text = Buffer.from(bytes).toString(encoding);
