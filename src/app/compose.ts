@@ -153,7 +153,6 @@ export function composeApp(
       proofNonce: decision.proofNonce,
       reservations: null,
       door: createDoor(settings, checkMessages),
-
       isReady: () => true,
     }),
   );

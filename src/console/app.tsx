@@ -1,5 +1,5 @@
 /** The page: what it says at the top, its four views, and how it is told of news. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { JSX } from 'preact';
 import type { Status } from '../admin/status.js';
 import { AccessMatrix } from './access.js';
@@ -8,6 +8,7 @@ import { useLive, type Live } from './live.js';
 import { Now } from './now.js';
 import { Badge, Quiet, type Tone } from './parts.js';
 import { Refusals } from './refusals.js';
+import { Navigation, useView } from './views.js';
 import { clock, secondsSince, span } from './words.js';
 
 const views = [
@@ -22,7 +23,7 @@ type View = (typeof views)[number][0];
 export function App(): JSX.Element {
   const [isPaused, setPaused] = useState(false);
   const live = useLive(isPaused);
-  const view = useView();
+  const view = useView(views);
   return (
     <>
       <a class="skip" href="#main">
@@ -37,13 +38,7 @@ export function App(): JSX.Element {
           {isPaused ? 'Go on' : 'Pause'}
         </button>
       </header>
-      <nav aria-label="Views">
-        {views.map(([name, label]) => (
-          <a key={name} href={`#${name}`} aria-current={view === name ? 'page' : undefined}>
-            {label}
-          </a>
-        ))}
-      </nav>
+      <Navigation views={views} current={view} />
       <Announcer live={live} />
       <Notices live={live} />
       <main id="main" tabIndex={-1}>
@@ -64,21 +59,6 @@ function Shown({ view, live }: { readonly view: View; readonly live: Live }): JS
     case 'claims':
       return <Claims />;
   }
-}
-
-/** The part of the address behind `#` says which view is shown, so that a view can be kept and gone back to. */
-function useView(): View {
-  const read = (): View => views.find(([name]) => `#${name}` === window.location.hash)?.[0] ?? 'now';
-  const [view, setView] = useState(read);
-  useEffect(() => {
-    const changed = (): void => {
-      // The link past the navigation is no view.
-      if (window.location.hash !== '#main') setView(read());
-    };
-    window.addEventListener('hashchange', changed);
-    return () => window.removeEventListener('hashchange', changed);
-  }, []);
-  return view;
 }
 
 const readinessTones: Readonly<Record<Status['readiness']['status'], Tone>> = {

@@ -11,7 +11,7 @@ interface HandlerRun {
   /** The response to the caller, with what hooks have set so far. */
   readonly begun: ServerResponse;
   /** Runs the handler, which is to answer into the response given. */
-  readonly run: (response: ServerResponse, request: UpstreamRequest) => void;
+  readonly run: (response: ServerResponse) => void;
 }
 
 /**
@@ -71,7 +71,7 @@ export class ApplicationCall implements UpstreamCall {
       }
       this.hasBegun = true;
       this.timer = setTimeout(() => this.fail(denial('upstream_timeout')), this.request.responseTimeoutMs);
-      this.run(this.response, this.request);
+      this.run(this.response);
     });
   }
 

@@ -55,11 +55,6 @@ export class ReplyWriter {
     else this.raw.end(rest);
   }
 
-  /** Breaks it off, so that nobody takes what was sent for the whole. */
-  breakOff(): void {
-    this.raw.destroy();
-  }
-
   private writeHead(status: number, headers: readonly string[]): void {
     const { raw, earlier } = this;
     const said = new Set(headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));

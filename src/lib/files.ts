@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 
 /** Waits until what a folder lists is on the disk: a file that was made or renamed is there after a crash only then. */
 export async function syncFolder(path: string): Promise<void> {
@@ -9,4 +9,15 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/**
+ * Writes a file that takes the place of an older one when it is whole; a symbolic link is replaced, not followed.
+ * Throws what the system says.
+ */
+export async function replaceFile(path: string, text: string, mode = 0o666): Promise<void> {
+  const draft = `${path}.new`;
+  await rm(draft, { force: true });
+  await writeFile(draft, text, { flag: 'wx', mode });
+  await rename(draft, path);
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { AccessMatrix } from '../console/access.js';
 import { Badge, Quiet } from '../console/parts.js';
+import { Navigation, useView } from '../console/views.js';
 import { plural } from '../console/words.js';
 import { About } from './about.js';
 import { Coverage } from './coverage.js';
@@ -23,8 +24,6 @@ const views = [
   ['about', 'About'],
 ] as const;
 
-type View = (typeof views)[number][0];
-
 export function App({ files }: { readonly files: Files }): JSX.Element {
   const [config, setConfig] = useState(files.config);
   const [tests, setTests] = useState(files.tests ?? { name: testsName, text: '' });
@@ -33,7 +32,7 @@ export function App({ files }: { readonly files: Files }): JSX.Element {
   const [goTo, setGoTo] = useState<{ readonly line: number } | null>(null);
   const checked = useConfig(config.text, values);
   const run = useRun(checked.config, tests.text);
-  const view = useView();
+  const view = useView(views);
   const draft = (): void => {
     if (checked.config === null) return;
     draftTests(checked.config, config.name, Date.now()).then((text) => setTests({ ...tests, text }), reportError);
@@ -72,19 +71,13 @@ export function App({ files }: { readonly files: Files }): JSX.Element {
           onDraft={checked.config === null ? null : draft}
         />
       </div>
-      <nav aria-label="Views">
-        {views.map(([name, label]) => (
-          <a key={name} href={`#${name}`} aria-current={view === name ? 'page' : undefined}>
-            {label}
-          </a>
-        ))}
-      </nav>
+      <Navigation views={views} current={view} />
       <main id="main" tabIndex={-1}>
         {view === 'results' ? <Results run={run} onShow={(line) => setGoTo({ line })} /> : null}
         {view === 'access' ? <AccessView config={checked.config} /> : null}
         {view === 'coverage' ? <Coverage run={run} /> : null}
         {view === 'diff' ? (
-          <Difference before={before} after={config.text} values={values} onBefore={setBefore} />
+          <Difference before={before} after={checked} text={config.text} values={values} onBefore={setBefore} />
         ) : null}
         {view === 'about' ? <About /> : null}
       </main>
@@ -98,21 +91,6 @@ function AccessView({ config }: { readonly config: ReturnType<typeof useConfig>[
   ) : (
     <AccessMatrix access={matrixOf(config)} />
   );
-}
-
-/** The part of the address behind `#` says which view is shown. */
-function useView(): View {
-  const read = (): View => views.find(([name]) => `#${name}` === window.location.hash)?.[0] ?? 'results';
-  const [view, setView] = useState(read);
-  useEffect(() => {
-    const changed = (): void => {
-      // The link past the texts is no view.
-      if (window.location.hash !== '#main') setView(read());
-    };
-    window.addEventListener('hashchange', changed);
-    return () => window.removeEventListener('hashchange', changed);
-  }, []);
-  return view;
 }
 
 /** What is edited is kept nowhere: the browser asks before it is lost. */

@@ -4,21 +4,23 @@ import type { JSX } from 'preact';
 import { Badge, Quiet } from '../console/parts.js';
 import { plural } from '../console/words.js';
 import { Editor } from './editor/editor.js';
-import type { PlaceholderValues } from './engine.js';
+import type { CheckedConfig, PlaceholderValues } from './engine.js';
 import { configSchema } from './schemas.js';
 import { OpenButton } from './text-card.js';
 import { useComparison, useConfig } from './use-engine.js';
 
 interface DifferenceProps {
   readonly before: string;
-  readonly after: string;
+  /** The config above, and its text as it is being written. */
+  readonly after: CheckedConfig;
+  readonly text: string;
   readonly values: PlaceholderValues;
   readonly onBefore: (text: string) => void;
 }
 
-export function Difference({ before, after, values, onBefore }: DifferenceProps): JSX.Element {
+export function Difference({ before, after: to, text, values, onBefore }: DifferenceProps): JSX.Element {
   const [unread, setUnread] = useState<string | null>(null);
-  const [from, to] = [useConfig(before, values), useConfig(after, values)];
+  const from = useConfig(before, values);
   const found = useComparison(from.config, to.config);
   return (
     <div class="texts">
@@ -26,10 +28,10 @@ export function Difference({ before, after, values, onBefore }: DifferenceProps)
         <header>
           <h2 id="before">Before</h2>
           <span class="actions">
-            <button type="button" class="small" onClick={() => onBefore(after)}>
+            <button type="button" class="small" onClick={() => onBefore(text)}>
               Take the config above
             </button>
-            <OpenButton title="Before" onOpen={({ text }) => onBefore(text)} onProblem={setUnread} />
+            <OpenButton title="Before" onOpen={(file) => onBefore(file.text)} onProblem={setUnread} />
           </span>
         </header>
         <Editor label="Before" text={before} problems={from.problems} schema={configSchema()} onChange={onBefore} />

@@ -1,4 +1,5 @@
 /** The texts that the page begins with, and how they come in and go out. Nothing is kept anywhere. */
+import { configName, testsName } from './engine.js';
 import { exampleConfig, exampleTests } from './example.js';
 
 export interface NamedText {
@@ -19,8 +20,8 @@ export function filesGiven(): Files {
   const { config = null, tests = null } = given;
   return config === null
     ? {
-        config: { name: 'sallyport.yaml', text: exampleConfig },
-        tests: tests ?? { name: 'policy.test.yaml', text: exampleTests },
+        config: { name: configName, text: exampleConfig },
+        tests: tests ?? { name: testsName, text: exampleTests },
       }
     : { config, tests };
 }

@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { syncFolder } from '../../src/lib/files.js';
+import { replaceFile, syncFolder } from '../../src/lib/files.js';
 
 t.test('a folder is synced; what is none is refused by the system', async (t) => {
   const folder = t.testdir({});
@@ -10,4 +10,17 @@ t.test('a folder is synced; what is none is refused by the system', async (t) =>
   await writeFile(file, '');
   await t.rejects(syncFolder(file), { code: 'ENOTDIR' });
   await t.rejects(syncFolder(join(folder, 'missing')), { code: 'ENOENT' });
+});
+
+t.test('a file takes the place of another one, of a link, and of a draft that was left behind', async (t) => {
+  const folder = t.testdir({ old: 'old', 'old.new': 'left behind' });
+  const [old, link] = [join(folder, 'old'), join(folder, 'link')];
+  await symlink(old, link);
+  await replaceFile(link, 'beside');
+  t.equal(await readFile(old, 'utf8'), 'old', 'what the link named is as it was');
+  await replaceFile(old, 'new', 0o600);
+  t.equal(await readFile(old, 'utf8'), 'new');
+  t.equal((await stat(old)).mode & 0o777, 0o600);
+  await t.rejects(stat(`${old}.new`), { code: 'ENOENT' });
+  await t.rejects(replaceFile(join(folder, 'missing', 'x'), ''), { code: 'ENOENT' });
 });

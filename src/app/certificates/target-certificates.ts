@@ -1,5 +1,5 @@
 /** Certificates that targets of the calling side are shown: read, and taken up when they change. */
-import type { ListenerTls, TargetSettings, TokenSourceSettings } from '../../config/types.js';
+import type { TargetSettings, TokenSourceSettings } from '../../config/types.js';
 import { coalesce } from '../../lib/promises.js';
 import { accept, type Result } from '../../lib/result.js';
 import type { Files, FileWatch, Log } from '../../ports/system.js';
@@ -7,7 +7,7 @@ import { maxPemBytes, warnOfExposure } from '../config/named-files.js';
 import type { StartFailure } from '../start-failure.js';
 import { readCertificatePair, type CertificatePair } from './certificates.js';
 
-export type CertificateFiles = Pick<ListenerTls, 'certFile' | 'keyFile'>;
+export type CertificateFiles = NonNullable<TargetSettings['certificate']>;
 
 /** By the names of targets. */
 export type TargetCertificates = ReadonlyMap<string, CertificatePair>;

@@ -1,4 +1,4 @@
-import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { fileExposure } from '../../../adapters/files/files.js';
 import { placeholderReader } from '../../../app/config/config-source.js';
@@ -7,6 +7,7 @@ import { validateConfig, type ConfigValidation } from '../../../config/load/load
 import { formatProblem } from '../../../config/load/report.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { codeOf } from '../../../lib/errors.js';
+import { replaceFile } from '../../../lib/files.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { diffLines } from '../../../policy-test/diff/format.js';
 import { comparePolicies } from '../../../policy-test/diff/policy-diff.js';
@@ -132,16 +133,10 @@ async function filesOf(
   };
 }
 
-/** Each file takes the place of an older one when it is whole; a symbolic link is replaced, not followed. */
 async function writeFiles(folder: string, files: Readonly<Record<string, string>>): Promise<Result<null, string>> {
   try {
     await mkdir(folder, { recursive: true });
-    for (const [name, text] of Object.entries(files)) {
-      const draft = join(folder, `${name}.new`);
-      await rm(draft, { force: true });
-      await writeFile(draft, text, { flag: 'wx', mode: 0o600 });
-      await rename(draft, join(folder, name));
-    }
+    for (const [name, text] of Object.entries(files)) await replaceFile(join(folder, name), text, 0o600);
     return accept(null);
   } catch (error) {
     return refuse(`${folder} cannot be written into (${codeOf(error)})`);

@@ -1,9 +1,10 @@
-import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { secretsWritten } from '../../../config/load/redact.js';
 import { mayShowValue } from '../../../config/load/report.js';
 import { codeOf } from '../../../lib/errors.js';
+import { replaceFile } from '../../../lib/files.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { defaultConfig } from '../../config/argument.js';
 import { inputArgument, namedConfig, type ChosenConfig } from '../../config/choose.js';
@@ -86,10 +87,7 @@ async function write(path: string, page: string): Promise<Result<null, string>> 
   try {
     const target = await realpath(path).catch(() => path);
     if (!(await isReplaceable(target))) return refuse('there is a file that is no playground; allowed: another name');
-    const draft = `${target}.new`;
-    await rm(draft, { force: true });
-    await writeFile(draft, page, { flag: 'wx' });
-    await rename(draft, target);
+    await replaceFile(target, page);
     return accept(null);
   } catch (error) {
     return refuse(`cannot be written (${codeOf(error)})`);

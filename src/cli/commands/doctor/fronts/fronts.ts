@@ -19,8 +19,7 @@ export async function checkFronts(config: CompiledConfig, front: string | null):
     return front === null ? [] : [problem('front', 'the config has no decide listener', 'leave out --front')];
   }
   const answers = front === null ? null : await askFront(front, config);
-  const asked = front === null || answers === null ? [] : answers.findings;
-  return [...asked, ...[...forms].flatMap((form) => findingsOf(form, answers))];
+  return [...(answers?.findings ?? []), ...[...forms].flatMap((form) => findingsOf(form, answers))];
 }
 
 function findingsOf(form: Form, answers: FrontAnswers | null): readonly Finding[] {
