@@ -7,13 +7,14 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { accepting } from '../support/accepting.js';
 import { certificates } from '../support/certificates.js';
 import { startCuttingRelay, type CuttingRelay } from '../support/cutting-relay.js';
 import { freePort } from '../support/listening.js';
 import { projectDir } from '../support/project-dir.js';
 import { baseConfig, seriesValue, type ConfigTree } from '../support/proxy-process.js';
 import { runToEnd } from '../support/program.js';
-import { connectRaw, request } from '../support/raw-client.js';
+import { request } from '../support/raw-client.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startServe, type ServeProcess } from '../support/serve-process.js';
@@ -214,10 +215,7 @@ async function startSidecar(t: Scope, configOf: (port: number) => ConfigTree): P
   writeFileSync(configFile, baseConfig({ ...config, shutdown: { delay: '0s', grace: '2s' } }));
   const start = async (): Promise<ServeProcess> => {
     const serve = startServe(t, configFile);
-    await until('somebody listens', async () => {
-      if (!serve.isRunning()) throw new Error(`serve ended:\n${serve.output()}`);
-      return isListening(port);
-    });
+    await accepting({ isRunning: serve.isRunning, complaints: serve.output }, port, 'serve');
     return serve;
   };
   let serve = await start();
@@ -239,12 +237,6 @@ async function startSidecar(t: Scope, configOf: (port: number) => ConfigTree): P
     },
     stop: async () => end('SIGTERM'),
   };
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const connection = await connectRaw(port).catch(() => null);
-  connection?.end();
-  return connection !== null;
 }
 
 interface Core extends Seat {

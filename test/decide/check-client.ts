@@ -13,8 +13,8 @@ const folders = [
   join(projectDir, 'node_modules/protobufjs'),
 ];
 
-/** Envoy's schema as the package has it: that of the service, or of these files. */
-export function publishedSchema(files = ['envoy/service/auth/v3/external_auth.proto']): protobuf.Root {
+/** Envoy's schema as the package has it: of these files. */
+export function publishedSchema(files: string[]): protobuf.Root {
   const root = new protobuf.Root();
   root.resolvePath = (_from, name) =>
     folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? name;
@@ -23,9 +23,10 @@ export function publishedSchema(files = ['envoy/service/auth/v3/external_auth.pr
   return root;
 }
 
-const root = publishedSchema();
-const requestType = root.lookupType('envoy.service.auth.v3.CheckRequest');
-const responseType = root.lookupType('envoy.service.auth.v3.CheckResponse');
+/** That of the service. */
+export const published = publishedSchema(['envoy/service/auth/v3/external_auth.proto']);
+const requestType = published.lookupType('envoy.service.auth.v3.CheckRequest');
+const responseType = published.lookupType('envoy.service.auth.v3.CheckResponse');
 
 interface HeaderOption {
   readonly header: { readonly key: string; readonly value: string };
@@ -117,7 +118,7 @@ export function described(input: RequestInput, host = 'shop.example'): Record<st
   };
 }
 
-const statusCodes = root.lookupEnum('envoy.type.v3.StatusCode').values;
+export const statusCodes = published.lookupEnum('envoy.type.v3.StatusCode').values;
 
 /** What Envoy would answer its client: 200 where it may forward. */
 export function answerOf(response: CheckResponse | null): Pick<RawResponse, 'status' | 'text' | 'field'> {

@@ -7,14 +7,10 @@ import t, { type Test as Tap } from 'tap';
 import { frontSettings, type FrontSetting } from '../../src/cli/commands/doctor/fronts/settings.js';
 import type { Form } from '../../src/decision/decide/forms.js';
 import { tableBelow } from '../docs/pages.js';
-import { runCaddy } from '../support/caddy.js';
-import { runHaproxy } from '../support/haproxy.js';
-import { runApacheLua } from '../support/lua-socket.js';
-import { runNginx } from '../support/nginx.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { checkClient, checkRequest, described } from './check-client.js';
-import { placed, shownConfig, startDeciding, startFront, writeLua, type Fronted } from './deciding.js';
+import { startDeciding, startShown, type Change, type Fronted, type RealFront } from './deciding.js';
 
 t.setTimeout(120_000);
 
@@ -28,32 +24,14 @@ const config = {
   ],
 };
 
-type Change = readonly [from: string | RegExp, to: string];
-
-async function nginx(t: Scope, ...changes: readonly Change[]): Promise<Fronted> {
-  return startFront(await startDeciding(t, 'nginx', config), (places) => {
-    runNginx(t, placed(changed(shownConfig('nginx'), changes), places));
-  });
-}
-
-async function caddy(t: Scope, ...changes: readonly Change[]): Promise<Fronted> {
-  return startFront(await startDeciding(t, 'caddy', config), (places) => {
-    runCaddy(t, placed(changed(shownConfig('caddyfile'), changes), places));
-  });
-}
-
-async function haproxy(t: Scope, ...changes: readonly Change[]): Promise<Fronted> {
-  return startFront(await startDeciding(t, 'haproxy', config), (places) => {
-    const shown = placed(changed(shownConfig('haproxy'), changes), places);
-    runHaproxy(t, shown.replace('/etc/haproxy/sallyport.lua', writeLua(t, places)));
-  });
-}
+const starting =
+  (form: RealFront) =>
+  async (t: Scope, ...changes: readonly Change[]): Promise<Fronted> =>
+    startShown(t, form, config, { changes });
+const [nginx, caddy, haproxy] = [starting('nginx'), starting('caddy'), starting('haproxy')];
 
 async function apache(t: Scope, modules: readonly string[], ...changes: readonly Change[]): Promise<Fronted> {
-  return startFront(await startDeciding(t, 'apache', config), (places) => {
-    const shown = placed(changed(shownConfig('apache'), changes), places);
-    runApacheLua(t, places.front, shown.replace('/etc/apache2/sallyport.lua', writeLua(t, places, 'apache')), modules);
-  });
+  return startShown(t, 'apache', config, { changes, modules });
 }
 
 const shown = new Set<FrontSetting>();
@@ -64,14 +42,6 @@ function shows(form: Form, beginning: string, run: (t: Tap) => Promise<void>): v
   if (setting === undefined) throw new Error(`no ${beginning}`);
   shown.add(setting);
   t.test(`${form}: ${setting.setting}`, run);
-}
-
-function changed(text: string, changes: readonly Change[]): string {
-  return changes.reduce((before, [from, to]) => {
-    const after = before.replace(from, to);
-    if (after === before) throw new Error(`nothing to change: ${String(from)}`);
-    return after;
-  }, text);
 }
 
 /** The targets that the receiver got, without what asked whether the front is up. */

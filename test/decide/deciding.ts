@@ -1,15 +1,21 @@
 /** A real proxy in front of a real receiver, set up as docs/decide.md says, and Sallyport that it asks. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Form } from '../../src/decision/decide/forms.js';
+import { blockThatBegins, fencedBlocks } from '../docs/fenced-blocks.js';
 import { startInProcessProxy, type InProcessProxy } from '../app/in-process-proxy.js';
-import { projectDir } from '../support/project-dir.js';
+import { runCaddy } from '../support/caddy.js';
+import { runHaproxy } from '../support/haproxy.js';
 import { freePort } from '../support/listening.js';
+import { runApacheLua } from '../support/lua-socket.js';
+import { runNginx } from '../support/nginx.js';
 import type { ConfigTree } from '../support/proxy-process.js';
 import { request, type RawResponse, type RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
+
+const page = 'docs/decide.md';
 
 /** Identity headers of a config that names none. */
 export const identityNames = [
@@ -23,21 +29,19 @@ export const identityNames = [
 /** The config of one form as the page shows it. */
 export function shownConfig(language: string): string {
   const [block] = shownConfigs(language);
-  if (block === undefined) throw new Error(`docs/decide.md has no ${language}`);
+  if (block === undefined) throw new Error(`${page} has no ${language}`);
   return block;
 }
 
 /** All blocks of the page in this language. */
 export function shownConfigs(language: string): readonly string[] {
-  const page = readFileSync(join(projectDir, 'docs/decide.md'), 'utf8');
-  return [...page.matchAll(new RegExp('^```' + language + '\\n(.*?)^```', 'gms'))].map(([, block = '']) => block);
+  return fencedBlocks(page)
+    .filter((block) => block.language === language)
+    .map(({ text }) => text);
 }
 
 /** Puts real places where the page has its own. */
-export function placed(
-  text: string,
-  { front, decide, receiver }: Record<'front' | 'decide' | 'receiver', number>,
-): string {
+export function placed(text: string, { front, decide, receiver }: Record<'front' | 'decide' | 'receiver', number>): string {
   return text
     .replaceAll('127.0.0.1:9000', `127.0.0.1:${String(decide)}`)
     .replaceAll('127.0.0.1:3000', `127.0.0.1:${String(receiver)}`)
@@ -73,7 +77,7 @@ export interface Fronted extends Deciding {
 }
 
 /** Starts a front that `run` makes of the places. */
-export async function startFront(
+async function startFront(
   deciding: Deciding,
   run: (places: Record<'front' | 'decide' | 'receiver', number>) => void,
 ): Promise<Fronted> {
@@ -93,14 +97,53 @@ export async function startFront(
   };
 }
 
-/** Writes the script of the page for HAProxy, or for Apache. */
-export function writeLua(
+/** A change of what the page shows. */
+export type Change = readonly [from: string | RegExp, to: string];
+
+/** Forms whose program is Debian's. */
+export type RealFront = 'nginx' | 'caddy' | 'haproxy' | 'apache';
+
+/** Runs the front of the page with a config of Sallyport's, and with changes of what the page shows. */
+export async function startShown(
   t: Scope,
-  places: Parameters<typeof placed>[1],
-  front: 'haproxy' | 'apache' = 'haproxy',
-): string {
+  form: RealFront,
+  config: ConfigTree,
+  { changes = [], modules = [] }: { readonly changes?: readonly Change[]; readonly modules?: readonly string[] } = {},
+): Promise<Fronted> {
+  return startFront(await startDeciding(t, form, config), (places) => {
+    const shown = (language: string): string => placed(changed(shownConfig(language), changes), places);
+    switch (form) {
+      case 'nginx':
+        runNginx(t, shown('nginx'));
+        break;
+      case 'caddy':
+        runCaddy(t, shown('caddyfile'));
+        break;
+      case 'haproxy':
+        runHaproxy(
+          t,
+          changed(shown('haproxy'), [['/etc/haproxy/sallyport.lua', writeLua(t, places, 'local address')]]),
+        );
+        break;
+      case 'apache': {
+        const script = writeLua(t, places, '-- As /etc/apache2');
+        runApacheLua(t, places.front, changed(shown('apache'), [['/etc/apache2/sallyport.lua', script]]), modules);
+      }
+    }
+  });
+}
+
+function changed(text: string, changes: readonly Change[]): string {
+  return changes.reduce((before, [from, to]) => {
+    const after = before.replace(from, to);
+    if (after === before) throw new Error(`nothing to change: ${String(from)}`);
+    return after;
+  }, text);
+}
+
+/** Writes the script of the page that begins so. */
+function writeLua(t: Scope, places: Parameters<typeof placed>[1], begins: string): string {
   const file = join(tempDir(t), 'sallyport.lua');
-  const script = shownConfigs('lua')[front === 'haproxy' ? 0 : 1] ?? '';
-  writeFileSync(file, placed(script, places));
+  writeFileSync(file, placed(blockThatBegins(page, begins).text, places));
   return file;
 }

@@ -6,13 +6,8 @@ import { ambiguousTargets } from '../support/attacks/targets.js';
 import { believedFields, cases, lookAlikes, obeyedFields } from '../support/attacks/field-names.js';
 import { ownFields } from '../support/attacks/connection-options.js';
 import { handshakeFields } from '../support/attacks/handshakes.js';
-import { runCaddy } from '../support/caddy.js';
-import { runHaproxy } from '../support/haproxy.js';
-import { runApacheLua } from '../support/lua-socket.js';
-import { runNginx } from '../support/nginx.js';
-import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
-import { identityNames, placed, shownConfig, startDeciding, startFront, writeLua, type Fronted } from './deciding.js';
+import { identityNames, startShown, type Fronted } from './deciding.js';
 
 t.setTimeout(240_000);
 
@@ -49,30 +44,7 @@ const config = {
   store: { memory: {} },
 };
 
-const fronts = {
-  nginx: async (t: Scope) =>
-    startFront(await startDeciding(t, 'nginx', config), (places) => {
-      runNginx(t, placed(shownConfig('nginx'), places));
-    }),
-  caddy: async (t: Scope) =>
-    startFront(await startDeciding(t, 'caddy', config), (places) => {
-      runCaddy(t, placed(shownConfig('caddyfile'), places));
-    }),
-  haproxy: async (t: Scope) =>
-    startFront(await startDeciding(t, 'haproxy', config), (places) => {
-      const script = writeLua(t, places);
-      runHaproxy(t, placed(shownConfig('haproxy'), places).replace('/etc/haproxy/sallyport.lua', script));
-    }),
-  apache: async (t: Scope) =>
-    startFront(await startDeciding(t, 'apache', config), (places) => {
-      const script = writeLua(t, places, 'apache');
-      runApacheLua(
-        t,
-        places.front,
-        placed(shownConfig('apache'), places).replace('/etc/apache2/sallyport.lua', script),
-      );
-    }),
-} as const;
+const names = ['nginx', 'caddy', 'haproxy', 'apache'] as const;
 
 /** Where only who has the permission may come, as any reader of the path finds it. */
 const stricter = /^\/(?:admin|files\/secret|names\/[^/]*\/secret)(?:\/|$)/;
@@ -92,9 +64,9 @@ function identityOf({ proxy: { receiver } }: Fronted): Record<string, readonly s
   );
 }
 
-for (const [name, start] of Object.entries(fronts)) {
+for (const name of names) {
   t.test(`${name}: who is allowed comes through with an identity, and who is not does not`, async (t) => {
-    const front = await start(t);
+    const front = await startShown(t, name, config);
     const { requests } = front.proxy.receiver;
     const allowed = await front.askAs({ path: '/files/a?q=%20x', headers: { 'X-Note': 'kept' } });
     t.equal(allowed.status, 200);
@@ -133,7 +105,7 @@ for (const [name, start] of Object.entries(fronts)) {
   });
 
   t.test(`${name}: limits, reservations and connections`, async (t) => {
-    const front = await start(t);
+    const front = await startShown(t, name, config);
     const statuses: number[] = [];
     for (let i = 0; i < 3; i++) {
       const limited = await front.askAs({ path: '/limited' });
@@ -158,7 +130,7 @@ for (const [name, start] of Object.entries(fronts)) {
   });
 
   t.test(`${name}: no target leads past a stricter route`, async (t) => {
-    const front = await start(t);
+    const front = await startShown(t, name, config);
     const targets = [
       ...ambiguousTargets.flatMap((row) => row.targets),
       ...['/files/', '/names/', '/matrix/', '/open/'].flatMap((prefix) =>
@@ -219,7 +191,7 @@ for (const [name, start] of Object.entries(fronts)) {
   });
 
   t.test(`${name}: no spoofed identity comes through`, async (t) => {
-    const front = await start(t);
+    const front = await startShown(t, name, config);
     const { requests } = front.proxy.receiver;
     const spoofed = 'spoofed-by-a-client';
     const names = [
@@ -268,7 +240,7 @@ for (const [name, start] of Object.entries(fronts)) {
   });
 
   t.test(`${name}: a client cannot describe its own request`, async (t) => {
-    const front = await start(t);
+    const front = await startShown(t, name, config);
     const { requests } = front.proxy.receiver;
     const before = requests.length;
     for (const own of [

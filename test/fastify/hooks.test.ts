@@ -7,14 +7,14 @@ import { createGunzip, gzipSync } from 'node:zlib';
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
 import httpProxy from '@fastify/http-proxy';
-import type { FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance } from 'fastify';
 import t from 'tap';
 import { sallyport } from '../../src/fastify/plugin.js';
 import { rsaKey } from '../support/keys.js';
 import { connectRaw } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { mintToken } from '../support/tokens.js';
-import { applicationConfig, buildApp } from './open-app.js';
+import { applicationConfig } from './open-app.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { openWriting, reserves, serveWrites, writes } from './writes-app.js';
 
@@ -188,9 +188,6 @@ t.test('in a scope of its own, under a prefix', async (t) => {
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   let ran = 0;
-  const app = await buildApp(t, key, { routes: () => undefined, options: { uncovered: 'refuse' } });
-  await app.ready();
-  const { fastify } = await import('fastify');
   const outer = fastify();
   t.teardown(() => outer.close());
   outer.post('/free', () => 'free');

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { connectRaw } from '../support/raw-client.js';
+import { settled } from '../support/settled.js';
 import { until } from '../support/until.js';
 import { createGate, openWriting, reserves, serveWrites, writes, type Handler } from './writes-app.js';
 
@@ -129,7 +130,7 @@ t.test('who repeats while the handler runs is told so, and one of many runs', as
       })),
   });
   const all = Array.from({ length: 20 }, async () => write('/orders', 'k'));
-  await until('19 are refused', () => settledOf(all).then((count) => count === 19));
+  await until('19 are refused', async () => (await Promise.all(all.map(settled))).filter(Boolean).length === 19);
   gate.open();
   const statuses = (await Promise.all(all)).map(({ status }) => status);
   t.equal(statuses.filter((status) => status === 200).length, 1);
@@ -137,12 +138,6 @@ t.test('who repeats while the handler runs is told so, and one of many runs', as
   t.equal(ran.get('/orders'), 1);
   t.equal((await write('/orders', 'k')).field('idempotent-replayed'), 'true');
 });
-
-async function settledOf(all: readonly Promise<unknown>[]): Promise<number> {
-  const open = {};
-  const states = await Promise.all(all.map(async (one) => Promise.race([one, Promise.resolve(open)])));
-  return states.filter((state) => state !== open).length;
-}
 
 t.test('a caller that leaves gets the response when it comes again', async (t) => {
   let ran: ReadonlyMap<string, number> = new Map();

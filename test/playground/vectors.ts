@@ -23,7 +23,7 @@ interface TargetVectors {
 const here = { upstream: { url: 'http://127.0.0.1:3000' } };
 const sessions = { sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' } };
 
-/** The files of policy tests that stand in the documentation, with the config that they are for. */
+/** A file of policy tests with these cases. */
 const files = (cases: readonly object[]): string =>
   stringify({ config: 'sallyport.yaml', cases }, { aliasDuplicateObjects: false });
 

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import { startInProcessProxy } from '../app/in-process-proxy.js';
 import { configOf } from '../grpc/deployment.js';
 import { createCaller, prefix, startNodeService } from '../grpc/service.js';
-import { startWebSocketReceiver } from '../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketReceiver, webSocketRoutes } from '../proxy/websocket/websocket-proxy.js';
 import { ask, connectHttp2 } from '../support/http2-client.js';
 import { rsaKey } from '../support/keys.js';
 import { startCollector, type CollectedSpan, type OtlpCollector } from '../support/otlp-collector.js';
@@ -63,23 +63,17 @@ t.test('a WebSocket is one span of each side, from its handshake to its end', as
     config: {
       ...telemetry(collector),
       upstream: { url: `http://127.0.0.1:${String(receiver.port)}` },
-      routes: [
-        {
-          name: 'live',
-          methods: ['GET'],
-          path: '/live',
-          websocket: true,
-          subjects: ['checkout'],
-          permissions: ['orders:read'],
-        },
-      ],
+      routes: webSocketRoutes.slice(0, 1),
     },
   });
   const headers = { Authorization: `Bearer ${proxy.token()}`, traceparent };
-  const socket = new WebSocket(`ws://127.0.0.1:${String(proxy.port)}/live`, { headers });
-  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+  const { socket, opened, closed } = clientOf(
+    t,
+    new WebSocket(`ws://127.0.0.1:${String(proxy.port)}/live`, { headers }),
+  );
+  await opened;
   socket.close();
-  await new Promise((resolve) => socket.once('close', resolve));
+  await closed;
   await proxy.app.stop();
   const [served, sent] = [spanOf(collector, server), spanOf(collector, client)];
   for (const { name, attributes } of [served, sent]) {

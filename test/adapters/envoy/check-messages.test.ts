@@ -5,10 +5,8 @@ import light from 'protobufjs/light.js';
 import t from 'tap';
 import { checkMessages } from '../../../src/adapters/envoy/check-messages.js';
 import { schema } from '../../../src/adapters/envoy/schema.js';
-import { checkRequest, publishedSchema, readResponse } from '../../decide/check-client.js';
+import { checkRequest, published, readResponse } from '../../decide/check-client.js';
 import { projectDir } from '../../support/project-dir.js';
-
-const published = publishedSchema();
 
 t.test('the schema is what the published one generates', (t) => {
   const { status, stderr } = spawnSync(process.execPath, ['test/check/envoy-schema.mjs', '--check'], {

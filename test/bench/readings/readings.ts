@@ -99,7 +99,7 @@ export async function measureReadings(options: {
     names: lookAlikes(identityHeader).length + 1,
     direct,
     fronts: present.map(({ front, version }) => ({ name: front.name, version, pairs: pairs.get(front) ?? [] })),
-    missing: only.fronts.filter((front) => front.version() === null).map(({ name }) => name),
+    missing: only.fronts.filter((front) => !pairs.has(front)).map(({ name }) => name),
   };
 }
 

@@ -1,23 +1,13 @@
 /** `sallyport playground` as a process: what it writes, and over what it does not write. */
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import t from 'tap';
 import { exampleConfig, exampleTests } from '../../../src/playground/example.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { sallyport, type Ended } from './run-learn.js';
 
-const program = resolve('dist/main.js');
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function playground(cwd: string, args: readonly string[], input = ''): Outcome {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, 'playground', ...args], { cwd, input });
-  return { code: status, out: stdout.toString(), err: stderr.toString() };
-}
+const playground = (cwd: string, args: readonly string[], input = ''): Ended =>
+  sallyport(cwd, ['playground', ...args], input);
 
 /** The files that a page begins with. */
 function filesIn(page: string): unknown {

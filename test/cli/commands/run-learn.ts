@@ -1,4 +1,4 @@
-/** `sallyport learn` run as a process, and configs in shadow mode for it. */
+/** Commands run as processes, and configs in shadow mode for `sallyport learn`. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -7,9 +7,9 @@ import { decodeJwt } from 'jose';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { run } from '../../../../src/cli/program.js';
+import { blockThatBegins } from '../../../docs/fenced-blocks.js';
 import '../../../support/curl.js';
 import '../../../support/openssl.js';
-import { projectDir } from '../../../support/project-dir.js';
 import { startReceiver } from '../../../support/receiver.js';
 import { sh } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
@@ -121,8 +121,7 @@ t.test('for people the lines say what they show; their files are closed to other
 t.test(
   'the way of docs/bound-tokens.md: a key of one’s own, a token from the emulator, a replay refused',
   async (t) => {
-    const page = readFileSync(join(projectDir, 'docs/bound-tokens.md'), 'utf8');
-    const steps = /^openssl genpkey[^]*?(?=^```)/m.exec(page)?.[0] ?? '';
+    const steps = blockThatBegins('docs/bound-tokens.md', 'openssl genpkey').text;
     const { shown } = await start(t);
     const command = shown.bound?.examples[0]?.command ?? '';
     const [, program = ''] = /^(.*?) prove /.exec(command) ?? [];

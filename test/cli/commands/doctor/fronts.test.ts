@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../../src/cli/program.js';
 import { frontSettings } from '../../../../src/cli/commands/doctor/fronts/settings.js';
-import { placed, shownConfig, startDeciding, startFront, type Fronted } from '../../../decide/deciding.js';
+import { startShown, type Change, type Fronted } from '../../../decide/deciding.js';
 import { startJwksServer } from '../../../support/jwks-server.js';
 import { startReceiver } from '../../../support/receiver.js';
 import { baseConfig, type ConfigTree } from '../../../support/proxy-process.js';
-import { runNginx } from '../../../support/nginx.js';
 import type { Scope } from '../../../support/scope.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { captureIo } from '../../captured-io.js';
@@ -43,10 +42,8 @@ async function doctor(
   return { findings: findings.filter(({ subject }) => subject.startsWith('front')), code: io.code(), err: io.err() };
 }
 
-async function nginx(t: Scope, change: readonly [string, string] = ['', '']): Promise<Fronted> {
-  return startFront(await startDeciding(t, 'nginx', { routes }), (places) => {
-    runNginx(t, placed(shownConfig('nginx').replace(...change), places));
-  });
+async function nginx(t: Scope, ...changes: readonly Change[]): Promise<Fronted> {
+  return startShown(t, 'nginx', { routes }, { changes });
 }
 
 t.test('each form has its settings, once however many listeners it has', async (t) => {
