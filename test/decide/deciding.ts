@@ -41,7 +41,10 @@ export function shownConfigs(language: string): readonly string[] {
 }
 
 /** Puts real places where the page has its own. */
-export function placed(text: string, { front, decide, receiver }: Record<'front' | 'decide' | 'receiver', number>): string {
+export function placed(
+  text: string,
+  { front, decide, receiver }: Record<'front' | 'decide' | 'receiver', number>,
+): string {
   return text
     .replaceAll('127.0.0.1:9000', `127.0.0.1:${String(decide)}`)
     .replaceAll('127.0.0.1:3000', `127.0.0.1:${String(receiver)}`)
