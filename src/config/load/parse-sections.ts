@@ -1,7 +1,7 @@
 /** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
 import type { z } from 'zod';
 import type { Report } from './report.js';
-import { locate, type Path, replaceAt, type SourceNode, valueOf } from './source-tree.js';
+import { locate, type Path, replaceAt, type SourceMap, type SourceNode, valueOf } from './source-tree.js';
 import { reportIssue, reportUnknownKey, coercePlaceholder, specificIssues } from './zod-issues.js';
 import {
   type SectionName,
@@ -30,7 +30,7 @@ export interface ParsedConfig extends WholeSections {
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
   readonly routes: readonly Entry<RouteFile>[];
-  /** False where nothing is forwarded to `upstream`: what is read of it and of `listen` then stands for nothing. */
+  /** False where nothing is forwarded to `upstream`, which then stands for nothing: so does the place in `listen`. */
   readonly servesCallers: boolean;
   /** Whether an application in whose process it is decided verifies certificates; `null` where there is none. */
   readonly applicationVerifies: boolean | null;
@@ -61,13 +61,15 @@ export function parseSections(
   }
   const has = (name: SectionName): boolean => source.entries.has(name);
   const decides = has('decide');
+  const judging = decides && !has('upstream') ? withPlace(source) : null;
   const servesCallers = decides
-    ? forwardingSections.some(has)
+    ? judging === null && forwardingSections.some(has)
     : !has('egress') || [...forwardingSections, ...policySections].some(has);
   const hasPolicy = servesCallers || decides;
-  const reader: Reader = { root: source, report };
+  const reader: Reader = { root: judging ?? source, report };
+  const { upstream, listen } = unused;
   return {
-    ...readWholeSections(reader, servesCallers ? {} : unused),
+    ...readWholeSections(reader, servesCallers ? {} : { upstream, ...(judging === null ? { listen } : {}) }),
     servesCallers,
     applicationVerifies,
     issuers: hasPolicy ? readIssuers(reader) : new Map(),
@@ -88,10 +90,28 @@ const forwardingSections = ['listen', 'upstream'] as const;
 const policySections = ['issuers', 'routes'] as const;
 
 /** What is read where it does: nothing listens there, and nothing is asked. */
-const unused: Readonly<Partial<Record<SectionName, unknown>>> = {
+const unused = {
   listen: { host: '127.0.0.1', port: 0 },
   upstream: { url: 'unix:/unused' },
-};
+} as const;
+
+/**
+ * The file with a place in `listen`, where it names none: nothing listens there, and the rest says how requests are
+ * judged that a proxy asks about. `null` where `listen` is left out, or names one.
+ */
+function withPlace(root: SourceMap): SourceMap | null {
+  const entry = root.entries.get('listen');
+  if (entry?.node.kind !== 'map' || entry.node.entries.has('host') || entry.node.entries.has('port')) return null;
+  const { node, position } = entry;
+  const entries = new Map(node.entries);
+  for (const [key, value] of Object.entries(unused.listen)) {
+    entries.set(key, {
+      position,
+      node: { kind: 'scalar', position, value, written: null, coercible: false, faulty: false },
+    });
+  }
+  return { ...root, entries: new Map(root.entries).set('listen', { position, node: { ...node, entries } }) };
+}
 
 function readWholeSections(reader: Reader, given: Readonly<Partial<Record<SectionName, unknown>>>): WholeSections {
   const found: Partial<Record<SectionName, Parsed<unknown>>> = {};

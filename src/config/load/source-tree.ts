@@ -12,7 +12,7 @@ export type Path = readonly (string | number)[];
 /** One value of the file. */
 export type SourceNode = SourceMap | SourceList | SourceScalar;
 
-interface SourceMap {
+export interface SourceMap {
   readonly kind: 'map';
   readonly position: Position;
   readonly entries: ReadonlyMap<string, SourceEntry>;

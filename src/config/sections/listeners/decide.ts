@@ -7,10 +7,10 @@ import { never, whenAdded, type KeyChanges } from '../../schema/key-changes.js';
 import { addressBlock, host, line, list, map, port, text, word } from '../../schema/scalars.js';
 import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings } from '../../types.js';
-import { acceptable, limitsOf, type Acceptance } from '../../../decision/decide/limits.js';
+import { acceptable, type Acceptance } from '../../../decision/decide/limits.js';
 import { forms, type Form } from '../../../decision/decide/forms.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
-import { compileReservation } from '../routes/idempotency.js';
+import { checkDecideLimits, checkListenWithoutPlace } from './decide-limits.js';
 import { listen as callersListener, usualListener } from './listen.js';
 
 /** One listener for a proxy that asks, compiled. */
@@ -144,9 +144,10 @@ function check(parts: ParsedConfig, report: Report): void {
   listenersOf(file).forEach((each, index) => {
     const base: Path = isList ? ['decide', index] : ['decide'];
     checkListener(each, base, report);
-    checkLimits(each, base, parts, report);
+    checkDecideLimits(each, base, parts, report);
     checkPort(each, base, parts, report);
   });
+  if (file !== null) checkListenWithoutPlace(parts, report);
 }
 
 function checkListener(file: ListenerFile, base: Path, report: Report): void {
@@ -168,32 +169,6 @@ function checkListener(file: ListenerFile, base: Path, report: Report): void {
       at,
       `${nameOf(at)} is everybody: who asks says himself what he asked for`,
       'the addresses of the proxy in front',
-    );
-  }
-}
-
-function checkLimits(file: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
-  const accepts = new Set(file.accept);
-  for (const { path, parsed } of parts.routes) {
-    if (parsed === null) continue;
-    const { name, websocket, grpc } = parsed.value;
-    const asked = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
-    for (const limit of limitsOf(asked)) {
-      if (accepts.has(limit.acceptance)) continue;
-      report.warning(
-        path,
-        `route ${JSON.stringify(name)} ${limit.what}, which ${nameOf([...base, 'form'])} cannot see to: its requests are refused there`,
-        `${limit.acceptance} in ${nameOf([...base, 'accept'])}, or the sidecar in front of it`,
-      );
-    }
-  }
-  const hasAssertion = (parts.rawValue(['identity', 'assertion']) ?? null) !== null;
-  if (hasAssertion && !accepts.has('assertion')) {
-    const at = ['identity', 'assertion'];
-    report.warning(
-      at,
-      `an assertion holds for the bytes that were judged, and the proxy may change them: ${nameOf(base)} gives none`,
-      `assertion in ${nameOf([...base, 'accept'])}, where it forwards method and target as they came`,
     );
   }
 }

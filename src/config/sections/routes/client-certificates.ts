@@ -4,7 +4,7 @@ import { nameOf, type Report } from '../../load/report.js';
 
 /** A certificate that nobody verifies is one that anybody makes. */
 export function checkClientCertificates(
-  { routes, listen, isPresent, rawValue, applicationVerifies }: ParsedConfig,
+  { routes, listen, isPresent, rawValue, applicationVerifies, servesCallers }: ParsedConfig,
   report: Report,
 ): void {
   const isVerified =
@@ -17,6 +17,12 @@ export function checkClientCertificates(
     if (!isPresent(at)) continue;
     if (rawValue([...path, 'access']) === 'public') {
       report.keyError(at, `${nameOf(at)} stands beside access: public, which asks nobody who they are`, 'one of them');
+    } else if (!servesCallers) {
+      report.error(
+        at,
+        `${nameOf(at)} asks for certificates of callers, which nobody shows to decide: its requests would all be refused`,
+        'the sidecar in front of the service, or tokens that are bound to keys',
+      );
     } else if (!isVerified) {
       report.error(
         at,

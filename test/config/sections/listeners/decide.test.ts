@@ -95,3 +95,69 @@ t.test('what only the sidecar can see to is said, unless it is accepted', (t) =>
   t.notMatch(accepted, /decide/);
   t.end();
 });
+
+t.test('without a place, listen says how requests are judged, and nothing listens there', (t) => {
+  const dpop = 'dpop: { origins: ["https://a.example"] }';
+  const text = (listen: string, more = {}): string =>
+    configText({ ...alone, listen, store: '{ memory: {} }', decide: '{ port: 9000, form: envoy }', ...more });
+  const config = compiled(text(`{ ${dpop}, underscore_fields: allow, max_in_flight: 7, max_target: 1KiB }`));
+  t.match(config, { servesCallers: false, listen: { underscoreFields: 'allow', dpop: { maxAgeMs: 60_000 } } });
+  t.match(config.decide, [{ listen: { port: 9000, maxInFlight: 7, dpop: null } }]);
+  t.equal(compiled(text('{}')).servesCallers, false);
+  const rows: readonly (readonly [string, object, RegExp])[] = [
+    ['{ dpop: {} }', {}, /origins/],
+    [`{ ${dpop} }`, { store: null }, /listen.dpop takes proofs that count once, and no store remembers them/],
+    [`{ ${dpop}, tls: { cert_file: /c, key_file: /k } }`, {}, /c.yaml:1.*listen.tls has no use without listen.host and/],
+    ['{ trust_forwarded: [10.0.0.1], client_cert_header: true }', {}, /listen.client_cert_header has no use without/],
+    [`{ ${dpop}, port: 8080 }`, {}, /listen.host is missing|host/],
+    [`{ ${dpop} }`, { upstream: '{ url: "http://127.0.0.1:3000" }' }, /host/],
+    [`{ ${dpop} }`, { decide: null }, /host/],
+    ['{ hosts: a }', {}, /hosts/],
+    ['[]', {}, /listen/],
+    ['null', {}, /listen/],
+  ];
+  for (const [listen, more, expected] of rows) {
+    t.match(errorsOf(text(listen, more)).join('\n'), expected, `${listen} ${JSON.stringify(more)}`);
+  }
+  t.end();
+});
+
+t.test('credentials that nobody can show or prove to it are said', (t) => {
+  const route = 'methods: [GET], path: /w, subjects: [a], permissions: []';
+  const routes = [`name: shown, ${route}, client_certificates: [spiffe://a/b]`];
+  const trusting = '{ host: 127.0.0.1, port: 8080, trust_forwarded: [127.0.0.1], client_cert_header: true }';
+  const decide = '{ port: 9000, form: nginx }';
+  const beside = problemsOf(withRoutes(routes, { listen: trusting, decide })).join('\n');
+  t.match(beside, /warning: route "shown" asks for certificates of callers, which nobody shows to decide: its requests/);
+  t.notMatch(problemsOf(withRoutes(routes, { listen: trusting })).join('\n'), /nobody shows/);
+  t.match(
+    errorsOf(withRoutes(routes, { ...alone, decide })).join('\n'),
+    /client_certificates asks for certificates of callers, which nobody shows to decide: its requests would all be/,
+  );
+
+  const issuers = (binding: string): string =>
+    `{ core: { issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service, binding: ${binding} } }`;
+  const bound = (binding: string, more = {}): string =>
+    problemsOf(configText({ ...alone, decide, issuers: issuers(binding), store: '{ memory: {} }', ...more })).join('\n');
+  const proving = { listen: '{ dpop: { origins: ["https://a.example"] } }' };
+  t.match(bound('require'), /issuers.core.binding is require, and nothing can be proved to decide: every token/);
+  t.notMatch(bound('require', proving), /nothing can be proved/);
+  t.notMatch(bound('accept'), /nothing can be proved/);
+  t.end();
+});
+
+t.test('cookies of sessions go on where the proxy cannot be told to remove them, which is said', (t) => {
+  const route = 'name: w, methods: [GET], path: /w, accept: [session], session: { claims: {}';
+  const said = (form: string, session = ''): string =>
+    problemsOf(
+      withRoutes([`${route}${session} }`], {
+        ...alone,
+        sessions: '{ core: "http://127.0.0.1:3567" }',
+        decide: `{ port: 9000, form: ${form} }`,
+      }),
+    ).join('\n');
+  t.match(said('nginx'), /route "w" accepts sessions, whose cookies nginx cannot be told to remove: the upstream gets/);
+  t.notMatch(said('nginx', ', forward_tokens: true'), /whose cookies/);
+  t.notMatch(said('haproxy'), /whose cookies/);
+  t.end();
+});

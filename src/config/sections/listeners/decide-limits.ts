@@ -1,0 +1,111 @@
+/** What a listener for decisions cannot do of what the rest of the config asks for. */
+import type { Entry, ParsedConfig } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import type { Path } from '../../load/source-tree.js';
+import { removesNames } from '../../../decision/decide/allow.js';
+import type { Form } from '../../../decision/decide/forms.js';
+import { limitsOf, type Acceptance } from '../../../decision/decide/limits.js';
+import { compileReservation } from '../routes/idempotency.js';
+import type { RouteFile } from '../routes/routes.js';
+
+/** One listener for a proxy that asks, as the file has it. */
+interface Asked {
+  readonly form: Form;
+  readonly accept: readonly Acceptance[];
+}
+
+/** Says what the listener at `base` cannot see to: such requests are refused there, or something is left out. */
+export function checkDecideLimits({ form, accept }: Asked, base: Path, parts: ParsedConfig, report: Report): void {
+  const accepts = new Set(accept);
+  for (const { path, parsed } of parts.routes) {
+    if (parsed === null) continue;
+    const { name, websocket, grpc } = parsed.value;
+    const asked = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
+    for (const limit of limitsOf(asked)) {
+      if (accepts.has(limit.acceptance)) continue;
+      report.warning(
+        path,
+        `route ${JSON.stringify(name)} ${limit.what}, which ${nameOf([...base, 'form'])} cannot see to: its requests are refused there`,
+        `${limit.acceptance} in ${nameOf([...base, 'accept'])}, or the sidecar in front of it`,
+      );
+    }
+    checkRouteCredentials({ path, parsed }, { form, base }, parts, report);
+  }
+  checkBindings(base, parts, report);
+  const hasAssertion = (parts.rawValue(['identity', 'assertion']) ?? null) !== null;
+  if (hasAssertion && !accepts.has('assertion')) {
+    const at = ['identity', 'assertion'];
+    report.warning(
+      at,
+      `an assertion holds for the bytes that were judged, and the proxy may change them: ${nameOf(base)} gives none`,
+      `assertion in ${nameOf([...base, 'accept'])}, where it forwards method and target as they came`,
+    );
+  }
+}
+
+function checkRouteCredentials(
+  { path, parsed }: Entry<RouteFile>,
+  { form, base }: { readonly form: Form; readonly base: Path },
+  { servesCallers }: ParsedConfig,
+  report: Report,
+): void {
+  if (parsed === null) return;
+  const { client_certificates: certificates, session, name } = parsed.value;
+  // Without the sidecar it is an error of the route.
+  if (certificates !== undefined && servesCallers) {
+    report.warning(
+      [...path, 'client_certificates'],
+      `route ${JSON.stringify(name)} asks for certificates of callers, which nobody shows to ${nameOf(base)}: its requests are refused there`,
+      'the sidecar in front of it',
+    );
+  }
+  if (session !== undefined && session !== null && !session.forward_tokens && !removesNames(form)) {
+    report.warning(
+      [...path, 'session'],
+      `route ${JSON.stringify(name)} accepts sessions, whose cookies ${form} cannot be told to remove: the upstream gets them`,
+      'session.forward_tokens: true where it may have them, or the sidecar in front of it',
+    );
+  }
+}
+
+/** Of tokens that have to be bound, those to certificates are never proved to this listener. */
+function checkBindings(base: Path, { issuers, listen }: ParsedConfig, report: Report): void {
+  if (listen === null || listen.value.dpop !== null) return;
+  for (const { path, parsed } of issuers.values()) {
+    if (parsed?.value.binding !== 'require') continue;
+    const at = [...path, 'binding'];
+    report.warning(
+      at,
+      `${nameOf(at)} is require, and nothing can be proved to ${nameOf(base)}: every token of this issuer is refused there`,
+      'listen.dpop, for tokens that are bound to keys',
+    );
+  }
+}
+
+/** What `listen` may say where it has no place: what requests are judged by, and what the listener is opened with. */
+const keysWithoutPlace: ReadonlySet<string> = new Set([
+  'dpop',
+  'underscore_fields',
+  'max_header_bytes',
+  'max_target',
+  'max_in_flight',
+  'max_streams',
+  'header_timeout',
+  'keep_alive_timeout',
+  'body_idle_timeout',
+]);
+
+/** Nothing listens without a place, and so the rest of `listen` would say nothing. */
+export function checkListenWithoutPlace({ servesCallers, rawValue }: ParsedConfig, report: Report): void {
+  const written = rawValue(['listen']) ?? null;
+  if (servesCallers || typeof written !== 'object' || written === null) return;
+  for (const key of Object.keys(written)) {
+    if (keysWithoutPlace.has(key)) continue;
+    const at = ['listen', key];
+    report.keyError(
+      at,
+      `${nameOf(at)} has no use without listen.host and listen.port: only decide listens`,
+      `the sidecar beside decide, or no other keys than ${[...keysWithoutPlace].join(', ')}`,
+    );
+  }
+}
