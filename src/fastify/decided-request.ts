@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { denial, type Denial } from '../decision/denial.js';
 import { valuesOf } from '../decision/http/header-values.js';
@@ -73,6 +73,8 @@ export class DecidedRequest implements KeyAsker {
   private findings: Findings = { requestId: '', ...unread };
   private lease: Lease | null = null;
   private reserved: ReservedRequest | null = null;
+  /** What hooks before this one saw, where it may have to be shown again: a reservation comes later. */
+  private readHeaders: Readonly<IncomingHttpHeaders> | null = null;
   /** Answers in the place of Fastify while a handler runs. */
   private writer: ReplyWriter | null = null;
   private isOver = false;
@@ -155,6 +157,7 @@ export class DecidedRequest implements KeyAsker {
       const { raw } = request;
       const asked = { of: this, raw, reply, admission, plan, activeConfig, lease };
       this.reserved = new ReservedRequest(parts.reserving, asked);
+      this.readHeaders = { ...raw.headers };
       this.show(admission);
       this.reserved.readBody(this.goOn);
       return;
@@ -185,6 +188,7 @@ export class DecidedRequest implements KeyAsker {
       rules: activeConfig.headerRules,
       identity: activeConfig.config.identity,
       assertion: assertionHeaders(admission, this.head.method, activeConfig),
+      came: { raw: this.head.rawHeaders, read: this.readHeaders },
     });
     request.principal = principal === null ? null : shown(principal);
     reply.header('X-Request-Id', admission.requestId);

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { withoutHeaders } from '../decision/http/connection-header.js';
 import { valuesOf } from '../decision/http/header-values.js';
 import type { HeaderRules } from '../decision/http/header-rules.js';
@@ -15,6 +15,15 @@ interface Rewriting {
   readonly identity: IdentityHeaders;
   /** Names and values in turn; the signed one, where the config asks for it. */
   readonly assertion: readonly string[];
+  readonly came: CallerHeaders;
+}
+
+/** What the caller sent: what an earlier rewriting took away is put back where it is shown now. */
+export interface CallerHeaders {
+  /** Names and values in turn. */
+  readonly raw: readonly string[];
+  /** The same as Node reads them; `null` where nothing was taken away yet. */
+  readonly read: Readonly<IncomingHttpHeaders> | null;
 }
 
 /**
@@ -22,13 +31,18 @@ interface Rewriting {
  * place: also what passes its headers on, such as @fastify/http-proxy.
  */
 export function rewriteHeaders(raw: IncomingMessage, rewriting: Rewriting): void {
-  const { admission, identity, assertion } = rewriting;
+  const { admission, identity, assertion, came } = rewriting;
   const { route, headers, principal, requestId, clientCertificate = null } = admission;
-  const passed = new Set(headers.passed.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+  const own = namesIn(came.raw);
+  const passed = namesIn(headers.passed);
   const pairs: string[] = [];
-  for (let i = 0; i < raw.rawHeaders.length; i += 2) {
-    const name = raw.rawHeaders[i] ?? '';
-    if (isShown(name, passed, rewriting)) pairs.push(name, raw.rawHeaders[i + 1] ?? '');
+  // Hooks of the application may have set others.
+  for (const lines of [came.raw, withoutHeaders(raw.rawHeaders, own)]) {
+    for (let i = 0; i < lines.length; i += 2) {
+      const name = lines[i] ?? '';
+      const isOwn = own.has(name.toLowerCase());
+      if (isShown(name, isOwn ? passed : null, rewriting)) pairs.push(name, lines[i + 1] ?? '');
+    }
   }
   const kept = route.session === null || route.session.forwardsTokens ? pairs : withoutSessionHeaders(pairs);
   const added = [
@@ -40,7 +54,12 @@ export function rewriteHeaders(raw: IncomingMessage, rewriting: Rewriting): void
   // Node makes it of the raw headers when it is first asked for, by the number that there were at first. What is
   // injected by Fastify's `inject` has none.
   const distinct: NodeJS.Dict<string[]> = 'headersDistinct' in raw ? raw.headersDistinct : {};
-  const names = new Set(kept.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+  const names = namesIn(kept);
+  for (const name of names) {
+    if (raw.headers[name] !== undefined || came.read?.[name] === undefined) continue;
+    raw.headers[name] = came.read[name];
+    distinct[name] = [...valuesOf(kept, name)];
+  }
   for (const name of Object.keys(raw.headers)) {
     if (names.has(name)) continue;
     Reflect.deleteProperty(raw.headers, name);
@@ -69,8 +88,17 @@ export function setHeaders(raw: IncomingMessage, headers: readonly string[]): vo
   raw.rawHeaders.splice(0, raw.rawHeaders.length, ...others, ...headers);
 }
 
-/** Whether handlers see a header: what frames the message they need; the rest as the upstream of a sidecar sees it. */
-function isShown(name: string, passed: ReadonlySet<string>, { admission: { route }, peer, rules }: Rewriting): boolean {
+/** In lower case. */
+function namesIn(headers: readonly string[]): ReadonlySet<string> {
+  return new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+}
+
+/**
+ * Whether handlers see a header: what frames the message they need; the rest as the upstream of a sidecar sees it.
+ *
+ * @param passed names that go on as they came; `null` of a header that did not come.
+ */
+function isShown(name: string, passed: ReadonlySet<string> | null, { admission: { route }, peer, rules }: Rewriting): boolean {
   switch (rules.requestKind(name)) {
     case 'host':
     case 'content-length':
@@ -82,7 +110,7 @@ function isShown(name: string, passed: ReadonlySet<string>, { admission: { route
     case 'tracestate':
       return true;
     case 'passed':
-      return passed.has(name.toLowerCase());
+      return passed === null || passed.has(name.toLowerCase());
     case 'authorization':
     case 'dpop':
       return route.forwardsAuthorization;

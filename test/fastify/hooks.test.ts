@@ -9,9 +9,12 @@ import helmet from '@fastify/helmet';
 import httpProxy from '@fastify/http-proxy';
 import { fastify, type FastifyInstance } from 'fastify';
 import t from 'tap';
+import { valuesOf } from '../../src/decision/http/header-values.js';
 import { sallyport } from '../../src/fastify/plugin.js';
+import { setHeaders } from '../../src/fastify/request-headers.js';
+import { startInProcessProxy } from '../app/in-process-proxy.js';
 import { rsaKey } from '../support/keys.js';
-import { connectRaw } from '../support/raw-client.js';
+import { connectRaw, request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { mintToken } from '../support/tokens.js';
 import { applicationConfig } from './open-app.js';
@@ -313,4 +316,47 @@ t.test('shadow mode lets a token through that was used, as nobody’s and withou
     lines.filter(({ msg }) => msg === 'decided').map((line) => line['decision']),
     ['forwarded', 'shadow', 'shadow', 'denied'],
   );
+});
+
+t.test('what shadow mode lets by at the reservation goes on as it came, as from the sidecar', async (t) => {
+  const routes = [
+    { name: 'orders', methods: ['POST'], path: '/orders', ...writes, idempotency: 'required', single_use: true },
+  ];
+  const config = { mode: 'shadow', routes, store: { memory: {} } };
+  const names = ['Authorization', 'DPoP', 'X-Auth-Subject', 'X-Auth-Kind', 'Idempotency-Key', 'X-Note'];
+  const seen: (readonly string[])[] = [];
+  const { token, write } = await openWriting(t, {
+    config,
+    routes: (app) => {
+      app.addHook('onRequest', ({ raw }, _reply, next) => {
+        setHeaders(raw, ['X-Of-A-Hook', 'kept']);
+        next();
+      });
+      app.post('/orders', ({ raw, headers }) => {
+        const own = [...names, 'X-Of-A-Hook'].map((name) => String(headers[name.toLowerCase()] ?? ''));
+        for (const [index, name] of names.entries()) {
+          t.equal(valuesOf(raw.rawHeaders, name.toLowerCase()).join('|'), own[index], `${name}, raw`);
+          t.equal(raw.headersDistinct[name.toLowerCase()]?.join('|') ?? '', own[index], `${name}, distinct`);
+        }
+        seen.push(own);
+        return {};
+      });
+    },
+  });
+  const sent = { DPoP: 'a', 'X-Note': 'as it came', 'X-Auth-Subject': 'spoofed', Connection: 'X-Dropped' };
+  const Authorization = `Bearer ${token({ jti: 'one' })}`;
+  for (const key of ['"a"', '"b"']) {
+    t.equal((await write('/orders', key, { headers: { ...sent, Authorization } })).status, 200);
+  }
+  t.match(seen[0], ['', '', 'checkout', 'service'], 'reserved: the credential ends here');
+  const sidecar = await startInProcessProxy(t, { config });
+  const own = `Bearer ${sidecar.token({ jti: 'one' })}`;
+  for (const key of ['"a"', '"b"']) {
+    const headers = { ...sent, Authorization: own, 'Content-Type': 'application/json', 'Idempotency-Key': key };
+    const answer = await request(sidecar.port, { method: 'POST', path: '/orders', body: '{"sku":"a"}', headers });
+    t.equal(answer.status, 200);
+  }
+  const got = names.map((name) => sidecar.receiver.requests[1]?.field(name).join('|'));
+  t.same(got, [own, 'a', '', '', '"b"', 'as it came'], 'what the sidecar hands on');
+  t.same(seen[1], [Authorization, ...got.slice(1), 'kept']);
 });
