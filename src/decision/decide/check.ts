@@ -1,5 +1,6 @@
 /** How Envoy describes a request over gRPC (`envoy.service.auth.v3.Authorization`). */
 import { denial, type Denial } from '../denial.js';
+import { isGrpc } from '../grpc/content-type.js';
 import { headerBytes, headerValue, type RequestHead } from '../http/request-head.js';
 import { http2Version } from '../http2/request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -38,6 +39,16 @@ export function isCheck(head: RequestHead): boolean {
     target === checkPath &&
     checkTypes.has(headerValue(head, 'content-type'))
   );
+}
+
+/**
+ * Tells whether a request is a call of another method, which a server of gRPC answers as one that it does not have.
+ * Such a call describes nothing, and is never judged.
+ */
+export function isOtherCall(head: RequestHead): boolean {
+  const { httpVersion, method, target } = head;
+  const isCall = httpVersion === http2Version && method === 'POST' && isGrpc(headerValue(head, 'content-type'));
+  return isCall && target !== checkPath;
 }
 
 /**

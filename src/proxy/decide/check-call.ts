@@ -1,4 +1,4 @@
-import { describeChecked } from '../../decision/decide/check.js';
+import { describeChecked, isCheck } from '../../decision/decide/check.js';
 import type { DescribedRequest } from '../../decision/decide/forms.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import { readOneMessage } from '../../decision/grpc/messages.js';
@@ -37,7 +37,7 @@ interface Asked {
 
 /**
  * A call of `Check`: its message is read, and the request that it describes becomes an exchange like any other. A call
- * that fails before that becomes one too, so that it is logged and counted.
+ * that fails before that, or of a method that nobody has here, becomes one too, so that it is logged and counted.
  */
 export class CheckCall implements ServedRequest {
   private readonly deps: ExchangeDeps;
@@ -65,6 +65,7 @@ export class CheckCall implements ServedRequest {
       if (brokenBy !== null) this.endCall(brokenBy);
       // Nobody else's word counts, and nothing of it is read.
       else if (!asking.connection.peer.trusted) this.endCall(denial('asking_refused'));
+      else if (!isCheck(asking.head)) this.endCall(denial('description_malformed'), 'UNIMPLEMENTED');
       else if (!timeout.ok) this.endCall(timeout.error);
       else {
         if (timeout.value !== null) this.deadline = setTimeout(() => this.attempt(this.expire), timeout.value);

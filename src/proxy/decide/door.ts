@@ -1,7 +1,7 @@
 /** A listener on which a proxy asks about requests that it forwards itself. */
 import type { DecideSettings } from '../../config/types.js';
 import { unremovableHeader, removesNames } from '../../decision/decide/allow.js';
-import { isCheck } from '../../decision/decide/check.js';
+import { isCheck, isOtherCall } from '../../decision/decide/check.js';
 import { describeRequest } from '../../decision/decide/forms.js';
 import { limitsOf } from '../../decision/decide/limits.js';
 import { denial, type Denial } from '../../decision/denial.js';
@@ -34,7 +34,7 @@ export function createDoor(
     name: form,
     plan: (admission, activeConfig, head) => planDecision(admission, activeConfig, head, { form, accepts }),
     serve: (deps, request) =>
-      messages !== null && isCheck(request.head)
+      messages !== null && (isCheck(request.head) || isOtherCall(request.head))
         ? new CheckCall(deps, request, { messages, maxBytes, maxHeaderBytes })
         : serveAsked(deps, request, { form, prefix }),
   };

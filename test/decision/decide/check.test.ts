@@ -1,5 +1,5 @@
 import t from 'tap';
-import { describeChecked, isCheck, type CheckedRequest } from '../../../src/decision/decide/check.js';
+import { describeChecked, isCheck, isOtherCall, type CheckedRequest } from '../../../src/decision/decide/check.js';
 
 const checked: CheckedRequest = {
   method: 'POST',
@@ -89,6 +89,30 @@ t.test('only the call itself is one', (t) => {
     ['a parameter', typed('application/grpc;a=b'), false],
   ] as const) {
     t.equal(isCheck({ ...call, ...change }), expected, name);
+  }
+  t.end();
+});
+
+t.test('another call of gRPC is told from what is none', (t) => {
+  const head = (change: object): Parameters<typeof isOtherCall>[0] => ({
+    method: 'POST',
+    target: '/envoy.service.auth.v3.Authorization/Other',
+    httpVersion: '2.0',
+    rawHeaders: ['content-type', 'application/grpc+proto'],
+    ...change,
+  });
+  const check = '/envoy.service.auth.v3.Authorization/Check';
+  for (const [name, change, expected] of [
+    ['another method of the service', {}, true],
+    ['another service', { target: '/grpc.health.v1.Health/Check' }, true],
+    ['another format', { rawHeaders: ['content-type', 'application/grpc+json'] }, true],
+    ['the call itself', { target: check }, false],
+    ['HTTP/1.1', { httpVersion: '1.1' }, false],
+    ['GET', { method: 'GET' }, false],
+    ['another type', { rawHeaders: ['content-type', 'application/json'] }, false],
+    ['no type', { rawHeaders: [] }, false],
+  ] as const) {
+    t.equal(isOtherCall(head(change)), expected, name);
   }
   t.end();
 });
