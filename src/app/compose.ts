@@ -115,7 +115,7 @@ export function composeApp(
     listen: opened.listen,
     tls,
     tracer: telemetry?.tracer ?? null,
-    proofNonce: decision.proofNonce,
+    challenges: decision.challenges,
     reservations: reservations?.parts ?? null,
     isReady: () => readiness().status !== 'unavailable',
   });
@@ -150,7 +150,7 @@ export function composeApp(
       listen: settings.listen,
       tls: null,
       tracer: telemetry?.tracer ?? null,
-      proofNonce: decision.proofNonce,
+      challenges: decision.challenges,
       reservations: null,
       door: createDoor(settings, checkMessages),
       isReady: () => true,

@@ -4,7 +4,8 @@ import { localFiles } from '../adapters/files/files.js';
 import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import type { CompiledConfig } from '../config/types.js';
-import type { NonceKeys } from '../decision/binding/nonce.js';
+import { challengesOf } from '../decision/binding/challenges.js';
+import type { Challenges } from '../decision/http/problem-details.js';
 import { accept, type Result } from '../lib/result.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { StoreState } from '../ports/idempotency.js';
@@ -12,7 +13,7 @@ import type { Log } from '../ports/system.js';
 import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { createAssertions, type Assertions } from './keys/assertion-keys.js';
-import { openProofs, readNonceKeyFile } from './keys/proofs.js';
+import { openProofs, readNonceKeyFile, type NonceKeyFile } from './keys/proofs.js';
 import { createConfigActivator, type ConfigActivator } from './reload/activate-config.js';
 import { loadSessions, openSessions, type Sessions } from './sessions.js';
 import type { StartFailure } from './start-failure.js';
@@ -38,7 +39,7 @@ export interface DecisionFiles {
   /** `null` where no route accepts sessions. */
   readonly sessionSdk: SessionSdk | null;
   /** Keys of nonces; `null` where proofs need none. */
-  readonly nonceKeys: NonceKeys | null;
+  readonly nonceKeys: NonceKeyFile | null;
 }
 
 interface DecisionDeps {
@@ -60,8 +61,8 @@ export interface Decision {
   readonly assertions: Assertions;
   readonly certificates: CertificateExpiry;
   readonly storeAuthorities: StoreAuthorities;
-  /** What proofs have to repeat (RFC 9449 §9); `null` where they need not. */
-  readonly proofNonce: (() => string) | null;
+  /** What every 401 asks for, by whatever door the request came: `listen.dpop` holds at all of them. */
+  readonly challenges: Challenges;
   readonly keyStates: () => readonly KeySourceState[];
   readonly storeState: () => StoreState | null;
   /** Answers requests that wait for a key that may be new; from now on nobody waits for one. */
@@ -116,7 +117,12 @@ export function openDecision(
     metrics.reservations,
     log,
   );
-  const proofs = openProofs(opened.listen.dpop, reservations?.parts ?? null, nonceKeys);
+  const proofs = openProofs(opened.listen.dpop, reservations?.parts ?? null, nonceKeys, {
+    files: localFiles,
+    clock: systemClock,
+    log,
+    watchIntervalMs,
+  });
   const revocations = openRevocations(reservations?.revocations ?? null, {
     log,
     areRequired: reservations?.requiresRevocations ?? false,
@@ -141,7 +147,7 @@ export function openDecision(
     assertions,
     certificates,
     storeAuthorities,
-    proofNonce: proofs?.nonce ?? null,
+    challenges: challengesOf(proofs !== null, proofs?.nonce ?? null),
     keyStates: () => [...activator.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])],
     storeState: () => reservations?.state() ?? null,
     endWaits: () => {
@@ -150,6 +156,7 @@ export function openDecision(
     },
     close: async () => {
       assertions.close();
+      proofs?.close();
       certificates.close();
       storeAuthorities.close();
       revocations.close();

@@ -14,8 +14,8 @@ export interface CompiledConfig extends Immutable<CompiledSections> {
   /** The same, as the file says it: for telling two configs apart. Some values are secret. */
   readonly settings: Settings;
   /**
-   * False where it has the calling side alone, or is only asked for decisions: `upstream` and the place in `listen` then
-   * stand for nothing, and neither is opened. Of the calling side alone, neither do `issuers` and `routes`.
+   * False where it has the calling side alone, or is only asked for decisions: `upstream` and the place in `listen`
+   * then stand for nothing, and neither is opened. Of the calling side alone, so do `issuers` and `routes`.
    */
   readonly servesCallers: boolean;
   /** What `check` would warn of; logged at start. */

@@ -12,7 +12,6 @@ import { loadComplete } from '../app/config/load-config.js';
 import { loadDecisionFiles, openDecision } from '../app/decision.js';
 import { createReloader, logWarnings } from '../app/reload/reload.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { challengesOf } from '../decision/binding/challenges.js';
 import { createAddressTest, createClientFinder } from '../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
@@ -118,7 +117,7 @@ export async function openApplication(
       requestLog: (record, request) => requestLog(record, request.log),
       findClient: createClientFinder(config.listen.trustForwarded),
       acquire: createAdmissionControl(slots, limits.callers),
-      challenges: challengesOf(config.listen.dpop !== null, decision.proofNonce),
+      challenges: decision.challenges,
       peerOf: ({ raw: { socket } }: FastifyRequest) => {
         const remoteAddress = socket.remoteAddress ?? '';
         return {

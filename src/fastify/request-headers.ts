@@ -98,7 +98,11 @@ function namesIn(headers: readonly string[]): ReadonlySet<string> {
  *
  * @param passed names that go on as they came; `null` of a header that did not come.
  */
-function isShown(name: string, passed: ReadonlySet<string> | null, { admission: { route }, peer, rules }: Rewriting): boolean {
+function isShown(
+  name: string,
+  passed: ReadonlySet<string> | null,
+  { admission: { route }, peer, rules }: Rewriting,
+): boolean {
   switch (rules.requestKind(name)) {
     case 'host':
     case 'content-length':

@@ -1,9 +1,9 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ListenSettings, SocketPlace } from '../config/types.js';
-import { challengesOf } from '../decision/binding/challenges.js';
 import type { Form } from '../decision/decide/forms.js';
 import { denial, type Denial } from '../decision/denial.js';
+import { onlyBearer, type Challenges } from '../decision/http/problem-details.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
 import type { Tracer } from '../ports/tracing.js';
@@ -72,8 +72,8 @@ interface ProxyServerDeps {
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
   readonly limits: CallerLimits;
-  /** What proofs have to repeat (RFC 9449 §9); `null` where they need not. */
-  readonly proofNonce?: (() => string) | null;
+  /** What every 401 asks for; left out where no proof of a key is taken. */
+  readonly challenges?: Challenges;
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
   /** How its requests are served where they only ask about others; left out where they are forwarded. */
@@ -144,7 +144,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     webSockets,
     grpcCalls,
     bodyPace,
-    challenges: challengesOf(listen.dpop !== null, deps.proofNonce ?? null),
+    challenges: deps.challenges ?? onlyBearer,
     isShuttingDown: () => isShuttingDown,
   };
 

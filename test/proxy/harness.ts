@@ -6,6 +6,7 @@ import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
+import { challengesOf } from '../../src/decision/binding/challenges.js';
 import type { FailureReason, Reason } from '../../src/decision/denial.js';
 import type { ConnectionEnding } from '../../src/decision/limits/idle-connections.js';
 import { createHeaderRules } from '../../src/decision/http/header-rules.js';
@@ -169,7 +170,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       clock: options.clock ?? systemClock,
       log,
     }),
-    proofNonce: options.proofNonce ?? null,
+    challenges: challengesOf(activeConfig.config.listen.dpop !== null, options.proofNonce ?? null),
     reservations: options.reservations ?? null,
     isReady: options.isReady ?? (() => true),
   });

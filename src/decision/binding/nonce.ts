@@ -13,6 +13,12 @@ const stepsTaken = 5;
 /** Proxies that share a key may have clocks that are apart. */
 const stepsAhead = 1;
 
+/**
+ * For so long a nonce is taken at most after its key made it, milliseconds: the step that it was made in, and one more
+ * where the clock of who made it is ahead.
+ */
+export const nonceLifetimeMs = (stepsAhead + 1 + stepsTaken) * stepMs;
+
 const stepBytes = 6;
 const macBytes = 16;
 

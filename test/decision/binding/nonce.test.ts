@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { challengesOf } from '../../../src/decision/binding/challenges.js';
-import { isNonce, nonceAt, readNonceKeys, type NonceKeys } from '../../../src/decision/binding/nonce.js';
+import {
+  isNonce,
+  nonceAt,
+  nonceLifetimeMs,
+  readNonceKeys,
+  type NonceKeys,
+} from '../../../src/decision/binding/nonce.js';
 
 const one: NonceKeys = [randomBytes(32)];
 const two: NonceKeys = [randomBytes(32), one[0]];
@@ -22,6 +28,7 @@ t.test('a nonce is taken for five minutes, by whoever has the key', (t) => {
   ] as const) {
     t.equal(isNonce(nonce, atMs, one), expected, String(atMs - nowMs));
   }
+  t.notOk(isNonce(nonceAt(nowMs + minuteMs, one), nowMs + nonceLifetimeMs, one), 'of a clock that is ahead, either');
   t.ok(isNonce(nonce, nowMs, two), 'a second key is taken');
   t.notOk(isNonce(nonceAt(nowMs, two), nowMs, one), 'a key that is not there is none');
   t.end();

@@ -65,7 +65,7 @@ async function checkNonceKeys(dpop: NonNullable<ListenSettings['dpop']>): Promis
   if (dpop.nonceKeyFile === null) return [];
   const read = await readNonceKeyFile(dpop, localFiles);
   if (read.ok) {
-    const count = read.value?.length ?? 0;
+    const count = read.value?.keys.length ?? 0;
     const keys = ok(
       'dpop nonces',
       `${String(count)} ${count === 1 ? 'key' : 'keys'}: the first makes nonces, each is taken`,

@@ -59,7 +59,7 @@ function checkRouteCredentials(
       'the sidecar in front of it',
     );
   }
-  if (session !== undefined && session !== null && !session.forward_tokens && !removesNames(form)) {
+  if (session !== null && !session.forward_tokens && !removesNames(form)) {
     report.warning(
       [...path, 'session'],
       `route ${JSON.stringify(name)} accepts sessions, whose cookies ${form} cannot be told to remove: the upstream gets them`,
