@@ -75,6 +75,46 @@ shows('nginx', 'an identity header', async (t) => {
   t.same(await ask(await nginx(t, ['proxy_set_header X-Auth-Subject $auth_subject;', ''])), ['root']);
 });
 
+/** Values of a header that reach the receiver, where a client sends one. */
+async function goesOn(front: Fronted, name: string): Promise<readonly string[] | undefined> {
+  t.equal((await front.askAs({ path: '/files/a', headers: { [name]: 'sent' } })).status, 200, name);
+  return front.proxy.receiver.requests
+    .at(-1)
+    ?.field(name)
+    .filter((value) => value !== '');
+}
+
+shows('nginx', '`DPoP`', async (t) => {
+  t.same(await goesOn(await nginx(t), 'DPoP'), []);
+  t.same(await goesOn(await nginx(t, ['proxy_set_header DPoP $auth_dpop;', '']), 'DPoP'), ['sent']);
+});
+
+shows('nginx', '`X-Forwarded-Host`', async (t) => {
+  const sound = await nginx(t);
+  for (const [name, value] of [
+    ['X-Forwarded-Host', '$http_host'],
+    ['X-Real-IP', '""'],
+    ['Forwarded', '""'],
+    ['Via', '""'],
+  ] as const) {
+    t.notMatch(await goesOn(sound, name), ['sent'], name);
+    t.same(await goesOn(await nginx(t, [`proxy_set_header ${name} ${value};`, '']), name), ['sent'], name);
+  }
+});
+
+shows('caddy', '`copy_headers`', async (t) => {
+  t.same(await goesOn(await caddy(t), 'DPoP'), []);
+  t.same(await goesOn(await caddy(t, [' DPoP', '']), 'DPoP'), ['sent']);
+});
+
+shows('caddy', '`X-Real-IP`', async (t) => {
+  const sound = await caddy(t);
+  for (const name of ['X-Real-IP', 'Forwarded', 'Via']) {
+    t.same(await goesOn(sound, name), [], name);
+    t.same(await goesOn(await caddy(t, [`request_header -${name}\n`, '\n']), name), ['sent'], name);
+  }
+});
+
 shows('nginx', '`proxy_pass_request_headers', async (t) => {
   const headers = { X_Auth_Subject: 'root' };
   const seen = async (front: Fronted): Promise<boolean> => {
@@ -212,6 +252,17 @@ shows('traefik', 'an identity header', async (t) => {
   });
   t.equal(answer.status, 200, 'a client’s own is not refused: the answer has one in its place');
   t.equal(answer.field('x-auth-subject'), '');
+});
+
+/** The same of a proof: the answer has what takes its place, and Traefik sets what is in its list. */
+shows('traefik', '`DPoP`', async (t) => {
+  const { proxy, decidePort } = await startDeciding(t, 'traefik', config);
+  const headers = {
+    ...{ 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/files/a', 'X-Forwarded-Host': 'a.example' },
+    ...{ 'X-Forwarded-Proto': 'http', Authorization: `Bearer ${proxy.token()}`, DPoP: 'sent' },
+  };
+  const answer = await request(decidePort, { path: '/', headers });
+  t.match([answer.status, answer.field('dpop'), answer.field('authorization')], [200, '', '']);
 });
 
 shows('envoy', '`failure_mode_allow', async (t) => {

@@ -56,16 +56,18 @@ export interface Deciding {
   readonly decidePort: number;
 }
 
-/** Starts Sallyport with one listener for decisions, and no sidecar. */
+/** Starts Sallyport with one listener for decisions, and no sidecar: `listen` of the config has no place. */
 export async function startDeciding(
   t: Scope,
   form: Form,
   config: ConfigTree = {},
   decide: ConfigTree = {},
 ): Promise<Deciding> {
+  const { listen } = config;
+  const judged = typeof listen === 'object' && listen !== null ? { host: undefined, port: undefined, ...listen } : null;
   const proxy = await startInProcessProxy(t, {
-    config: { ...config, decide: { port: 0, form, ...decide } },
-    without: ['listen', 'upstream'],
+    config: { ...config, ...(judged === null ? {} : { listen: judged }), decide: { port: 0, form, ...decide } },
+    without: judged === null ? ['listen', 'upstream'] : ['upstream'],
   });
   return { proxy, decidePort: proxy.app.listeners.decide[0]?.port ?? 0 };
 }

@@ -46,9 +46,12 @@ function isOfFront(name: string): boolean {
   return originKeys.has(key) || originPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
+/** Fields of responses alone that are for one connection: proxies need not know them in a request. */
+const ofResponses: ReadonlySet<string> = new Set(['proxy-authenticate', 'proxy-authentication-info']);
+
 /**
  * Finds a header of the described request that the upstream must not get, and that a proxy with a fixed list of names
- * would forward; `null` where there is none.
+ * would forward; `null` where there is none. What else is for one connection is the proxy's to end.
  *
  * @param answered names that the proxy sets itself, in lower case.
  */
@@ -59,14 +62,18 @@ export function unremovableHeader(
 ): string | null {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (isReserved(name, rules) && !answered.has(name.toLowerCase()) && !isOfFront(name)) return name;
+    if (isUnwanted(name, rules) && !answered.has(name.toLowerCase()) && !isOfFront(name)) return name;
   }
   return null;
 }
 
-function isReserved(name: string, rules: HeaderRules): boolean {
-  return isFieldName(name) && rules.requestKind(name) === 'reserved';
+function isUnwanted(name: string, rules: HeaderRules): boolean {
+  const kind = isFieldName(name) ? rules.requestKind(name) : 'malformed';
+  return kind === 'reserved' || kind === 'underscored' || ofResponses.has(name.toLowerCase());
 }
+
+/** Of the proxy's own connection to the upstream: whether it takes trailers, and which come. */
+const ofOnward: ReadonlySet<string> = new Set(['te', 'trailer']);
 
 /**
  * Works out what a proxy that removes by name has to do, so that the upstream gets what the sidecar would forward. What
@@ -100,6 +107,7 @@ export function headerEdits(
     const lowerCase = name.toLowerCase();
     const kind = isFieldName(name) ? rules.requestKind(name) : 'malformed';
     if ((kind === 'reserved' && !isOfFront(name)) || kind === 'underscored' || kind === 'dpop') want(name);
+    else if (kind === 'hop-by-hop' && !ofOnward.has(lowerCase)) want(name);
     else if (kind === 'passed' && had.get(lowerCase) !== wanted.get(lowerCase)) want(name);
   }
   return { set, remove: [...remove.values()] };
@@ -114,8 +122,11 @@ function valuesByName(rawHeaders: readonly string[]): ReadonlyMap<string, string
   return values;
 }
 
-/** Writes an allow as names and values in turn: every answered name, empty where it has no value. */
+/**
+ * Writes an allow as names and values in turn, for a proxy that sets a fixed list of names: every answered name and
+ * that of proofs, empty where it has no value.
+ */
 export function answerHeaders(forwarded: readonly string[], answered: readonly string[]): string[] {
   const wanted = valuesByName(forwarded);
-  return answered.flatMap((name) => [name, wanted.get(name.toLowerCase()) ?? '']);
+  return [...answered, 'DPoP'].flatMap((name) => [name, wanted.get(name.toLowerCase()) ?? '']);
 }

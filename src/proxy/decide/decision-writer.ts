@@ -1,6 +1,8 @@
 import type { Denial } from '../../decision/denial.js';
 import { answeredNames, answerHeaders, headerEdits, removesNames } from '../../decision/decide/allow.js';
 import type { Form } from '../../decision/decide/forms.js';
+import { withoutHeaders } from '../../decision/http/connection-header.js';
+import { valuesOf } from '../../decision/http/header-values.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
@@ -54,14 +56,19 @@ export class DecisionWriter extends AskedWriter {
     else {
       // nginx knows none but two.
       const told = passedByNginx.has(status) || status >= firstFailure ? status : 403;
-      this.answer(status, told, [...headers, 'X-Sallyport-Status', String(status)], body);
+      this.answer(
+        status,
+        told,
+        [...inOneLine(headers, 'WWW-Authenticate'), 'X-Sallyport-Status', String(status)],
+        body,
+      );
     }
   }
 
   /** Each proxy that removes has its own way to be told. */
   private editsOf(set: readonly string[], remove: readonly string[]): readonly string[] {
     if (this.form === 'envoy') return remove.length === 0 ? [] : ['x-envoy-auth-headers-to-remove', remove.join(',')];
-    const names = set.filter((_text, i) => i % 2 === 0);
+    const names = [...set.filter((_text, i) => i % 2 === 0), 'X-Request-Id'];
     return ['X-Sallyport-Set', names.join(','), 'X-Sallyport-Remove', remove.join(',')];
   }
 
@@ -70,4 +77,14 @@ export class DecisionWriter extends AskedWriter {
     this.inner.sendWhole(status, headers, Buffer.from(body, 'latin1'));
     this.inner.end(null);
   }
+}
+
+/**
+ * Puts the values of a name into one list: `auth_request` hands on the first line alone before nginx 1.23 (RFC 9110
+ * §11.6.1 allows both).
+ */
+function inOneLine(headers: readonly string[], name: string): readonly string[] {
+  const values = valuesOf(headers, name.toLowerCase());
+  if (values.length < 2) return headers;
+  return [...withoutHeaders(headers, new Set([name.toLowerCase()])), name, values.join(', ')];
 }

@@ -31,8 +31,9 @@ t.test('every answer has each name of the config, and Authorization', (t) => {
   t.same(answered, ['X-Auth-Subject', 'X-Perms', 'X-Auth-Assertion', 'Authorization']);
   t.same(answeredNames(identity, null), ['X-Auth-Subject', 'X-Perms', 'Authorization']);
   t.same(answerHeaders(['x-perms', 'a b', 'Other', 'x'], answered), [
-    ...['X-Auth-Subject', '', 'X-Perms', 'a b', 'X-Auth-Assertion', '', 'Authorization', ''],
+    ...['X-Auth-Subject', '', 'X-Perms', 'a b', 'X-Auth-Assertion', '', 'Authorization', '', 'DPoP', ''],
   ]);
+  t.same(answerHeaders(['DPoP', 'p'], []), ['DPoP', 'p'], 'a proof goes on with its token alone');
   t.same(
     forms.filter((form) => removesNames(form)),
     ['envoy', 'haproxy', 'apache'],
@@ -57,10 +58,14 @@ t.test('a fixed list of names leaves nothing that an upstream may believe or obe
   ]) {
     t.equal(found(name), name, name);
   }
-  for (const name of ['X-Real-IP', 'X-Forwarded-Port', 'Forwarded', 'True-Client-IP', 'X-Other', 'a_b']) {
+  for (const name of ['X-Real-IP', 'X-Forwarded-Port', 'Forwarded', 'True-Client-IP', 'X-Other', 'TE', 'DPoP']) {
     t.equal(found(name), null, name);
   }
-  t.equal(found('X_Forwarded_For'), 'X_Forwarded_For');
+  for (const name of ['X_Forwarded_For', 'a_b', 'Proxy-Authenticate', 'Proxy-Authentication-Info']) {
+    t.equal(found(name), name, name);
+  }
+  const allowing = createHeaderRules({ identityNames: [], underscoreFields: 'allow', http10: 'refuse' });
+  t.equal(unremovableHeader(['a_b', 'x'], allowing, lowerCase), null);
   t.equal(found('no name'), null, 'what is no name is refused before');
   t.equal(unremovableHeader(['X-Odd'], rules, lowerCase), null);
   t.end();
@@ -70,12 +75,21 @@ t.test('edits make of a request what the sidecar would forward', (t) => {
   const rawHeaders = [
     ...['X-Auth-Subject', 'spoofed', 'X_Auth_Subject', 'spoofed', 'Authorization', 'Bearer x', 'DPoP', 'p'],
     ...['Cookie', 'session=1; a=b', 'Rid', 'x', 'X-Note', 'a', 'X-Note', 'b', 'a_b', 'x', 'X-Real-IP', '1.2.3.4'],
-    ...['no name', 'x', 'Remote-User', 'root'],
+    ...['no name', 'x', 'Remote-User', 'root', 'TE', 'trailers', 'Trailer', 'x', 'Proxy-Authorization', 'Basic x'],
   ];
   const forwarded = ['Host', 'h', 'Cookie', 'a=b', 'X-Note', 'a', 'X-Note', 'b', 'X-Auth-Subject', 's', 'X-Perms', ''];
   t.same(headerEdits(rawHeaders, forwarded, rules, answered), {
     set: ['X-Auth-Subject', 's', 'X-Perms', '', 'Cookie', 'a=b'],
-    remove: ['X-Auth-Assertion', 'Authorization', 'X_Auth_Subject', 'DPoP', 'Rid', 'a_b', 'Remote-User'],
+    remove: [
+      'X-Auth-Assertion',
+      'Authorization',
+      'X_Auth_Subject',
+      'DPoP',
+      'Rid',
+      'a_b',
+      'Remote-User',
+      'Proxy-Authorization',
+    ],
   });
   t.same(headerEdits(['X-Odd'], ['X-Odd'], rules, []), { set: [], remove: [] });
   t.end();

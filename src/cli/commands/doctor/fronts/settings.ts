@@ -33,6 +33,18 @@ export const frontSettings: Readonly<Record<Form, readonly FrontSetting[]>> = {
       shownBy: null,
     },
     {
+      setting: '`DPoP` without its `proxy_set_header`',
+      danger: 'the proof of a key goes on to the upstream',
+      fix: 'set it from the answer, as `Authorization`',
+      shownBy: null,
+    },
+    {
+      setting: '`X-Forwarded-Host`, `X-Real-IP`, `Forwarded` or `Via` without its `proxy_set_header`',
+      danger: 'the client’s own goes on, and an upstream may believe it',
+      fix: 'set each to what nginx knows, or to nothing',
+      shownBy: null,
+    },
+    {
       setting: '`proxy_pass_request_headers off` in the asking location, with `underscores_in_headers on`',
       danger: '`X_Auth_Subject` goes on unseen',
       fix: 'leave both as they are by default',
@@ -50,6 +62,18 @@ export const frontSettings: Readonly<Record<Form, readonly FrontSetting[]>> = {
       setting: 'an identity header that neither `request_header -NAME` removes nor `copy_headers` sets',
       danger: 'the client’s own goes on; releases 2.10 to 2.11.1 copy no empty value, so that only the first helps',
       fix: 'remove each header of `identity` before `forward_auth`',
+      shownBy: null,
+    },
+    {
+      setting: '`copy_headers` without `DPoP`',
+      danger: 'the proof of a key goes on to the upstream',
+      fix: 'name it beside `Authorization`',
+      shownBy: null,
+    },
+    {
+      setting: '`X-Real-IP`, `Forwarded` or `Via` that no `request_header` removes',
+      danger: 'the client’s own goes on, and an upstream may believe it',
+      fix: 'remove them before `forward_auth`',
       shownBy: null,
     },
     {
@@ -110,6 +134,12 @@ export const frontSettings: Readonly<Record<Form, readonly FrontSetting[]>> = {
       setting: 'an identity header that is not in `authResponseHeaders`',
       danger: 'the client’s own goes on',
       fix: 'list each header of `identity`, and `Authorization`',
+      shownBy: null,
+    },
+    {
+      setting: '`DPoP` that is not in `authResponseHeaders`',
+      danger: 'the proof of a key goes on to the upstream',
+      fix: 'list it beside `Authorization`',
       shownBy: null,
     },
   ],
