@@ -6,6 +6,8 @@ import { calculateThumbprint, generateKeyPair, generateProof } from 'dpop';
 import * as oauth from 'oauth4webapi';
 import t from 'tap';
 import { fetch } from 'undici';
+import { parse } from 'yaml';
+import { blockThatBegins } from '../docs/fenced-blocks.js';
 import type { ConfigTree } from '../support/proxy-process.js';
 import { request, type RawResponse } from '../support/raw-client.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -14,14 +16,18 @@ import { startDeciding, startShown, type Deciding, type Fronted } from './decidi
 
 t.setTimeout(240_000);
 
+const page = parse(blockThatBegins('docs/decide.md', 'listen:').text) as {
+  readonly listen: { readonly dpop: { readonly origins: readonly [string] } };
+};
+const { dpop: shown } = page.listen;
 /** Where clients reach the service, whatever port its proxy has in a test. */
-const origin = 'https://orders.example';
+const [origin] = shown.origins;
 const nonceKeyFile = join(tempDir(t), 'nonces');
 writeFileSync(nonceKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
 
 const open = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
 const configWith = (dpop: ConfigTree = {}): ConfigTree => ({
-  listen: { dpop: { origins: [origin], ...dpop } },
+  listen: { dpop: { ...shown, ...dpop } },
   store: { memory: {} },
   routes: [
     { ...open, name: 'files', path: '/files/**' },

@@ -151,6 +151,7 @@ export const snippetTable: readonly SnippetRow[] = [
   }),
   ...page('docs/decide.md', {
     'decide:': { config: 'keys' },
+    'listen:\n  dpop:': { test: 'test/decide/bound-tokens.test.ts' },
     server: { test: decideFronts },
     'http://:8080': { test: decideFronts },
     'local address': { test: decideFronts },

@@ -12,10 +12,13 @@ import { checkSecretMode } from './files.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 /** Looks at what callers prove their tokens with, and at what each issuer says that it binds tokens to. */
-export async function checkBinding({ issuers, listen, store, servesCallers }: CompiledConfig): Promise<Finding[]> {
-  if (!servesCallers) return [];
+export async function checkBinding(config: CompiledConfig): Promise<Finding[]> {
+  const { issuers, listen, store, servesCallers, decide } = config;
+  if (!servesCallers && decide.length === 0) return [];
   const found = await Promise.all([
-    ...(listen.dpop === null ? [] : [checkOrigins(listen, listen.dpop.origins), checkNonceKeys(listen.dpop)]),
+    ...(listen.dpop === null
+      ? []
+      : [checkOrigins(listen, listen.dpop.origins, servesCallers), checkNonceKeys(listen.dpop)]),
     ...issuers.map(async (issuer) => checkIssuerBinding(issuer, listen)),
   ]);
   const isAlone = listen.dpop !== null && store?.kind === 'memory';
@@ -33,8 +36,16 @@ export async function checkBinding({ issuers, listen, store, servesCallers }: Co
   ];
 }
 
-/** Clients sign what they call: a scheme or a name that nobody can reach here is one of which no proof holds. */
-async function checkOrigins(listen: ListenSettings, origins: ReadonlySet<string>): Promise<readonly Finding[]> {
+/**
+ * Clients sign what they call: a scheme or a name that nobody can reach here is one of which no proof holds.
+ *
+ * @param servesCallers whether they come here: else they come to a proxy that asks, and nothing is known of its TLS.
+ */
+async function checkOrigins(
+  listen: ListenSettings,
+  origins: ReadonlySet<string>,
+  servesCallers: boolean,
+): Promise<readonly Finding[]> {
   const subject = 'dpop origins';
   const read = listen.tls === null ? null : await readListenerCertificates(listen.tls, localFiles);
   const leaf = read?.ok === true ? read.value.leaf : null;
@@ -46,7 +57,7 @@ async function checkOrigins(listen: ListenSettings, origins: ReadonlySet<string>
       const what = `${origin} is http, and callers come by TLS: they sign https`;
       return [problem(subject, what, 'write the origin as clients write it, with https')];
     }
-    if (isSecure && listen.tls === null && listen.tlsTerminatedBy === null) {
+    if (isSecure && servesCallers && listen.tls === null && listen.tlsTerminatedBy === null) {
       const what = `${origin} is https, and nothing is known to end TLS: of callers that sign http every proof is refused`;
       return [warning(subject, what, 'listen.tls, or listen.tls_terminated_by; or the origin that clients write')];
     }

@@ -25,7 +25,7 @@ export const dpopSchema = map({
     .prefault(null)
     .describe(
       'File with keys for nonces, a line each: base64 or hex of 32 bytes or more. The first makes them, all are taken; proxies behind one address share the ' +
-        'file. Proofs then have to repeat a nonce. Read at start.',
+        'file. Proofs then have to repeat a nonce. Read again when it changes; nonces of a key that is gone are taken for seven minutes more.',
     ),
 });
 

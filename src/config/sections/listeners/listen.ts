@@ -181,7 +181,9 @@ export function usualListener(place: z.input<typeof listenSchema>): ListenFile {
 }
 
 export const listen = section({
-  schema: listenSchema.describe('Where callers are served. Read once, at start.'),
+  schema: listenSchema.describe(
+    'Where callers are served. Without `host` and `port`, beside `decide` and without `upstream`: how requests are judged that a proxy asks about. Read once, at start.',
+  ),
   check: checkListeners,
   compile: (file, { absolute }) => ({ listen: compileListen(file, absolute) }),
   keys: {

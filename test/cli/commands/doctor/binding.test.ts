@@ -18,10 +18,11 @@ const withAuthorities = { ...tls, client_ca_file: ca.certFile };
 const nonces = join(dir, 'nonces');
 
 /** Each finding in one line. */
-async function examine(listen: ConfigTree, issuer: ConfigTree = {}): Promise<string> {
+async function examine(listen: ConfigTree, issuer: ConfigTree = {}, form?: string): Promise<string> {
   const config = {
-    listen: { host: '127.0.0.1', port: 0, ...listen },
-    upstream: { url: 'http://127.0.0.1:9' },
+    ...(form === undefined
+      ? { listen: { host: '127.0.0.1', port: 0, ...listen }, upstream: { url: 'http://127.0.0.1:9' } }
+      : { listen, decide: { port: 0, form } }),
     issuers: { idp: { profile: 'oauth', issuer: server.origin, audience: 'orders', ...issuer } },
     store: { memory: {} },
     routes: [{ name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['read'] }],
@@ -64,6 +65,17 @@ t.test('origins are what callers reach', async (t) => {
   for (const [listen, says] of rows) t.match(await examine(listen), says);
   t.match(await examine(origins('http://127.0.0.1')), /^warning: dpop store: this process alone/m);
   t.notMatch(await examine({}), /dpop/);
+});
+
+t.test('where a proxy asks, it is the proxy that clients reach', async (t) => {
+  const said = await examine(origins('https://orders.example', 'http://127.0.0.1'), {}, 'nginx');
+  t.match(said, /^ok: dpop origins: https:\/\/orders.example http/m);
+  t.match(said, /^warning: dpop store/m);
+  t.match(await examine(origins('http://orders.example'), {}, 'nginx'), /^warning: dpop origins: .*in the clear/m);
+  t.match(
+    await examine({}, { binding: 'require' }, 'nginx'),
+    /^problem: binding idp: binding is require, and nothing/m,
+  );
 });
 
 t.test('keys of nonces', async (t) => {
