@@ -1,5 +1,10 @@
 /** What a decision costs beside the sidecar, and nginx that asks for it beside nginx that checks tokens by itself. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkPath, checkRequest, described, readResponse } from '../decide/check-client.js';
 import { placed, shownConfig } from '../decide/deciding.js';
+import { h2loadArguments, readH2load } from '../support/h2load.js';
+import { ask as askHttp2, connectHttp2 } from '../support/http2-client.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort } from '../support/listening.js';
@@ -9,12 +14,13 @@ import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startServer } from './child.js';
+import { asLoad } from './affinity.js';
+import { outputOf, startServer, versionOf } from './child.js';
 import { cpuMicroseconds } from './cpu.js';
-import { runLoad } from './load.js';
+import { runLoad, type LoadResult } from './load.js';
 import { markdown } from './markdown.js';
 import { hasNginxLua, startNginxLua } from './nginx-lua.js';
-import { planOf, writePlan } from './request-plan.js';
+import { planOf, writePlan, type PlanFiles } from './request-plan.js';
 import { startSallyport, type Proxy } from './sallyport.js';
 import { median } from './statistics.js';
 
@@ -41,7 +47,11 @@ interface Way {
   readonly port: number;
   readonly own: readonly number[];
   readonly others: readonly number[];
+  /** Puts load on it; that of the plan unless given. */
+  readonly load?: (settings: DecideSettings) => Promise<Counted>;
 }
+
+type Counted = Pick<LoadResult, 'requests' | 'refused' | 'broken'>;
 
 /** Puts the same load on each way in turn, round by round. The first round warms up and does not count. */
 export async function measureDecide(t: Scope, settings: DecideSettings): Promise<readonly MeasuredDecision[]> {
@@ -50,6 +60,10 @@ export async function measureDecide(t: Scope, settings: DecideSettings): Promise
   const receiver = (await startServer(t, 'receiver')).port;
   const jwksUrl = (await startJwksServer(t, { keys: [key] })).url;
   const ways = await startWays(t, { receiver, jwksUrl, token });
+  if (hasH2load()) {
+    const [, alone] = ways;
+    if (alone !== undefined) ways.splice(2, 0, await overGrpc(t, alone, token));
+  } else settings.onRun?.('decisions over gRPC are left out: h2load (Debian: nghttp2-client) is not there');
   if (hasNginxLua()) {
     for (const remembers of [true, false]) {
       const { pid, port } = await startNginxLua(t, receiver, { publicKey: key.publicKey, token, remembers });
@@ -61,7 +75,7 @@ export async function measureDecide(t: Scope, settings: DecideSettings): Promise
   for (let round = 0; round <= settings.rounds; round += 1) {
     for (const { way, cpuUs, ownUs } of results) {
       const before = [sumOf(way.own), sumOf(way.others)] as const;
-      const load = await runLoad({ ...settings, port: way.port, plan });
+      const load = await (way.load ?? loadOf(way.port, plan))(settings);
       if (load.requests === 0 || load.refused + load.broken > 0) {
         throw new Error(`${way.name}: ${String(load.refused)} refused, ${String(load.broken)} broke`);
       }
@@ -115,6 +129,55 @@ async function startWays(t: Scope, { receiver, jwksUrl, token }: Places): Promis
     { name: 'a decision alone', port: asked.decidePort, own: [asked.pid], others: [] },
     { name: 'nginx, auth_request', port: front, own: [behind.pid], others: [nginx.pid] },
   ];
+}
+
+function hasH2load(): boolean {
+  return versionOf('h2load', '--version') !== null;
+}
+
+function loadOf(port: number, plan: PlanFiles): NonNullable<Way['load']> {
+  return async (settings) => runLoad({ ...settings, port, plan });
+}
+
+/** Many streams on a connection, as Envoy asks, of which each worker has one. */
+const streamsEach = 16;
+
+/** The same process, asked as Envoy does over gRPC: one call for each decision. */
+async function overGrpc(t: Scope, { port, own }: Way, token: string): Promise<Way> {
+  const message = checkRequest(described({ path: '/orders', headers: { Authorization: `Bearer ${token}` } }));
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  const call = Buffer.concat([prefix, message]);
+  const bodyFile = join(tempDir(t), 'check');
+  writeFileSync(bodyFile, call);
+  const headers = { te: 'trailers', 'content-type': 'application/grpc' };
+  const session = await connectHttp2(t, `http://127.0.0.1:${String(port)}`);
+  /** Bytes of the answer, which has to be an allow: a refusal is a 200 as well. */
+  const allowed = async (): Promise<number> => {
+    const { body } = await askHttp2(session, { ':method': 'POST', ':path': checkPath, ...headers }, call);
+    if (readResponse(body.subarray(5)).okResponse === undefined) throw new Error('a decision over gRPC was no allow');
+    return body.length;
+  };
+  return {
+    name: 'a decision alone, over gRPC',
+    port,
+    own,
+    others: [],
+    load: async ({ connections, seconds }) => {
+      const asked = {
+        url: `http://127.0.0.1:${String(port)}${checkPath}`,
+        connections: Math.max(1, Math.round(connections / streamsEach)),
+        streams: streamsEach,
+        seconds,
+        headers,
+        bodyFile,
+        answerBytes: await allowed(),
+      };
+      const { requests, wrong } = readH2load(await outputOf(...asLoad('h2load', h2loadArguments(asked))), asked);
+      await allowed();
+      return { requests, refused: wrong, broken: 0 };
+    },
+  };
 }
 
 /** The config of docs/decide.md, with connections to both sides that are kept, as one has them where speed counts. */

@@ -67,7 +67,8 @@
  *   npm run bench -- --decide [--seconds 5] [--rounds 3] [--connections 32]
  *
  * Measures a decision that a proxy asks for beside the sidecar, and nginx that asks beside nginx that checks tokens by
- * itself, in Lua; needs `nginx`, and for the latter `libnginx-mod-http-lua`, `lua-luaossl` and `lua-cjson`.
+ * itself, in Lua; needs `nginx`, and for the latter `libnginx-mod-http-lua`, `lua-luaossl` and `lua-cjson`; for
+ * decisions over gRPC `h2load`.
  *
  *   npm run bench -- --import
  *
