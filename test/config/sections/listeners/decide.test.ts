@@ -107,7 +107,11 @@ t.test('without a place, listen says how requests are judged, and nothing listen
   const rows: readonly (readonly [string, object, RegExp])[] = [
     ['{ dpop: {} }', {}, /origins/],
     [`{ ${dpop} }`, { store: null }, /listen.dpop takes proofs that count once, and no store remembers them/],
-    [`{ ${dpop}, tls: { cert_file: /c, key_file: /k } }`, {}, /c.yaml:1.*listen.tls has no use without listen.host and/],
+    [
+      `{ ${dpop}, tls: { cert_file: /c, key_file: /k } }`,
+      {},
+      /c.yaml:1.*listen.tls has no use without listen.host and/,
+    ],
     ['{ trust_forwarded: [10.0.0.1], client_cert_header: true }', {}, /listen.client_cert_header has no use without/],
     [`{ ${dpop}, port: 8080 }`, {}, /listen.host is missing|host/],
     [`{ ${dpop} }`, { upstream: '{ url: "http://127.0.0.1:3000" }' }, /host/],
@@ -128,7 +132,10 @@ t.test('credentials that nobody can show or prove to it are said', (t) => {
   const trusting = '{ host: 127.0.0.1, port: 8080, trust_forwarded: [127.0.0.1], client_cert_header: true }';
   const decide = '{ port: 9000, form: nginx }';
   const beside = problemsOf(withRoutes(routes, { listen: trusting, decide })).join('\n');
-  t.match(beside, /warning: route "shown" asks for certificates of callers, which nobody shows to decide: its requests/);
+  t.match(
+    beside,
+    /warning: route "shown" asks for certificates of callers, which nobody shows to decide: its requests/,
+  );
   t.notMatch(problemsOf(withRoutes(routes, { listen: trusting })).join('\n'), /nobody shows/);
   t.match(
     errorsOf(withRoutes(routes, { ...alone, decide })).join('\n'),
@@ -138,7 +145,9 @@ t.test('credentials that nobody can show or prove to it are said', (t) => {
   const issuers = (binding: string): string =>
     `{ core: { issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service, binding: ${binding} } }`;
   const bound = (binding: string, more = {}): string =>
-    problemsOf(configText({ ...alone, decide, issuers: issuers(binding), store: '{ memory: {} }', ...more })).join('\n');
+    problemsOf(configText({ ...alone, decide, issuers: issuers(binding), store: '{ memory: {} }', ...more })).join(
+      '\n',
+    );
   const proving = { listen: '{ dpop: { origins: ["https://a.example"] } }' };
   t.match(bound('require'), /issuers.core.binding is require, and nothing can be proved to decide: every token/);
   t.notMatch(bound('require', proving), /nothing can be proved/);
