@@ -1,7 +1,6 @@
 /**
  * A deployment on loopback with the proxy in this process: quicker than a process of its own, and open to inspection.
  */
-import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type App } from '../../src/app/start.js';
 import { fileSource } from '../../src/app/config/config-source.js';
@@ -11,6 +10,7 @@ import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request, type RawResponse, type RequestInput } from '../support/raw-client.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';
+import { replaceFile } from '../support/replace-file.js';
 import type { Scope } from '../support/scope.js';
 import type { LogLine } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -91,8 +91,7 @@ export async function startInProcessProxy(t: Scope, options: InProcessProxyOptio
   const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
   const rewrite = (overrides: ConfigTree): void => {
     const left = Object.fromEntries((options.without ?? []).map((name) => [name, undefined]));
-    writeFileSync(`${configFile}.new`, baseConfig({ ...merge(places, overrides), ...left }));
-    renameSync(`${configFile}.new`, configFile);
+    replaceFile(configFile, baseConfig({ ...merge(places, overrides), ...left }));
   };
   rewrite(options.config ?? {});
   const { started, logs } = await startFrom(t, configFile, {}, options.watchMs);

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { renameSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { keySet } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort, listen } from '../support/listening.js';
 import { startRedis } from '../support/redis-server.js';
+import { replaceFile } from '../support/replace-file.js';
 import { goodSession, startSessionCore } from '../support/session-core.js';
 import { mintSession } from '../support/sessions.js';
 import type { Scope } from '../support/scope.js';
@@ -83,8 +84,7 @@ export async function rotateAll(
   const dir = tempDir(t);
   const place = (name: string, text: string): string => {
     const path = join(dir, name);
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    replaceFile(path, text, 0o600);
     return path;
   };
   const key = rsaKey();

@@ -1,11 +1,12 @@
 /** Requests with bound tokens, sent by a program to a running proxy. */
-import { createHash, randomBytes, X509Certificate } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createBoundFetch, createProofKey, type BoundFetchOptions } from '../../src/client/token/source.js';
 import { startInProcessProxy, type InProcessProxy } from '../app/in-process-proxy.js';
+import { certificateDigest } from '../support/certificate-digest.js';
 import { certificates } from '../support/certificates.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort, listen } from '../support/listening.js';
@@ -122,7 +123,7 @@ t.test('no server makes it ask more than twice, or follow', async (t) => {
 
 t.test('a certificate is shown when TLS begins', async (t) => {
   const { url } = await deploy();
-  const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+  const digest = certificateDigest(client.cert);
   const own = { certificate: client.cert, privateKey: client.key };
   const another = { certificate: stranger.cert, privateKey: stranger.key };
   const cnf = { 'x5t#S256': digest };

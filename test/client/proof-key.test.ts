@@ -1,5 +1,5 @@
 /** A program whose tokens are bound to a key or a certificate of its own, before a proxy that asks for proofs. */
-import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
 import {
   createProofKey,
@@ -9,6 +9,7 @@ import {
 } from '../../src/client/token/source.js';
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { startInProcessProxy } from '../app/in-process-proxy.js';
+import { certificateDigest } from '../support/certificate-digest.js';
 import { certificates } from '../support/certificates.js';
 import { request } from '../support/raw-client.js';
 import type { ConfigTree } from '../support/proxy-process.js';
@@ -80,7 +81,7 @@ t.test('a proxy takes its proofs, each once, for the request that they were made
 
 t.test('a token is bound to a certificate', async (t) => {
   const { client } = certificates(t);
-  const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+  const digest = certificateDigest(client.cert);
   t.same(confirmationIn(await tokenOf({ certificate: client.cert })), { 'x5t#S256': digest });
   await t.rejects(async () => tokenOf({ certificate: client.key }), {
     name: 'TypeError',

@@ -1,10 +1,10 @@
 /** Certificates and proofs of callers where the application ends TLS itself. */
-import { createHash, X509Certificate } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import { createSecureContext, Server as TlsServer } from 'node:tls';
 import { fastify, type FastifyInstance } from 'fastify';
 import t from 'tap';
 import { sallyport } from '../../src/fastify/plugin.js';
+import { certificateDigest } from '../support/certificate-digest.js';
 import { certificates } from '../support/certificates.js';
 import { makeProof, proofKey } from '../support/dpop.js';
 import { startJwksServer } from '../support/jwks-server.js';
@@ -75,7 +75,7 @@ t.test('a token that is bound to a certificate is taken with that one alone', as
   const { app, ask } = await open(t, { ...pair, requestCert: true, rejectUnauthorized: false }, {}, {});
   await app.listen({ host: '127.0.0.1', port: 0 });
   await until('keys', () => app.sallyport.readiness().status === 'ready');
-  const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+  const digest = certificateDigest(client.cert);
   const claims = { cnf: { 'x5t#S256': digest } };
   t.equal((await ask({ certificate: client, claims })).status, 200);
   t.equal((await ask({ certificate: stranger, claims })).status, 401);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { renameSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createCertificateExpiry } from '../../../src/app/certificates/certificate-expiry.js';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { readListenerCertificates, type ListenerCertificates } from '../../../src/app/certificates/certificates.js';
@@ -8,6 +8,7 @@ import { manualTime } from '../../adapters/manual-time.js';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
 import { expiredServer } from '../../support/expired-certificate.js';
 import { request } from '../../support/raw-client.js';
+import { replaceFile } from '../../support/replace-file.js';
 import { until } from '../../support/until.js';
 import { startIntrospection } from '../../support/introspection-server.js';
 import { startJwksServer } from '../../support/jwks-server.js';
@@ -98,8 +99,7 @@ function place(to: Certificate, from: Pick<Certificate, 'cert' | 'key'>): void {
     [to.certFile, from.cert],
     [to.keyFile, from.key],
   ] as const) {
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
+    replaceFile(path, text);
   }
 }
 

@@ -1,17 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync } from 'node:fs';
 import { connect, type PeerCertificate } from 'node:tls';
 import t from 'tap';
 import { certificates, type Certificates } from '../../support/certificates.js';
 import { request } from '../../support/raw-client.js';
+import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
-
-function place(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text);
-  renameSync(`${path}.new`, path);
-}
 
 /** Which certificate the listener shows. */
 async function shown(port: number, c: Certificates): Promise<string> {
@@ -46,10 +42,10 @@ t.test('certificates are taken up when their files change', async (t) => {
   const c = certificates(t);
   const proxy = await start(t, c);
   t.equal(await shown(proxy.port, c), fingerprint(c.server.cert));
-  place(c.server.certFile, c.renewed.cert);
+  replaceFile(c.server.certFile, c.renewed.cert);
   await until('half of the pair is noticed', () => problems(proxy) > 0);
   t.equal(await shown(proxy.port, c), fingerprint(c.server.cert), 'the old pair stays until the new one is whole');
-  place(c.server.keyFile, c.renewed.key);
+  replaceFile(c.server.keyFile, c.renewed.key);
   await until('the new pair is shown', async () => (await shown(proxy.port, c)) === fingerprint(c.renewed.cert));
   t.ok(
     proxy
@@ -69,7 +65,7 @@ t.test('another client CA counts for connections to come', async (t) => {
   const proxy = await start(t, c);
   const asStranger = { tls: { ca: c.ca.cert, cert: c.stranger.cert, key: c.stranger.key } };
   await t.rejects(request(proxy.port, { path: '/orders' }, asStranger));
-  place(c.ca.certFile, c.otherCa.cert);
+  replaceFile(c.ca.certFile, c.otherCa.cert);
   await until('the stranger is let in', async () =>
     request(proxy.port, { path: '/orders' }, asStranger).then(
       ({ status }) => status === 401,
@@ -84,7 +80,7 @@ t.test('another client CA counts for connections to come', async (t) => {
 t.test('files that break or go leave the old certificates in use', async (t) => {
   const c = certificates(t);
   const proxy = await start(t, c);
-  place(c.server.certFile, 'nonsense');
+  replaceFile(c.server.certFile, 'nonsense');
   await until('nonsense is noticed', () => problems(proxy) === 1);
   renameSync(c.server.keyFile, `${c.server.keyFile}.away`);
   await until('the loss is noticed', () => problems(proxy) === 2);
@@ -113,8 +109,8 @@ t.test(
     await proxy.app.reload();
     t.equal(logged().length, 2, 'open again');
 
-    place(c.server.certFile, c.renewed.cert);
-    place(c.server.keyFile, c.renewed.key);
+    replaceFile(c.server.certFile, c.renewed.cert);
+    replaceFile(c.server.keyFile, c.renewed.key);
     await until('the new pair is shown', async () => (await shown(proxy.port, c)) === fingerprint(c.renewed.cert));
     t.match(logged()[2], /the new file of a secret is one that every user/);
     t.notMatch(JSON.stringify(proxy.logs()), /PRIVATE KEY/);

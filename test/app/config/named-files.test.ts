@@ -1,19 +1,15 @@
-import { renameSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { freePort } from '../../support/listening.js';
 import { startReceiver } from '../../support/receiver.js';
 import { startRedis } from '../../support/redis-server.js';
+import { replaceFile } from '../../support/replace-file.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { startInProcessProxy } from '../in-process-proxy.js';
 import { redisStore, reservingRoutes } from '../store/store-config.js';
-
-function place(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text);
-  renameSync(`${path}.new`, path);
-}
 
 t.test('another CA of the upstream is taken up without a signal', async (t) => {
   const c = certificates(t);
@@ -23,9 +19,9 @@ t.test('another CA of the upstream is taken up without a signal', async (t) => {
     config: { upstream: { url: receiver.url, ca_file: c.ca.certFile } },
   });
   t.equal((await proxy.request({ path: '/orders' })).status, 503, 'a stranger');
-  place(c.ca.certFile, 'no certificate');
+  replaceFile(c.ca.certFile, 'no certificate');
   await until('it is refused', () => proxy.app.status().config.last_reload_error !== null);
-  place(c.ca.certFile, `${c.ca.cert}${c.otherCa.cert}`);
+  replaceFile(c.ca.certFile, `${c.ca.cert}${c.otherCa.cert}`);
   await until('the stranger is trusted', async () => (await proxy.request({ path: '/orders' })).status === 200);
   t.match(
     proxy.logs().find(({ changed }) => Array.isArray(changed) && changed.length > 0),
@@ -45,10 +41,10 @@ t.test('a file behind a placeholder is read again when it changes, as an edit of
   };
   const proxy = await startInProcessProxy(t, { config });
   t.equal((await proxy.request({ path: '/orders' })).status, 200);
-  place(file, 'reporting');
+  replaceFile(file, 'reporting');
   await until('the other subject counts', async () => (await proxy.request({ path: '/orders' })).status === 403);
   t.same(proxy.app.status().restart_needed, []);
-  place(address, '192.0.2.2');
+  replaceFile(address, '192.0.2.2');
   await until('it takes a restart', () => proxy.app.status().restart_needed.length > 0);
   t.same(proxy.app.status().restart_needed, ['listen.trust_forwarded']);
   proxy.rewrite({
@@ -56,7 +52,7 @@ t.test('a file behind a placeholder is read again when it changes, as an edit of
   });
   await until('it is named no more', async () => (await proxy.request({ path: '/orders' })).status === 200);
   const reloads = proxy.app.status().counts.config_reloads.ok;
-  place(file, 'nobody');
+  replaceFile(file, 'nobody');
   await proxy.app.reload();
   t.equal(proxy.app.status().counts.config_reloads.ok, reloads + 1, 'and looked at no more');
 });
@@ -106,11 +102,11 @@ t.test('another CA of Redis is taken up for connections to come', async (t) => {
   );
   await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await until('the stranger is refused', async () => (await write()) === 503);
-  place(c.ca.certFile, 'no certificate');
+  replaceFile(c.ca.certFile, 'no certificate');
   await until('it is refused', () =>
     proxy.logs().some(({ msg }) => msg === 'the authorities of the store were not reloaded; the old ones stay in use'),
   );
-  place(c.ca.certFile, c.otherCa.cert);
+  replaceFile(c.ca.certFile, c.otherCa.cert);
   await until('the stranger is trusted', async () => (await write()) === 200);
   t.ok(proxy.logs().some(({ msg }) => msg === 'the authorities of the store were reloaded'));
 });

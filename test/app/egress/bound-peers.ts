@@ -1,6 +1,6 @@
 /** Who takes part where tokens are bound: oidc-provider, which gives them, and a Sallyport that takes no others. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificates } from '../../support/certificates.js';
 import { freePort } from '../../support/listening.js';
@@ -8,6 +8,7 @@ import { startOidcProvider } from '../../support/oidc-provider.js';
 import { openssl } from '../../support/openssl.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 import { startReceiver, type Receiver } from '../../support/receiver.js';
+import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
@@ -102,8 +103,7 @@ export async function startBoundPeers(t: Scope): Promise<BoundPeers> {
           [keyFile, key],
           [certFile, cert],
         ] as const) {
-          writeFileSync(`${path}.new`, text, { mode: 0o600 });
-          renameSync(`${path}.new`, path);
+          replaceFile(path, text, 0o600);
         }
       };
       put(first);

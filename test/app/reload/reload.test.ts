@@ -9,6 +9,7 @@ import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
 import { startReceiver } from '../../support/receiver.js';
+import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
 import type { LogLine } from '../../support/serve-process.js';
 import { mintToken } from '../../support/tokens.js';
@@ -49,8 +50,7 @@ t.test('a bad file keeps the old policy, is logged, counted and shown', async (t
     { name: 'an unknown key', text: `${good}colour: red\n` },
   ];
   for (const [index, { name, text }] of rows.entries()) {
-    writeFileSync(`${proxy.configFile}.new`, text);
-    renameSync(`${proxy.configFile}.new`, proxy.configFile);
+    replaceFile(proxy.configFile, text);
     await until(`${name} is counted`, () => proxy.app.status().counts.config_reloads.failed === index + 1);
     t.equal((await proxy.request({ path: '/orders' })).status, 200, name);
     const error = proxy.app.status().config.last_reload_error;

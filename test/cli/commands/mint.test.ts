@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import t from 'tap';
 import { run } from '../../../src/cli/program.js';
 import { createProofKey } from '../../../src/client/token/source.js';
 import { startCoreEmulator } from '../../../src/core-emulator/server.js';
+import { certificateDigest } from '../../support/certificate-digest.js';
 import { certificates } from '../../support/certificates.js';
 import { curl } from '../../support/curl.js';
 import { startFakeCore } from '../../support/fake-core.js';
@@ -61,7 +62,7 @@ t.test('a token is bound to the certificate or the key of a file', async (t) => 
   const key = createProofKey(client.key);
   const publicKey = join(dir, 'public.pem');
   writeFileSync(publicKey, createPublicKey(client.key).export({ format: 'pem', type: 'spki' }).toString());
-  const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+  const digest = certificateDigest(client.cert);
   for (const [path, cnf] of [
     [client.certFile, { 'x5t#S256': digest }],
     [client.keyFile, { jkt: key.thumbprint }],

@@ -1,17 +1,18 @@
 /** Certificates of callers in `explain`, `test` and `diff`: docs/policy-tests.md. */
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { run } from '../../../src/cli/program.js';
+import { certificateDigest } from '../../support/certificate-digest.js';
 import { certificates } from '../../support/certificates.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const files = certificates(t);
 const { dir, client, stranger } = files;
-const digest = createHash('sha256').update(new X509Certificate(client.cert).raw).digest('base64url');
+const digest = certificateDigest(client.cert);
 const jkt = createHash('sha256').update('a key').digest('base64url');
 const named = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
 const routes = [

@@ -1,11 +1,12 @@
 /** Tokens that are bound to a certificate (RFC 8705 §3), over real TLS: docs/bound-tokens.md. */
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { join } from 'node:path';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import t from 'tap';
+import { certificateDigest } from '../../support/certificate-digest.js';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
 import { openssl } from '../../support/openssl.js';
 import { request } from '../../support/raw-client.js';
@@ -14,12 +15,7 @@ import { startProxy, type Harness } from '../harness.js';
 
 const versions = ['TLSv1.2', 'TLSv1.3'] as const;
 
-/** As RFC 8705 §3 says it: SHA-256 of the DER, base64url. */
-function thumbprint({ cert }: Certificate): string {
-  return createHash('sha256').update(new X509Certificate(cert).raw).digest('base64url');
-}
-
-const boundTo = (certificate: Certificate): object => ({ cnf: { 'x5t#S256': thumbprint(certificate) } });
+const boundTo = (certificate: Certificate): object => ({ cnf: { 'x5t#S256': certificateDigest(certificate.cert) } });
 
 type Mode = 'require' | 'optional' | 'request';
 
@@ -115,10 +111,13 @@ t.test('every refusal of a bound token is the same 401 as that of any other', as
   const rows = [
     { claims: {}, reason: 'binding_missing' },
     { claims: { cnf: {} }, reason: 'binding_unknown' },
-    { claims: { cnf: { 'x5t#S256': thumbprint(files.client), wth: 'x' } }, reason: 'binding_unknown' },
+    { claims: { cnf: { 'x5t#S256': certificateDigest(files.client.cert), wth: 'x' } }, reason: 'binding_unknown' },
     { claims: boundTo(files.stranger), reason: 'certificate_mismatch' },
-    { claims: { cnf: { jkt: thumbprint(files.client) } }, reason: 'proof_missing' },
-    { claims: { cnf: { jkt: thumbprint(files.client), ...boundTo(files.client) } }, reason: 'binding_unknown' },
+    { claims: { cnf: { jkt: certificateDigest(files.client.cert) } }, reason: 'proof_missing' },
+    {
+      claims: { cnf: { jkt: certificateDigest(files.client.cert), ...boundTo(files.client) } },
+      reason: 'binding_unknown',
+    },
     { claims: { exp: 1 }, reason: 'token_expired' },
     { claims: { ...boundTo(files.stranger), exp: 1 }, reason: 'token_expired' },
   ];
