@@ -10,6 +10,13 @@ const mark = /\?planted=(\d+)$/;
 /** One for all copies: keys are slow to make. */
 const shared = /\/(?:key-pool|keys|faults)\.js$/;
 
+const notPlanted = 'its text stands not once';
+
+/** Whether an error says that a fault's text is not where it should be: it crosses threads as its message alone. */
+export function isNotPlanted(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(notPlanted);
+}
+
 let plantedFaults: readonly PlantedFault[] = [];
 
 /** @param faults of whoever registers these hooks. */
@@ -39,7 +46,7 @@ export async function load(
   if (fault === undefined || !url.replace(mark, '').endsWith(fault.file)) return loaded;
   const source = Buffer.from(loaded.source as Uint8Array).toString();
   if (source.split(fault.from).length !== 2) {
-    throw new Error(`${fault.name}: its text stands not once in ${fault.file}`);
+    throw new Error(`${fault.name}: ${notPlanted} in ${fault.file}`);
   }
   return { ...loaded, source: source.replace(fault.from, () => fault.to) };
 }

@@ -126,7 +126,7 @@ function provedId(
   const parts = proof.split('.');
   const [header, claims, signature] = parts.map(decodePart);
   if (proof.length > 4_096 || parts.length !== 3 || !header || !claims || !signature) return null;
-  const [head, said] = [readObject(header), readObject(claims)];
+  const [head, said] = [readObject(header, 4), readObject(claims, 4)];
   if (head === null || said === null || !isHeader(head)) return null;
   const [jti, htm, htu, iat, ath] = ['jti', 'htm', 'htu', 'iat', 'ath'].map((name) => said.get(name));
   if (typeof jti !== 'string' || !isVisible(jti, 256) || htm !== method) return null;
@@ -135,15 +135,16 @@ function provedId(
   if (iat * 1_000 > nowMs + clockSkewMs || iat * 1_000 + maxAgeMs + clockSkewMs <= nowMs) return null;
   if (nonce !== null && said.get('nonce') !== nonce) return null;
   const jwk = head.get('jwk') as Members;
-  const numbers = thumbprintOf(jwk) === key ? readKey(jwk, { algorithms: [algorithmOf(head)] }) : null;
-  if (numbers === null || (numbers.kind === 'rsa' && numbers.n >= 2n ** 4096n)) return null;
+  const named = jwk.has('alg') ? new Map([...jwk, ['alg', algorithmOf(jwk)]]) : jwk;
+  const numbers = thumbprintOf(jwk) === key ? readKey(named, { algorithms: [algorithmOf(head) ?? ''] }) : null;
+  if (numbers === null || (numbers.kind === 'rsa' && (numbers.n >= 2n ** 4096n || numbers.e > 65_537n))) return null;
   return isSignedBy(numbers, parts.slice(0, 2).join('.'), signature) ? jti : null;
 }
 
 /** RFC 9864 §2.2 has another name for what RFC 8037 calls EdDSA. */
-function algorithmOf(header: Members): string {
-  const name = header.get('alg');
-  return name === 'Ed25519' || typeof name !== 'string' ? 'EdDSA' : name;
+function algorithmOf(members: Members): string | null {
+  const name = members.get('alg');
+  return name === 'Ed25519' ? 'EdDSA' : typeof name === 'string' ? name : null;
 }
 
 function isHeader(header: Members): boolean {

@@ -7,20 +7,22 @@ interface Reader {
   readonly text: string;
   at: number;
   depth: number;
+  readonly maxDepth: number;
 }
 
 class Refused extends Error {}
 
 /**
- * The object that the bytes hold: UTF-8, no name twice in one object, no lone surrogate, nothing deeper than 16. `null`
- * is none.
+ * The object that the bytes hold: UTF-8, no name twice in one object, no lone surrogate, nothing deeper than 16
+ * unless it is told otherwise. `null` is none.
  */
-export function readObject(bytes: Uint8Array): ReadonlyMap<string, Json> | null {
+export function readObject(bytes: Uint8Array, maxDepth = 16): ReadonlyMap<string, Json> | null {
   try {
     const reader: Reader = {
       text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
       at: 0,
       depth: 0,
+      maxDepth,
     };
     const value = readValue(reader);
     if (reader.at !== reader.text.length) return null;
@@ -52,7 +54,7 @@ function readBare(reader: Reader): Json {
 
 function nested<T>(reader: Reader, read: (reader: Reader) => T): T {
   reader.depth += 1;
-  if (reader.depth > 16) throw new Refused();
+  if (reader.depth > reader.maxDepth) throw new Refused();
   reader.at += 1;
   const value = read(reader);
   reader.depth -= 1;

@@ -1,7 +1,7 @@
 /** Heads from heads: small changes to those that led somewhere new. */
 import { once, pick, type Draw } from './draw.js';
 import { pathPieces } from '../support/attacks/targets.js';
-import { someProof } from './bound-heads.js';
+import { proofFor } from './bound-heads.js';
 import { authorizationOf, respelled, someField } from './heads.js';
 import { signAnew } from './keyring.js';
 import type { Field } from './model-fields.js';
@@ -55,7 +55,7 @@ const changes: readonly Change[] = [
   (draw, head) => {
     const token = tokenOf(head);
     const fields = head.fields.filter(([name]) => name !== 'DPoP');
-    return token === null ? head : { ...head, fields: [...fields, ['DPoP', someProof(draw, head, token)]] };
+    return token === null ? head : { ...head, fields: [...fields, ['DPoP', proofFor(draw, head, token)]] };
   },
   (draw, head, other) => {
     const token = tokenOf(other);

@@ -1,5 +1,6 @@
 import { register } from 'node:module';
 import type { Test as Tap } from 'tap';
+import { isNotPlanted } from './fault-hooks.js';
 import type { PlantedFault } from './profiles/faults.js';
 // Copies are told apart by a number: in a shared process others would get those with the faults of somebody else.
 import '../support/own-process.js';
@@ -17,9 +18,17 @@ export function plantFaults(faults: readonly PlantedFault[]): (name: string) => 
   };
 }
 
-interface Found {
+export interface Found {
   readonly cases: number;
   readonly faults: readonly unknown[];
+}
+
+/** What a search says. A fault may throw where nothing should, but not where it is planted. */
+export async function findFault(search: Promise<Found>): Promise<Found> {
+  return search.catch((error: unknown) => {
+    if (error instanceof SyntaxError || isNotPlanted(error)) throw error;
+    return { cases: 0, faults: [String(error)] };
+  });
 }
 
 /** Plants each fault, and tests that `search` finds it in the copy of a module that it loads with what it is given. */
@@ -31,8 +40,7 @@ export function testPlantedFaults(
   const planted = plantFaults(faults);
   for (const { name } of faults) {
     t.test(`it is found that ${name}`, async (t) => {
-      // A fault may throw where nothing should.
-      const found = await search(planted(name)).catch(() => ({ cases: 0, faults: ['thrown'] }));
+      const found = await findFault(search(planted(name)));
       t.ok(found.faults.length > 0, `after ${String(found.cases)} cases`);
     });
   }

@@ -70,9 +70,6 @@ const knownMembers: ReadonlySet<string> = new Set(['typ', 'alg', 'jwk', 'kid']);
 /** A proof is a kilobyte with the largest key. */
 const maxProofLength = 4_096;
 
-/** A URI with the longest target that a config may allow is longer; no client has such. */
-const maxUriLength = 8_192;
-
 /** A key that signs proofs. */
 interface ProofKey {
   readonly algorithm: Algorithm;
@@ -109,9 +106,7 @@ function readClaims(
   { method, path, token, nowMs, isNonce }: ProvedRequest,
   { origins, maxAgeMs, clockSkewMs }: ProofRules,
 ): Result<Proof, Denial> {
-  if (!isTokenId(jti) || !isNumericDate(iat) || typeof htu !== 'string' || htu.length > maxUriLength) {
-    return refused('proof_malformed');
-  }
+  if (!isTokenId(jti) || !isNumericDate(iat) || typeof htu !== 'string') return refused('proof_malformed');
   if (htm !== method || !namesTarget(htu, path, origins) || ath !== hash('sha256', token, 'base64url')) {
     return refused('proof_mismatch');
   }
@@ -151,7 +146,7 @@ function readHeader(encoded: string): ProofKey | null {
   const { typ, alg, jwk } = header;
   const algorithm = typeof alg === 'string' ? algorithms.get(alg) : undefined;
   if (typ !== proofType || algorithm === undefined || !isJsonObject(jwk)) return null;
-  const checked = checkPublicJwk(jwk, { algorithms: new Set([algorithm]), use: 'sig' });
+  const checked = checkPublicJwk(withOurName(jwk), { algorithms: new Set([algorithm]), use: 'sig' });
   if (!checked.ok) return null;
   const { publicKey } = checked.value;
   let key: KeyObject | null | undefined;
@@ -160,6 +155,12 @@ function readHeader(encoded: string): ProofKey | null {
     thumbprint: thumbprintOf(publicKey),
     publicKey: () => (key ??= importKey(publicKey, algorithm)),
   };
+}
+
+/** A key says by the same names what it signs by, where it says so. */
+function withOurName(jwk: JsonObject): JsonObject {
+  const { alg } = jwk;
+  return typeof alg === 'string' ? { ...jwk, alg: algorithms.get(alg) ?? alg } : jwk;
 }
 
 function importKey(jwk: Readonly<Record<string, string>>, algorithm: Algorithm): KeyObject | null {

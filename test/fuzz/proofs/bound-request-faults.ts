@@ -1,5 +1,6 @@
 /** Checks of whole requests with bound tokens, each with the text of the compiled program that takes it out. */
 import type { PlantedFault } from '../profiles/faults.js';
+import { plantedFaults as faultsOfProofs } from './faults.js';
 
 const clientCert = 'decision/binding/client-cert-header.js';
 const certificate = 'decision/binding/certificate.js';
@@ -59,6 +60,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   { name: 'no certificate is asked for', file: certificate, from: "denial('certificate_missing')", to: 'null' },
   { name: 'any certificate counts', file: certificate, from: 'shown.digest === certificate', to: 'true' },
   // RFC 9449.
+  ...faultsOfProofs,
   {
     name: 'bound tokens are not asked about',
     file: request,
@@ -81,19 +83,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     from: "case 'unavailable':",
     to: "case 'unavailable': return null;",
   },
-  { name: 'any key counts', file: proof, from: 'key.thumbprint !== request.key', to: 'false' },
-  {
-    name: 'signatures are not checked',
-    file: proof,
-    from: '!verifySignature(parts, publicKey, key.algorithm)',
-    to: 'false',
-  },
-  { name: 'any method counts', file: proof, from: 'htm !== method', to: 'false' },
-  { name: 'any target counts', file: proof, from: '!namesTarget(htu, path, origins)', to: 'false' },
   { name: 'the query is a part of the path', file: request, from: 'path: target.path,', to: 'path: head.target,' },
-  { name: 'any token counts', file: proof, from: "ath !== hash('sha256', token, 'base64url')", to: 'false' },
-  { name: 'old proofs count', file: proof, from: 'nowMs >= endsAtMs', to: 'false' },
-  { name: 'proofs of tomorrow count', file: proof, from: 'iat * 1_000 > nowMs + clockSkewMs', to: 'false' },
   {
     name: 'no nonce is asked for',
     file: proof,

@@ -1,9 +1,8 @@
 /** Searches a copy of the program that lacks one check for what the model says otherwise. */
 import type { Scope } from '../../support/scope.js';
-import { plantFaults } from '../plant-faults.js';
+import { findFault, plantFaults, type Found } from '../plant-faults.js';
 import { plantedFaults } from './bound-request-faults.js';
 import type { runBoundRequests } from './bound-requests.js';
-import type { ProofReport } from './proof-campaign.js';
 
 const planted = plantFaults(plantedFaults);
 
@@ -12,9 +11,9 @@ const seed = 1;
 const cases = 8_000;
 
 /** What was found of the fault of this name. */
-export async function searchFault(t: Scope, name: string): Promise<ProofReport> {
+export async function searchFault(t: Scope, name: string): Promise<Found> {
   const copy = (await import(`./bound-requests.js${planted(name)}`)) as {
     readonly runBoundRequests: typeof runBoundRequests;
   };
-  return copy.runBoundRequests(t, seed, cases, 1);
+  return findFault(copy.runBoundRequests(t, seed, cases, 1));
 }

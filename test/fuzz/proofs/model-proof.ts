@@ -1,6 +1,7 @@
 /** docs/bound-tokens.md: what a proof is held to. From its words alone, with jose and with URLs of Node.js. */
 import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
+import { readObject, type Json } from '../model-json.js';
 
 export interface Asked {
   readonly method: string;
@@ -30,6 +31,7 @@ export async function isProof(text: string, asked: Asked): Promise<boolean> {
   if (Object.keys(others).some((name) => name !== 'kid') || !isObject(jwk)) return false;
   if (secret.some((name) => name in jwk)) return false;
   if ('use' in jwk && jwk['use'] !== 'sig') return false;
+  if ('key_ops' in jwk && !(Array.isArray(jwk['key_ops']) && jwk['key_ops'].includes('verify'))) return false;
   const signed = await verifies(text, jwk, alg);
   if (!signed || (await calculateJwkThumbprint(jwk)) !== asked.key) return false;
   return isFor(claims, asked);
@@ -60,8 +62,11 @@ function isTarget(htu: string, { origin, path }: Asked): boolean {
 
 async function verifies(text: string, jwk: JWK, alg: string): Promise<boolean> {
   if (alg === 'ES256' ? jwk.crv !== 'P-256' : alg.startsWith('Ed') && jwk.crv !== 'Ed25519') return false;
-  if ('alg' in jwk && jwk.alg !== (alg === 'Ed25519' ? 'EdDSA' : alg)) return false;
+  // RFC 9864 §2.2 has another name for what RFC 8037 calls EdDSA.
+  const plain = (name: unknown): unknown => (name === 'Ed25519' ? 'EdDSA' : name);
+  if ('alg' in jwk && plain(jwk.alg) !== plain(alg)) return false;
   if (jwk.kty === 'RSA' && Buffer.from(jwk.n ?? '', 'base64url').length > 512) return false;
+  if (jwk.kty === 'RSA' && Buffer.from(jwk.e ?? '', 'base64url').readUIntBE(0, 3) > 65_537) return false;
   try {
     await compactVerify(text, await importJWK({ ...jwk, alg }, alg), { algorithms: [alg] });
     return true;
@@ -74,13 +79,15 @@ function isCanonical(part: string): boolean {
   return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part;
 }
 
+/** JSON with one reading, of objects and arrays no more than four deep. */
 function read(part: string): Members | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const object = readObject(Buffer.from(part, 'base64url'), 4);
+  return object === null ? null : (plainOf(object) as Members);
+}
+
+function plainOf(value: Json): unknown {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, one]) => [name, plainOf(one as Json)]));
+  return Array.isArray(value) ? value.map((one) => plainOf(one as Json)) : value;
 }
 
 function isObject(value: unknown): value is Members {
