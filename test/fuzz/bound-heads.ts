@@ -36,7 +36,7 @@ const signers = [clients.own.key, clients.fast.key, clients.thief.key, ...otherK
 
 /** A proof for this request, mostly sound, with one or two things that are not. */
 export function proofFor(draw: Draw, { method, target }: Pick<Head, 'method' | 'target'>, token: string): string {
-  const said = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+  const said = claimsOf(token);
   const meant = signers.find(({ thumbprint }) => said.includes(thumbprint)) ?? clients.own.key;
   const key = once(draw, 8) ? pick(draw, signers.slice(0, 3)) : meant;
   const path = target.split('?')[0] ?? '';
@@ -44,11 +44,15 @@ export function proofFor(draw: Draw, { method, target }: Pick<Head, 'method' | '
   return someProof(draw, key, madeFor, pick(draw, [0, 0, 0, 1, 1, 2])).proof;
 }
 
+function claimsOf(token: string): string {
+  return Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+}
+
 /** The fields of a request with a bound token: its scheme, a proof or none, and a certificate that a front names. */
 export function boundFields(draw: Draw, head: Pick<Head, 'method' | 'target'>, token: string): Field[] {
-  const fields: Field[] = [
-    ['Authorization', `${pick(draw, ['DPoP', 'DPoP', 'DPoP', 'dpop', 'Bearer', 'DPoP '])} ${token}`],
-  ];
+  const meant = claimsOf(token).includes('"jkt"') ? 'DPoP' : 'Bearer';
+  const schemes = [meant, meant, meant, meant.toLowerCase(), `${meant} `, meant === 'DPoP' ? 'Bearer' : 'DPoP'];
+  const fields: Field[] = [['Authorization', `${pick(draw, schemes)} ${token}`]];
   if (!once(draw, 8)) fields.push(['DPoP', proofFor(draw, head, token)]);
   if (once(draw, 16)) fields.push([pick(draw, ['DPoP', 'dpop', 'D-PoP', 'X-DPoP']), proofFor(draw, head, token)]);
   if (!once(draw, 3)) fields.push(clientCert(draw));

@@ -350,7 +350,15 @@ export function handshakeFields(draw: Draw): Field[] {
 }
 
 const userPaths = ['/users/1', '/either/1', '/profile', '/orders', '/nowhere', '/healthz'];
-const boundPaths = ['/orders', '/orders/7', '/files/a/~b%2Dc.txt', '/either/1', '/orders/7/items/1?a=b', '/partner/9'];
+const boundPaths = [
+  '/orders',
+  '/orders/7',
+  '/orders/%C3%A9',
+  '/files/a/~b%2Dc.txt',
+  '/either/1',
+  '/orders/7/items/1?a=b',
+  '/partner/9',
+];
 const livePaths = ['/live', '/live/orders', '/live/app/here', '/open-live', '/orders', '/nowhere'];
 
 /** One that is bound, mostly to what its sender has, or to nothing, or a session. */

@@ -60,6 +60,8 @@ type Members = Readonly<Record<string, unknown>>;
 /** Changes one part of a proof before it is signed. */
 export type PartChange = (text: string, part: 'header' | 'claims') => string;
 
+const asItIs: PartChange = (text) => text;
+
 export interface ProofInput {
   readonly method?: string;
   readonly uri: string;
@@ -80,7 +82,7 @@ export interface ProofInput {
 /** A proof for one request; a member that is `undefined` is left out. */
 export function makeProof(key: ProofKey, input: ProofInput): string {
   const { method = 'GET', uri, token, nowMs = Date.now(), claims = {}, header = {}, signer = key, length } = input;
-  const { rewritten = (text) => text, respelled } = input;
+  const { rewritten = asItIs, respelled = asItIs } = input;
   const head = { typ: 'dpop+jwt', alg: key.algorithm, jwk: key.jwk, ...header };
   const payload = {
     jti: randomUUID(),
@@ -111,7 +113,7 @@ export function signProof(
   header: string,
   payload: string,
   { algorithm, privateKey }: ProofKey,
-  respelled: PartChange = (text) => text,
+  respelled: PartChange = asItIs,
 ): string {
   const encode = (text: string, part: 'header' | 'claims'): string =>
     respelled(Buffer.from(text).toString('base64url'), part);

@@ -29,7 +29,8 @@ export function nonceAt(nowMs: number, [key]: NonceKeys): string {
 
 /** Whether a nonce was made with one of the keys, and not too long ago. */
 export function isNonce(nonce: string, nowMs: number, keys: NonceKeys): boolean {
-  const given = Buffer.from(nonce, 'latin1');
+  // As UTF-8: cut down to bytes, other characters would be those of a nonce of ours.
+  const given = Buffer.from(nonce, 'utf8');
   const step = Buffer.from(nonce, 'base64url').subarray(0, stepBytes);
   if (step.length < stepBytes) return false;
   const made = step.readUIntBE(0, stepBytes);

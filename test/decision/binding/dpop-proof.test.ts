@@ -2,7 +2,7 @@ import t from 'tap';
 import { verifyDpopProof, type ProofRules } from '../../../src/decision/binding/dpop-proof.js';
 import { thumbprintOf } from '../../../src/decision/binding/thumbprint.js';
 import { namesTarget } from '../../../src/decision/binding/target-uri.js';
-import { makeProof, proofKey, signProof, type ProofInput, type ProofKey } from '../../support/dpop.js';
+import { makeProof, otherSpelling, proofKey, signProof, type ProofInput, type ProofKey } from '../../support/dpop.js';
 import { nowMs, nowS } from '../samples.js';
 
 const rules: ProofRules = { origins: new Set(['https://orders.example']), maxAgeMs: 60_000, clockSkewMs: 5_000 };
@@ -219,6 +219,56 @@ t.test('what is no proof', (t) => {
   ] as const) {
     t.equal(judge(signProof(head, claims, own)), malformed, `${head.slice(0, 20)} ${claims}`);
   }
+  t.end();
+});
+
+t.test('a part in another spelling than its canonical one, signed as it is', (t) => {
+  const padded = (text: string): string => `${text}=`;
+  for (const part of ['header', 'claims'] as const) {
+    for (const spell of [otherSpelling, padded]) {
+      const respelled = (text: string, of: string): string => (of === part ? spell(text) : text);
+      t.equal(judge(make({ respelled })), malformed, `${part}, ${spell.name}`);
+    }
+  }
+  const [header = '', claims = '', signature = ''] = make().split('.');
+  t.equal(judge(`${header}.${claims}.${otherSpelling(signature)}`), malformed, 'signature');
+  t.end();
+});
+
+t.test('a proof of at most 4 KiB', (t) => {
+  // No text is encoded in some of these lengths: then it is one shorter.
+  const lengths = [4_095, 4_096, 4_097, 4_098, 4_099].map((length) => make({ length }));
+  for (const proof of lengths) t.equal(judge(proof), proof.length <= 4_096 ? 'holds' : malformed, `${proof.length}`);
+  const exact = ['', 'x', 'xx', 'xxx'].flatMap((kid) =>
+    [4_096, 4_097]
+      .map((length) => make({ length, header: { kid } }))
+      .filter((proof, index) => proof.length === 4_096 + index),
+  );
+  t.ok(exact.some(({ length }) => length === 4_096) && exact.some(({ length }) => length === 4_097));
+  for (const proof of exact) t.equal(judge(proof), proof.length === 4_096 ? 'holds' : malformed, `${proof.length}`);
+  t.end();
+});
+
+t.test('members nested four deep at most', (t) => {
+  t.equal(judge(make({ claims: { more: [[[1]]] } })), 'holds');
+  t.equal(judge(make({ claims: { more: [[[[1]]]] } })), malformed);
+  t.end();
+});
+
+t.test('a key that says what it signs by, in the names of a header', (t) => {
+  const edwards = proofKey('Ed25519');
+  const saying = (alg: unknown, key: ProofKey, header = key.algorithm): string =>
+    judge(make({ header: { alg: header, jwk: { ...key.jwk, alg } } }, key), key);
+  t.equal(saying('ES256', own), 'holds');
+  for (const [header, alg] of [
+    ['Ed25519', 'Ed25519'],
+    ['Ed25519', 'EdDSA'],
+    ['EdDSA', 'Ed25519'],
+    ['EdDSA', 'EdDSA'],
+  ] as const) {
+    t.equal(saying(alg, edwards, header), 'holds', `${header} by a key for ${alg}`);
+  }
+  for (const alg of ['ES256', 'Ed448', 'ed25519', '', 5, null]) t.equal(saying(alg, edwards), malformed, shown(alg));
   t.end();
 });
 

@@ -45,6 +45,9 @@ t.test('what is no nonce', (t) => {
     nonce.slice(0, -1),
     'A'.repeat(30),
     `${nonce} `,
+    // Cut down to bytes it would be the nonce.
+    nonce.replace(/./g, (character) => String.fromCharCode(character.charCodeAt(0) + 256)),
+    nonce.replace(/.$/, (character) => String.fromCharCode(character.charCodeAt(0) + 256)),
   ]) {
     t.notOk(isNonce(text, nowMs, one), JSON.stringify(text));
   }

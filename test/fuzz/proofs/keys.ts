@@ -15,7 +15,7 @@ export const thief = proofKey('ES256');
 /** A point that is not on its curve. */
 const noPoint = { ...keys.ES256.jwk, y: keys.ES256.jwk.x ?? '' };
 
-/** Sound ones by algorithms that do not count, RSA keys that are too small, too large, and too slow, and what is none. */
+/** By algorithms that do not count; RSA keys that are too small, too large, and too slow; and what is no key. */
 export const uncounted = {
   ES384: proofKey('ES384'),
   PS384: proofKey('PS384'),

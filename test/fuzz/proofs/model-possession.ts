@@ -7,8 +7,11 @@ export interface Sent {
   readonly scheme: 'Bearer' | 'DPoP';
   /** Whose proof it is; a thief has a key of its own. */
   readonly proof: 'own' | 'thief' | 'none';
-  /** How many minutes ago its nonce was made, and with which key; `null` where it has none. */
-  readonly nonce: { readonly minutes: number; readonly key: 'first' | 'second' | 'unknown' } | null;
+  /**
+   * How many minutes ago its nonce was made, and with which key; `null` where it has none. `likened`: with the first, of
+   * characters that are those of a nonce in their last byte alone. `cut`: the first characters of it.
+   */
+  readonly nonce: { readonly minutes: number; readonly key: 'first' | 'second' | 'unknown' | 'likened' | 'cut' } | null;
   readonly certificate: 'own' | 'thief' | 'none';
   /** Whether `listen.dpop` is there, and whether it names a file with keys of nonces. */
   readonly dpop: 'without' | 'with' | 'with nonces';
@@ -55,5 +58,5 @@ function isSha256(text: string): boolean {
 
 /** Five minutes; at a sixth, and a minute ahead, clocks and steps decide: neither is drawn. */
 function isOurs(nonce: Sent['nonce']): boolean {
-  return nonce !== null && nonce.key !== 'unknown' && nonce.minutes >= 0 && nonce.minutes <= 5;
+  return nonce !== null && ['first', 'second'].includes(nonce.key) && nonce.minutes >= 0 && nonce.minutes <= 5;
 }

@@ -52,6 +52,8 @@ function sentBy(draw: Draw): Sent {
       { minutes: 7, key: 'first' },
       { minutes: -3, key: 'first' },
       { minutes: 1, key: 'unknown' },
+      { minutes: 0, key: 'likened' },
+      { minutes: 0, key: 'cut' },
       null,
     ] as const),
     certificate: pick(draw, ['own', 'own', 'thief', 'none'] as const),
@@ -106,9 +108,18 @@ async function judgedByProduct(sent: Sent): Promise<Pick<Denial, 'reason'> | nul
 
 function proofOf({ proof, nonce }: Sent): string | null {
   if (proof === 'none') return null;
-  const made = nonce === null ? undefined : nonceAt(nowMs - nonce.minutes * minuteMs, [nonceKeys[nonce.key]]);
-  const input = { uri: `${origin}/orders`, token, nowMs, claims: { nonce: made } };
+  const input = { uri: `${origin}/orders`, token, nowMs, claims: { nonce: nonceOf(nonce) } };
   return makeProof(proof === 'own' ? keys.ES256 : thief, input);
+}
+
+function nonceOf(nonce: Sent['nonce']): string | undefined {
+  if (nonce === null) return undefined;
+  const { minutes, key } = nonce;
+  const made = nonceAt(nowMs - minutes * minuteMs, [nonceKeys[key === 'likened' || key === 'cut' ? 'first' : key]]);
+  if (key === 'cut') return made.slice(0, 6);
+  return key === 'likened'
+    ? made.replace(/./g, (character) => String.fromCharCode(character.charCodeAt(0) + 256))
+    : made;
 }
 
 function thumbprintOf(whose: 'own' | 'thief' | 'none'): string | null {

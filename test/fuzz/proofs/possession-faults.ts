@@ -54,6 +54,24 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   { name: 'old nonces count', file: nonce, from: 'made < now - stepsTaken', to: 'false' },
   { name: 'nonces of later count', file: nonce, from: 'made > now + stepsAhead', to: 'false' },
+  {
+    name: 'characters of nonces count by their last byte',
+    file: nonce,
+    from: "Buffer.from(nonce, 'utf8')",
+    to: "Buffer.from(nonce, 'latin1')",
+  },
+  {
+    name: 'a nonce may be as short as it likes',
+    file: nonce,
+    from: 'if (step.length < stepBytes)',
+    to: 'if (false)',
+  },
+  {
+    name: 'a nonce may be longer',
+    file: nonce,
+    from: 'given.length === expected.length &&',
+    to: '',
+  },
   { name: 'anybody makes nonces', file: nonce, from: '&& timingSafeEqual(given, expected)', to: '' },
   {
     name: 'the second key of nonces counts for nothing',

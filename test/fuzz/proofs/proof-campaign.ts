@@ -14,7 +14,7 @@ export interface ProofReport {
 
 const startMs = 1_750_000_000_000;
 const origin = 'https://orders.example';
-const path = '/orders/~1';
+const path = '/orders/~1%2B';
 
 export async function runProofs(seed: number, cases: number, maxFaults = 5): Promise<ProofReport> {
   const faults: string[] = [];
