@@ -24,6 +24,8 @@ const parts = new Map([
   ['3.8', 'forwarding'],
   ['3.9', 'settlement'],
   ['4', 'answers'],
+  ['4.2', 'plugin'],
+  ['4.3', 'decisions'],
   ['5', 'keys'],
   ['6', 'admin and probes'],
   ['7', 'emulator and import'],
