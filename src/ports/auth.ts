@@ -1,5 +1,5 @@
 /** What verifying a credential needs from outside: keys of issuers, and the SDK of sessions. Types only. */
-import type { Proof } from '../decision/binding/dpop-proof.js';
+import type { Proof } from '../decision/binding/confirmation.js';
 import type { Algorithm } from '../decision/token/profiles.js';
 import type { RenewedSession } from '../decision/token/principal.js';
 import type { Result } from '../lib/result.js';
@@ -190,7 +190,7 @@ export interface TokenCacheState extends Readonly<TokenLookups> {
 /** What became of a proof that counts once. `unavailable`: nobody could tell: 503. */
 export type ProofUse = 'new' | 'used' | 'unavailable';
 
-/** Knows which proofs of possession were used, and which nonces are ours. */
+/** Knows which proofs of possession were used, and which nonces are ours, whatever kind of proof has them. */
 export interface ProofKeeper {
   /** Takes note of a proof, which was verified, by the key that made it. Never rejects. */
   readonly use: (proof: Proof & { readonly key: string }, nowMs: number) => Promise<ProofUse>;

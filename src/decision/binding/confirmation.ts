@@ -19,6 +19,16 @@ export interface Confirmation {
   readonly key: string | null;
 }
 
+/** A proof of a key, of whatever kind, that holds but for whether it was used before. */
+export interface Proof {
+  /** Unique among the proofs of one key: visible ASCII, 1 to 256 characters. */
+  readonly id: string;
+  /** Seconds since the epoch. */
+  readonly issuedAtS: number;
+  /** Milliseconds since the epoch: from then on it is refused for its age. */
+  readonly endsAtMs: number;
+}
+
 /** Members of `cnf` that are known here. What another one asks for nobody would check. */
 const members: ReadonlySet<string> = new Set(['x5t#S256', 'jkt']);
 

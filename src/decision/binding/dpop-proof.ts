@@ -9,6 +9,7 @@ import { isSlowToVerify, verifySignature } from '../token/compact-jws.js';
 import { checkPublicJwk } from '../token/jwk.js';
 import type { Algorithm } from '../token/profiles.js';
 import { isNumericDate, isTokenId } from '../token/service-token.js';
+import type { Proof } from './confirmation.js';
 import { thumbprintOf } from './thumbprint.js';
 import { namesTarget } from './target-uri.js';
 
@@ -34,16 +35,6 @@ export interface ProvedRequest {
   readonly nowMs: number;
   /** Whether a nonce is one of ours and not too old; `null` where none is asked for. */
   readonly isNonce: ((nonce: string) => boolean) | null;
-}
-
-/** A proof that holds, but for whether it was used before. */
-export interface Proof {
-  /** The `jti`: visible ASCII, 1 to 256 characters. */
-  readonly id: string;
-  /** Seconds since the epoch. */
-  readonly issuedAtS: number;
-  /** Milliseconds since the epoch: from then on it is refused for its age. */
-  readonly endsAtMs: number;
 }
 
 /** RFC 9449 §4.2. */
@@ -87,7 +78,7 @@ const keyOfHeader = memoize(readHeader, headerMemory);
 /**
  * Holds a proof to RFC 9449 §4.3: its form and key, its signature, and what it is for. A refusal is `proof_malformed`;
  * `proof_mismatch` where it is for another key, token or request; `proof_untimely`; `proof_nonce`. Whether it was used
- * before is still to be asked.
+ * before is still to be asked: its id is the `jti`.
  */
 export function verifyDpopProof(encoded: string, request: ProvedRequest, rules: ProofRules): Result<Proof, Denial> {
   const parts = partsOf(encoded);

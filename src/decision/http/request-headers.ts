@@ -25,8 +25,8 @@ export interface RequestHeaders extends Framing, Correlation {
   readonly authorization: string | null;
   /** The token in it, or why there is none. */
   readonly bearer: Result<string, Denial>;
-  /** Whether the scheme is `DPoP`. */
-  readonly saysDpop: boolean;
+  /** Whether the scheme says that the token is bound to a key: `DPoP`. */
+  readonly saysBound: boolean;
   /** Proofs of the key that the token is bound to (RFC 9449 §4.1), as received: several are joined, and are none. */
   readonly dpop: string | null;
   /** Digest by which that token is remembered, where it was asked for and can be. */
@@ -147,7 +147,7 @@ export function readHeaders(
     passed,
     bearer,
     bearerDigest,
-    saysDpop: isDpop,
+    saysBound: isDpop,
     stripped,
     strippedUnlessTrusted,
     takesTrailers,
@@ -167,7 +167,7 @@ function conclude(
   rules: HeaderRules,
   read: Pick<
     RequestHeaders,
-    'passed' | 'bearer' | 'bearerDigest' | 'saysDpop' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
+    'passed' | 'bearer' | 'bearerDigest' | 'saysBound' | 'stripped' | 'strippedUnlessTrusted' | 'takesTrailers'
   >,
 ): Result<RequestHeaders, Denial> {
   const host = judged.get('host');
@@ -195,7 +195,7 @@ function conclude(
     authorization: judged.get('authorization') ?? null,
     bearer: read.bearer,
     bearerDigest: read.bearerDigest,
-    saysDpop: read.saysDpop,
+    saysBound: read.saysBound,
     dpop: judged.get('dpop') ?? null,
     host,
     contentLength,

@@ -33,8 +33,8 @@ export function readCredential(
     authorization,
     bearer,
     passed,
-    saysDpop: isProved,
-  }: Pick<RequestHeaders, 'authorization' | 'bearer' | 'passed' | 'saysDpop'>,
+    saysBound: isProved,
+  }: Pick<RequestHeaders, 'authorization' | 'bearer' | 'passed' | 'saysBound'>,
   accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
   if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;

@@ -34,6 +34,7 @@ import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';
+import { dpopVerifier } from './verify-dpop.js';
 import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { ActiveConfig } from './active-config.js';
@@ -282,7 +283,7 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
-  if (principal.confirmation === undefined && !request.headers.saysDpop) return authorizeProved(request, principal);
+  if (principal.confirmation === undefined && !request.headers.saysBound) return authorizeProved(request, principal);
   return thenSync(provesPossession(request, principal), (refused) => {
     observe('proof', refused);
     // Whose token it is says nothing of who sent it.
@@ -317,21 +318,20 @@ function provesPossession(
   request: ParsedRequest,
   { confirmation, issuerName }: Principal,
 ): Denial | null | Promise<Denial | null> {
-  const { activeConfig, token, headers, head, target, provedKey, asker, nowMs } = request;
+  const { activeConfig, headers, provedKey, asker, nowMs } = request;
   const issuer = activeConfig.issuers.find(({ rules }) => rules.name === issuerName);
+  const judgedMs = asker?.now() ?? nowMs;
   return provePossession(
     {
       confirmation,
-      token: token ?? '',
-      headers,
-      method: head.method,
-      path: target.path,
+      saysBound: headers.saysBound,
+      verifyProof: dpopVerifier(request, judgedMs),
       certificate: certificateOf(request),
       ignoresBinding: issuer?.rules.binding === 'none',
-      nowMs: asker?.now() ?? nowMs,
+      nowMs: judgedMs,
       ...(provedKey === undefined ? {} : { provedKey }),
     },
-    { dpop: activeConfig.config.listen.dpop, proofs: activeConfig.proofs ?? null },
+    activeConfig.proofs ?? null,
   );
 }
 

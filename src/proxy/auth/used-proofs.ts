@@ -1,5 +1,5 @@
 import { digestOf } from '../../lib/digest.js';
-import type { Proof } from '../../decision/binding/dpop-proof.js';
+import type { Proof } from '../../decision/binding/confirmation.js';
 import type { ProofKeeper, ProofUse } from '../../ports/auth.js';
 import type { ReservationParts } from '../../ports/idempotency.js';
 import { newAttempt } from '../exchange/ids.js';

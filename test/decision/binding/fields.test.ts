@@ -23,9 +23,9 @@ t.test('a proof is read, and is none of the fields that pass as they came', (t) 
     [['Authorization', 'DPoP a.b.c', 'D-PoP', 'x', 'D_PoP', 'y'], true, null],
     [['Authorization', 'DPoPx a.b.c'], false, null],
   ];
-  for (const [fields, saysDpop, dpop] of rows) {
+  for (const [fields, saysBound, dpop] of rows) {
     const found = read(fields);
-    t.same([found.saysDpop, found.dpop, found.passed], [saysDpop, dpop, []], fields.join(' '));
+    t.same([found.saysBound, found.dpop, found.passed], [saysBound, dpop, []], fields.join(' '));
   }
   t.ok(read(['Authorization', 'DPoP a.b.c']).bearer.ok);
   t.notOk(read(['Authorization', 'DPoP  a.b.c']).bearer.ok);

@@ -14,7 +14,7 @@ const plain: RequestHeaders = {
   authorization: null,
   bearer: readBearer(null),
   bearerDigest: null,
-  saysDpop: false,
+  saysBound: false,
   dpop: null,
   host: 'orders.example.com',
   contentLength: null,

@@ -85,7 +85,7 @@ t.test('the kind of credential is settled by form, and both at once are none', (
   for (const { name, authorization = null, passed = [], expected } of cases) {
     const found = routes.map((accepts) => {
       const isDpop = authorization !== null && saysDpop(authorization);
-      const given = { authorization, bearer: readBearer(authorization), passed, saysDpop: isDpop };
+      const given = { authorization, bearer: readBearer(authorization), passed, saysBound: isDpop };
       const read = readCredential(given, accepts);
       if (!read.ok) return read.error.reason;
       return read.value.kind === 'session' ? `session ${read.value.from}` : 'service';

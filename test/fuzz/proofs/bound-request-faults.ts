@@ -64,11 +64,11 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'bound tokens are not asked about',
     file: request,
-    from: 'principal.confirmation === undefined && !request.headers.saysDpop',
+    from: 'principal.confirmation === undefined && !request.headers.saysBound',
     to: 'true',
   },
-  { name: 'a plain token comes as DPoP', file: request, from: '&& !request.headers.saysDpop', to: '' },
-  { name: 'a key counts for its bearer', file: possession, from: '!headers.saysDpop ||', to: '' },
+  { name: 'a plain token comes as DPoP', file: request, from: '&& !request.headers.saysBound', to: '' },
+  { name: 'a key counts for its bearer', file: possession, from: '!saysBound ||', to: '' },
   {
     name: 'what binding: none ignores is asked for',
     file: possession,

@@ -1,6 +1,7 @@
 /** Tokens bound to anything, with whatever their senders show, judged by the product and by the model. */
 import { createHash } from 'node:crypto';
 import { requiredProof } from '../../../src/decision/binding/confirmation.js';
+import { verifyDpopProof } from '../../../src/decision/binding/dpop-proof.js';
 import { isNonce, nonceAt } from '../../../src/decision/binding/nonce.js';
 import { responses, type Denial } from '../../../src/decision/denial.js';
 import type { JsonValue } from '../../../src/lib/strict-json.js';
@@ -81,28 +82,26 @@ export async function runPossession(seed: number, cases: number, maxFaults = 5):
 async function judgedByProduct(sent: Sent): Promise<Pick<Denial, 'reason'> | null> {
   const confirmation = requiredProof(sent.cnf as JsonValue | undefined, sent.binding);
   if (typeof confirmation === 'string') return { reason: confirmation };
-  const rules = { origins: new Set([origin]), maxAgeMs: minuteMs, clockSkewMs: 5_000, nonceKeyFile: null };
+  const rules = { origins: new Set([origin]), maxAgeMs: minuteMs, clockSkewMs: 5_000 };
   const taken = [nonceKeys.first, nonceKeys.second] as const;
+  const asked = sent.dpop === 'with nonces' ? (nonce: string) => isNonce(nonce, nowMs, taken) : null;
+  const proof = proofOf(sent);
   return provePossession(
     {
       confirmation: confirmation ?? undefined,
-      token,
-      headers: { saysDpop: sent.scheme === 'DPoP', dpop: proofOf(sent) },
-      method: 'GET',
-      path: '/orders',
+      saysBound: sent.scheme === 'DPoP',
+      verifyProof:
+        proof === null || sent.dpop === 'without'
+          ? null
+          : (key) =>
+              verifyDpopProof(proof, { method: 'GET', path: '/orders', token, key, nowMs, isNonce: asked }, rules),
       certificate:
         sent.certificate === 'none' ? null : { digest: digestOf(sent.certificate), isVerified: false, name: null },
       ignoresBinding: sent.binding === 'none',
       nowMs,
       ...(sent.proved === null ? {} : { provedKey: thumbprintOf(sent.proved) }),
     },
-    {
-      dpop: sent.dpop === 'without' ? null : rules,
-      proofs: {
-        use: async () => (sent.store === 'rejects' ? Promise.reject(new Error('away')) : Promise.resolve(sent.store)),
-        isNonce: sent.dpop === 'with nonces' ? (nonce) => isNonce(nonce, nowMs, taken) : null,
-      },
-    },
+    { use: async () => (sent.store === 'rejects' ? Promise.reject(new Error('away')) : Promise.resolve(sent.store)) },
   );
 }
 

@@ -24,11 +24,11 @@ export const plantedFaults: readonly PlantedFault[] = [
   { name: 'require asks for nothing', file: confirmation, from: "binding === 'require'", to: 'false' },
   { name: 'no certificate is asked for', file: certificate, from: "denial('certificate_missing')", to: 'null' },
   { name: 'any certificate counts', file: certificate, from: 'shown.digest === certificate', to: 'true' },
-  { name: 'a key counts for its bearer', file: possession, from: '!headers.saysDpop ||', to: '' },
+  { name: 'a key counts for its bearer', file: possession, from: '!saysBound ||', to: '' },
   {
     name: 'the scheme says nothing',
     file: possession,
-    from: 'key === null && headers.saysDpop && !ignoresBinding',
+    from: 'key === null && saysBound && !ignoresBinding',
     to: 'false',
   },
   { name: 'a certificate settles a key', file: possession, from: 'refused !== null || key === null', to: 'true' },
