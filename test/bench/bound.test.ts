@@ -17,6 +17,7 @@ t.test('bound requests are measured beside bearer ones, and wrong proofs and cer
       'certificate, Redis',
       'certificate of another',
       'wrong signature, ES256',
+      'honest ES256, Redis, beside wrong signatures',
     ],
   );
   t.match(

@@ -8,8 +8,8 @@ export interface Sent {
   /** Whose proof it is; a thief has a key of its own. */
   readonly proof: 'own' | 'thief' | 'none';
   /**
-   * How many minutes ago its nonce was made, and with which key; `null` where it has none. `likened`: with the first, of
-   * characters that are those of a nonce in their last byte alone. `cut`: the first characters of it.
+   * How many minutes ago its nonce was made, and with which key; `null` where it has none. `likened`: with the first,
+   * of characters that are those of a nonce in their last byte alone. `cut`: the first characters of one.
    */
   readonly nonce: { readonly minutes: number; readonly key: 'first' | 'second' | 'unknown' | 'likened' | 'cut' } | null;
   readonly certificate: 'own' | 'thief' | 'none';
