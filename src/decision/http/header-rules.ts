@@ -136,6 +136,8 @@ export function createHeaderRules(settings: HeaderRuleSettings): HeaderRules {
   };
 }
 
+const defaultIdentityKeys = keysOf(defaultIdentityNames);
+
 const nothingChosen: ChosenNames = {
   identityKeys: new Set(),
   listedKeys: new Set(),
@@ -152,6 +154,14 @@ const nothingChosen: ChosenNames = {
 export function mayNameIdentity(name: string): boolean {
   if (isConsulted(name)) return false;
   return requestKind(name, nothingChosen) === 'passed' || (!name.includes('_') && isPrincipal(lookAlikeKey(name)));
+}
+
+/**
+ * Tells whether a field may name what a request does: one that goes on as the caller sent it. Others are set or removed
+ * here, and read alike for every request, or differently for each.
+ */
+export function mayNameOperation(name: string): boolean {
+  return requestKind(name, { ...nothingChosen, identityKeys: defaultIdentityKeys }) === 'passed';
 }
 
 /**

@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   createHeaderRules,
   mayNameIdentity,
+  mayNameOperation,
   mayPass,
   mayStrip,
   type HeaderRuleSettings,
@@ -397,5 +398,12 @@ t.test('only what a proxy in front sets, and a second path, may go on', (t) => {
     'a b',
   ];
   for (const name of mayNot) t.equal(mayPass(name), false, name);
+  t.end();
+});
+
+t.test('what names an operation is a field that goes on as the caller sent it', (t) => {
+  for (const name of ['X-Order-Id', 'Operation', 'Cookie', 'User-Agent']) t.equal(mayNameOperation(name), true, name);
+  const mayNot = ['Host', 'via', 'X-Request-Id', 'Traceparent', 'Idempotency-Key', 'TE', 'X-Forwarded-For', 'Forwarded'];
+  for (const name of [...mayNot, 'X-Auth-Subject', 'X_Order_Id', 'a b']) t.equal(mayNameOperation(name), false, name);
   t.end();
 });

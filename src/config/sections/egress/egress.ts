@@ -6,6 +6,7 @@ import { never, reloaded, whenMore } from '../../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, port, size, text } from '../../schema/scalars.js';
 import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings, TokenSourceSettings } from '../../types.js';
+import { mayNameOperation } from '../../../decision/http/header-rules.js';
 import { createRouteTable, type RouteTable } from '../../../decision/route/route-table.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
 import { listen as callersListener, usualListener } from '../listeners/listen.js';
@@ -175,6 +176,15 @@ function checkTargets({ targets, tokens }: EgressFile, report: Report): void {
         at('websocket'),
         `${nameOf(at('websocket'))} is true beside http2, and WebSockets go over HTTP/1.1`,
         'one of them',
+      );
+    }
+    const keyFrom = target.key_from;
+    if (keyFrom !== null && 'header' in keyFrom && !mayNameOperation(keyFrom.header)) {
+      const header = [...at('key_from'), 'header'];
+      report.error(
+        header,
+        `${nameOf(header)} is ${report.show(header)}, which does not go on as the caller sent it`,
+        'a header field of the caller’s own, such as X-Order-Id',
       );
     }
     if (target.token !== null) {

@@ -135,6 +135,16 @@ const wrong: readonly { readonly name: string; readonly text: string; readonly e
     text: `targets: [{ ${target.replace('prefix: /orders', `prefix: "${prefix}"`)} }]`,
     expected: [/egress\.targets\[0\]\.prefix is .*; allowed: a path such as \/orders/],
   })),
+  // Each has one value for all writes, or another for each, or none: not one for each operation.
+  ...['Host', 'via', 'X-Request-Id', 'traceparent', 'X-Forwarded-For', 'X-Auth-Subject', 'TE', 'Authorization'].map(
+    (header) => ({
+      name: `a key of ${header}`,
+      text: `targets: [{ ${target}, key_from: { header: ${header} } }]`,
+      expected: [
+        /egress\.targets\[0\]\.key_from\.header is "[\w-]+", which does not go on as the caller sent it; allowed: a header field of the caller/,
+      ],
+    }),
+  ),
   ...['10', '101%', '-1%', '1.5%'].map((budget) => ({
     name: `the budget ${budget}`,
     text: `targets: [{ ${target}, retries: { budget: "${budget}" } }]`,
