@@ -37,6 +37,12 @@ const maxHeldBytes = 16 * 1024;
 const maxDiscardedBytes = 64 * 1024;
 
 /**
+ * So long after its head, what is not passed on is read; milliseconds. Then the head alone judges what was held back,
+ * and what nobody gets is broken off: bytes that come one by one would keep a caller, or a connection, for hours.
+ */
+const maxUnpassedMs = 2_000;
+
+/**
  * - `waiting`: for the head
  * - `holding`: back a response that is yet to be judged
  * - `passing`: it on
@@ -54,6 +60,10 @@ export class Attempt implements ResponseSink {
   private rawHeaders: readonly string[] = [];
   private chunks: Buffer[] = [];
   private bytes = 0;
+  /** Until what is not passed on has had its time. */
+  private unpassed: NodeJS.Timeout | null = null;
+  /** Whether nothing more of it comes. */
+  private isOver = false;
 
   constructor(host: AttemptHost) {
     this.host = host;
@@ -68,6 +78,7 @@ export class Attempt implements ResponseSink {
   }
 
   cancel(): void {
+    this.end();
     this.call?.cancel();
   }
 
@@ -81,6 +92,7 @@ export class Attempt implements ResponseSink {
     this.rawHeaders = rawHeaders;
     if (status === 401 || needsProblem(outcome, rawHeaders)) this.phase = 'holding';
     else this.settle(outcome, null);
+    if (!this.isPassing() && !this.isOver) this.unpassed = setTimeout(() => this.endUnpassed(), maxUnpassedMs);
   }
 
   onData(chunk: Buffer): boolean {
@@ -97,6 +109,7 @@ export class Attempt implements ResponseSink {
   }
 
   onEnd(trailers: readonly string[] | null): void {
+    this.end();
     const { outcome, rawHeaders, chunks } = this;
     if (this.phase === 'holding' && outcome !== null) {
       const problemType = problemTypeIn(Buffer.concat(chunks));
@@ -107,6 +120,7 @@ export class Attempt implements ResponseSink {
   }
 
   onError(reason: Denial): void {
+    this.end();
     if (this.phase === 'passing') this.host.onError(reason);
     else if (this.phase !== 'discarding') this.host.onFailure(reason);
   }
@@ -116,6 +130,7 @@ export class Attempt implements ResponseSink {
       this.phase = 'discarding';
       return;
     }
+    this.stopTimer();
     this.phase = 'passing';
     this.host.onHead(outcome.status, this.rawHeaders);
   }
@@ -128,6 +143,21 @@ export class Attempt implements ResponseSink {
     let flows = true;
     if (this.isPassing()) for (const chunk of chunks) flows = this.host.onData(chunk);
     return flows;
+  }
+
+  private endUnpassed(): void {
+    if (this.phase === 'holding') this.judgeEarly();
+    if (!this.isPassing()) this.cancel();
+  }
+
+  private end(): void {
+    this.isOver = true;
+    this.stopTimer();
+  }
+
+  private stopTimer(): void {
+    if (this.unpassed !== null) clearTimeout(this.unpassed);
+    this.unpassed = null;
   }
 
   private isPassing(): boolean {

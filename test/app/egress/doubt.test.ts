@@ -1,5 +1,5 @@
 /** What callers of the calling side are told of writes that may have been carried out, and that none runs in part. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
@@ -111,4 +111,39 @@ t.test('no room to read a body for its name is no fault of the body', async (t) 
   t.equal(response.status, 503);
   t.match(response.text, /urn:sallyport:overloaded/);
   t.equal(target.seen.length, 0);
+});
+
+t.test('a response that is held back and does not end is judged by its head', async (t) => {
+  const broken: string[] = [];
+  const trickle = (url: string, res: ServerResponse, head: Record<string, string>, status: number): void => {
+    res.writeHead(status, { 'Content-Length': '5000', ...head });
+    const beat = setInterval(() => res.write('x'), 100);
+    res.on('close', () => {
+      clearInterval(beat);
+      broken.push(url);
+    });
+  };
+  const problem = { ...own503, 'Content-Type': 'application/problem+json' };
+  const target = await startTarget(t, (seen, number, res) => {
+    const { url, headers } = seen;
+    if (url === '/busy') trickle(url, res, problem, 409);
+    else if (url === '/late' && number === 2) cutOff(seen, number, res);
+    else if (url === '/late') trickle(url, res, own503, 503);
+    else if (headers.authorization === 'Bearer token.two.x') res.end('done');
+    else trickle(url, res, {}, 401);
+  });
+  const { port, tokenFile } = await startCalling(t, target.url, { idempotency: 'generate' });
+  const statusOf = async (path: string): Promise<number> => {
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method: 'POST' });
+    await response.body?.cancel();
+    return response.status;
+  };
+  t.equal(await statusOf('/orders/busy'), 409, 'where an attempt may be under way');
+  t.equal(await statusOf('/orders/late'), 502, 'a doubt is told at once');
+  const ends = (): number => broken.filter((url) => url === '/late').length;
+  await until('what nobody gets keeps no connection', () => ends() === 2);
+  const told = statusOf('/orders/who');
+  await until('the token was not taken', () => target.seen.some(({ url }) => url === '/who'));
+  writeFileSync(tokenFile, 'token.two.x');
+  t.equal(await told, 200, 'where another token is asked for');
 });
