@@ -37,7 +37,7 @@ export interface RequestTrace {
   /** Where it belongs; said before it goes out. */
   readonly place: (place: Pick<ServedRequest, 'method' | 'path' | 'route' | 'isGrpc'>) => void;
   /** It is sent to the upstream, or to a target once more. */
-  readonly send: (to: Pick<SentRequest, 'origin' | 'httpVersion'>) => SentSpan;
+  readonly send: (to: SentPlace) => SentSpan;
   /** It waited for something, or did something. */
   readonly part: (part: Part, startedMs: number, endedMs: number, attributes: Attributes) => void;
   /** Stands beside what is measured of it now. */
@@ -46,6 +46,12 @@ export interface RequestTrace {
   readonly link: (traceparent: string) => void;
   /** It is over; once. */
   readonly end: (served: Omit<ServedRequest, 'method' | 'path' | 'route' | 'isGrpc'>, endedMs: number) => void;
+}
+
+/** Where a request goes. */
+interface SentPlace extends Pick<SentRequest, 'origin' | 'httpVersion'> {
+  /** Turns the route's path into what is asked for there; left out where that is the same. */
+  readonly pathThere?: (path: string) => string;
 }
 
 /** A request to the upstream. */

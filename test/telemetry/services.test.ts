@@ -8,7 +8,7 @@ import { asTree, traceOneWrite } from './services.js';
 const expected = [
   '0 shop CLIENT POST',
   '1 shop-sallyport SERVER POST /api/orders/{id}',
-  '2 shop-sallyport CLIENT POST /api/orders/{id}',
+  '2 shop-sallyport CLIENT POST /orders/{id}',
   '3 orders-sallyport SERVER POST /orders/{id}',
   '4 orders-sallyport INTERNAL reserve',
   '4 orders-sallyport CLIENT POST /orders/{id}',

@@ -119,7 +119,7 @@ t.test('on the calling side each attempt is a CLIENT span of its own', async (t)
     const own = { 'Proxy-Status': 'sallyport; error=proxy_internal_error', 'Retry-After': '0' };
     res.writeHead(answers[number - 1] ?? 200, own).end();
   });
-  const calling = await startCalling(t, target.url, {}, {}, telemetry(collector));
+  const calling = await startCalling(t, `${target.url}/v2`, {}, {}, telemetry(collector));
   const answer = await calling.call('/orders/1', {
     method: 'GET',
     headers: { traceparent: `00-${traceId}-${parentId}-01` },
@@ -140,6 +140,8 @@ t.test('on the calling side each attempt is a CLIENT span of its own', async (t)
       [200, 1],
     ],
   );
+  t.equal(served.attributes['url.path'], '/orders/**');
+  t.same([...new Set(attempts.map(({ attributes }) => attributes['url.full']))], [`${target.url}/v2/**`]);
   t.ok(attempts.every(({ parentSpanId }) => parentSpanId === served.spanId));
   t.same(
     target.seen.map(({ headers }) => headers.traceparent),

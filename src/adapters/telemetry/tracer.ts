@@ -10,7 +10,6 @@ import {
   serverError,
   spanName,
   type Attributes,
-  type SentRequest,
   type SentResult,
   type ServedRequest,
 } from '../../decision/telemetry/span-attributes.js';
@@ -118,8 +117,9 @@ class Trace implements RequestTrace {
     this.where = place;
   }
 
-  send(to: Pick<SentRequest, 'origin' | 'httpVersion'>): SentSpan {
-    const { where, deps } = this;
+  send({ pathThere = (path) => path, ...to }: Parameters<RequestTrace['send']>[0]): SentSpan {
+    const { deps } = this;
+    const where = { ...this.where, path: this.where.path === null ? null : pathThere(this.where.path) };
     const startedMs = deps.clock.monotonic();
     const spanId = newId(8);
     const sent = { ...where, ...to, resends: this.sent };

@@ -288,7 +288,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
       headers,
       body: body instanceof KeptBody ? body.open() : body,
       responseTimeoutMs,
-      trace: request.trace,
+      trace: request.trace === undefined ? undefined : traceThere(request.trace, target),
       ...(upgrade === undefined || onUpgrade === undefined
         ? {}
         : {
@@ -460,6 +460,11 @@ export class EgressCall implements UpstreamCall, AttemptHost {
       this.fail(denial('internal'));
     }
   }
+}
+
+/** What goes out is no path of this side. */
+function traceThere(trace: NonNullable<UpstreamRequest['trace']>, target: EgressTarget): typeof trace {
+  return { send: (to) => trace.send({ ...to, pathThere: (path) => outgoingTarget(target, path) }) };
 }
 
 function doubtOf(outcome: AttemptOutcome): Denial {

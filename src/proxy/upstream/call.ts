@@ -84,7 +84,7 @@ export interface UpstreamRequest extends ConnectionRequest {
   /** Milliseconds that it waited for that turn, which count among those that it may wait. */
   readonly waitedMs?: number;
   /** The request that it is part of, where that is traced: what goes out names a span of it. */
-  readonly trace?: RequestTrace | undefined;
+  readonly trace?: Pick<RequestTrace, 'send'> | undefined;
   /** It has switched protocols, where that was asked for, and the connection is whoever's this is. */
   readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */

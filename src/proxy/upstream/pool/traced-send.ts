@@ -8,7 +8,7 @@ import type { Upstream, UpstreamCall } from './pool.js';
 
 /** The request that it is part of, and what it is sent to. */
 interface Traced {
-  readonly trace: RequestTrace;
+  readonly trace: Pick<RequestTrace, 'send'>;
   readonly settings: Pick<UpstreamSettings, 'url' | 'http2'>;
 }
 
