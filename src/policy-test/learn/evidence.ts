@@ -28,6 +28,10 @@ export interface Evidence {
   /** The last number in a path, and how often it was the one before, one higher or lower. */
   lastNumber: number;
   steps: number;
+  /** How often it was near the one before, and from where to where the numbers go. */
+  nearSteps: number;
+  lowest: number;
+  highest: number;
 }
 
 /** Why a caller of an operation is not learnt, in words. */
@@ -36,7 +40,7 @@ export const doubtWords = {
   too_few_days: 'on too few days',
   too_few_values: 'the caller used too few values of a segment',
   mostly_missing: 'most of its requests were answered 401, 403, 404, 405, 410 or 501',
-  walked: 'its numbers go up or down one by one: somebody walks through them',
+  walked: 'its numbers follow one another: somebody walks through them',
   permissions_unknown: 'the log does not say what its tokens grant',
 } as const;
 
@@ -45,7 +49,18 @@ type Doubt = keyof typeof doubtWords;
 /** From so many requests on, steps from one number to the next are no accident. */
 const minWalk = 4;
 
+/**
+ * Who walks with several requests at a time, leaves out numbers, or comes through several proxies with a log each, goes
+ * by steps of up to so many; from so many requests on that is told from a few numbers that are near each other anyway.
+ */
+const farthestStep = 4;
+const minLooseWalk = 40;
+
 const msPerDay = 86_400_000;
+
+/** From one day to the next: else a minute about midnight is two. */
+const leastMsPerDay = msPerDay / 2;
+
 const firstFailure = 400;
 const missing: ReadonlySet<number> = new Set([401, 403, 404, 405, 410, 501]);
 
@@ -65,6 +80,9 @@ export function noEvidence(): Evidence {
     values: new Map(),
     lastNumber: NaN,
     steps: 0,
+    nearSteps: 0,
+    lowest: Infinity,
+    highest: -Infinity,
   };
 }
 
@@ -80,8 +98,14 @@ interface Seen {
 
 /** Adds one request. */
 export function witness(evidence: Evidence, { status, timeMs, permissions, values, number }: Seen): void {
-  if (Math.abs(number - evidence.lastNumber) === 1) evidence.steps += 1;
+  const step = Math.abs(number - evidence.lastNumber);
+  if (step === 1) evidence.steps += 1;
+  if (step >= 1 && step <= farthestStep) evidence.nearSteps += 1;
   evidence.lastNumber = number;
+  if (!Number.isNaN(number)) {
+    evidence.lowest = Math.min(evidence.lowest, number);
+    evidence.highest = Math.max(evidence.highest, number);
+  }
   if (!hasWorked(status)) {
     if (missing.has(status)) evidence.missed += 1;
     else evidence.failed += 1;
@@ -114,6 +138,9 @@ export function mergeEvidence(into: Evidence, from: Evidence): void {
   into.missed += from.missed;
   into.failed += from.failed;
   into.steps += from.steps;
+  into.nearSteps += from.nearSteps;
+  into.lowest = Math.min(into.lowest, from.lowest);
+  into.highest = Math.max(into.highest, from.highest);
   into.firstMs = Math.min(into.firstMs, from.firstMs);
   into.lastMs = Math.max(into.lastMs, from.lastMs);
   for (const day of from.days) addBounded(into.days, day);
@@ -122,14 +149,19 @@ export function mergeEvidence(into: Evidence, from: Evidence): void {
 
 /** Why this caller is not learnt here; `null` where it is. @param parameters places of the segments that vary. */
 export function doubtOf(evidence: Evidence, parameters: readonly number[], terms: LearnTerms): Doubt | null {
-  const { worked, missed, failed, steps, days, values, permissions } = evidence;
-  const all = worked + missed + failed;
-  if (all >= minWalk && steps > all / 2) return 'walked';
+  const { worked, missed, firstMs, lastMs, days, values, permissions } = evidence;
+  if (isWalk(evidence)) return 'walked';
   if (missed > worked) return 'mostly_missing';
   if (worked < terms.minCount) return 'too_few';
-  if (days.size < terms.minDays) return 'too_few_days';
+  if (days.size < terms.minDays || lastMs - firstMs < (terms.minDays - 1) * leastMsPerDay) return 'too_few_days';
   if (parameters.some((at) => (values.get(at)?.size ?? 0) < terms.minValues)) return 'too_few_values';
   return permissions === null ? 'permissions_unknown' : null;
+}
+
+function isWalk({ worked, missed, failed, steps, nearSteps, lowest, highest }: Evidence): boolean {
+  const all = worked + missed + failed;
+  if (all >= minWalk && steps > all / 2) return true;
+  return all >= minLooseWalk && nearSteps > all / 2 && highest - lowest >= all / 2;
 }
 
 /** What both lists have. Lists that are the same one, as most are, are not looked at. */

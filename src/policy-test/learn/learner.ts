@@ -45,7 +45,7 @@ const maxOthers = 1_000;
 const maxMethods = 32;
 
 export function createLearner(
-  { table, routes }: Pick<CompiledConfig, 'table' | 'routes'>,
+  { table, routes, issuers }: Pick<CompiledConfig, 'table' | 'routes' | 'issuers'>,
   terms: LearnTerms,
   caps: LearnCaps,
 ): Learner {
@@ -63,6 +63,7 @@ export function createLearner(
   const unverified = new Map<string, number>();
   const others = new Map<string, number>();
   const names = new Set(routes.map(({ name }) => name));
+  const issuerNames = new Set(issuers.map(({ rules }) => rules.name));
   let lines = 0;
   let learntFrom = 0;
   let inForce = 0;
@@ -80,6 +81,11 @@ export function createLearner(
     const { method, segments, route, reason } = request;
     if (reason === null) {
       inForce += 1;
+      return;
+    }
+    // Its subjects are others than those of the same name here.
+    if (!issuerNames.has(request.issuer)) {
+      other(`the config has no issuer ${request.issuer}`);
       return;
     }
     const caller = callerOf(request);

@@ -47,11 +47,15 @@ type LineReading =
 
 const maxDepth = 4;
 const maxPathBytes = 8 * 1024;
+const maxIssuerNameLength = 64;
 const maxSubjectLength = 256;
 const maxPermissions = 256;
 
 /** As the log writes it. */
 const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+/** Name of no route. */
+const noRoute = 'none';
 
 const start = Buffer.from('{"level":"');
 const decisionMember = Buffer.from(',"decision":"');
@@ -76,7 +80,10 @@ export function readLine(line: Buffer): LineReading {
     typeof time !== 'string' ||
     !timeForm.test(time) ||
     typeof status !== 'number' ||
-    !(reason === null || knownReasons.has(reason))
+    !(reason === null || knownReasons.has(reason)) ||
+    // The log has no queries, and no route where none was found.
+    path.includes('?') ||
+    (reason === 'route_unknown' && route !== noRoute)
   ) {
     return skipped('broken');
   }
@@ -93,7 +100,7 @@ export function readLine(line: Buffer): LineReading {
     request: {
       method,
       segments: target.value.segments,
-      route: route === 'none' ? null : route,
+      route: route === noRoute ? null : route,
       reason: decision === 'shadow' && typeof reason === 'string' ? reason : null,
       ...caller,
       permissions: permissionsOf(parsed.value['permissions']),
@@ -114,6 +121,7 @@ function callerOf(line: JsonObject): Pick<SeenRequest, 'issuer' | 'subject'> | S
   if (kind === 'session') return 'session';
   if (kind !== 'service') return 'broken';
   if (typeof grpcStatus === 'number') return 'grpc';
+  if (!isVisibleAscii(issuer, maxIssuerNameLength)) return 'broken';
   return isVisibleAscii(subject, maxSubjectLength) ? { issuer, subject } : 'subject';
 }
 

@@ -128,6 +128,11 @@ const learnt: readonly {
     routes: ['GET /tags/export a [orders:read]', 'GET /tags/{id} a, b [orders:read]'],
   },
   {
+    name: 'a few numbers, near each other, over and over',
+    lines: spread((at) => `/shops/${String(1 + ((at * 7) % 12))}`, {}, 80),
+    routes: ['GET /shops/{id} checkout [orders:read]'],
+  },
+  {
     name: 'a few words are names',
     lines: ['open', 'closed'].flatMap((word) => often(`/tags/${word}`)),
     routes: ['GET /tags/closed checkout [orders:read]', 'GET /tags/open checkout [orders:read]'],
@@ -147,6 +152,10 @@ for (const { name, lines, routes } of learnt) {
   });
 }
 
+/** The numbers from 500 on, in this order, asked for by one caller. */
+const walkOf = (order: readonly number[]): readonly string[] =>
+  order.map((at, count) => lineOf(`/customers/${String(500 + at)}`, by('mallory'), count % 5));
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
 const walk = Array.from({ length: 60 }, (_, at) => lineOf(`/customers/${String(500 + at)}`, by('mallory'), at % 5));
 
 const notLearnt: readonly { readonly name: string; readonly lines: readonly string[]; readonly why?: string }[] = [
@@ -178,6 +187,28 @@ const notLearnt: readonly { readonly name: string; readonly lines: readonly stri
     lines: walk.toReversed(),
     why: `GET /customers/{id} mallory: ${doubtWords.walked}`,
   },
+  ...(
+    [
+      ['several at a time', upTo(60).map((at) => at ^ 1)],
+      ['every third number', upTo(60).map((at) => at * 3)],
+      ['through two proxies, of which each has a log', upTo(60).toSorted((one, other) => (one % 2) - (other % 2))],
+    ] as const
+  ).map(([name, order]) => ({
+    name: `and walks them: ${name}`,
+    lines: walkOf(order),
+    why: `GET /customers/{id} mallory: ${doubtWords.walked}`,
+  })),
+  {
+    name: 'requests of one night, about midnight',
+    lines: often('/orders', {}, 50, 2).map((line, at) =>
+      line.replace(/T00:00:00\.000Z/, at % 2 === 0 ? 'T23:59:00.000Z' : 'T00:01:00.000Z'),
+    ),
+    why: `GET /orders checkout: ${doubtWords.too_few_days}`,
+  },
+  { name: 'a caller of an issuer that the config does not have', lines: often('/orders', { issuer: 'other' }) },
+  { name: 'no route, and its name', lines: often('/orders', { route: 'egress:orders' }) },
+  { name: 'no name of a route that refused', lines: often('/orders', { reason: 'subject_not_approved' }) },
+  { name: 'a path with a query', lines: often('/orders?x=1') },
   {
     name: 'two values of a segment',
     lines: [...often(`/o/${uuid(1)}`), ...often(`/o/${uuid(2)}`)],
