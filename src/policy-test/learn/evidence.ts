@@ -51,10 +51,12 @@ const minWalk = 4;
 
 /**
  * Who walks with several requests at a time, leaves out numbers, or comes through several proxies with a log each, goes
- * by steps of up to so many; from so many requests on that is told from a few numbers that are near each other anyway.
+ * by steps of up to so many. That is told from a few numbers which are near each other anyway by so many requests and
+ * values, and by so many numbers from the lowest to the highest.
  */
 const farthestStep = 4;
 const minLooseWalk = 40;
+const minWalkedValues = 30;
 
 const msPerDay = 86_400_000;
 
@@ -158,10 +160,11 @@ export function doubtOf(evidence: Evidence, parameters: readonly number[], terms
   return permissions === null ? 'permissions_unknown' : null;
 }
 
-function isWalk({ worked, missed, failed, steps, nearSteps, lowest, highest }: Evidence): boolean {
+function isWalk({ worked, missed, failed, steps, nearSteps, lowest, highest, values }: Evidence): boolean {
   const all = worked + missed + failed;
   if (all >= minWalk && steps > all / 2) return true;
-  return all >= minLooseWalk && nearSteps > all / 2 && highest - lowest >= all / 2;
+  if (all < minLooseWalk || nearSteps <= all / 2 || highest - lowest < minWalkedValues) return false;
+  return [...values.values()].some(({ size }) => size >= minWalkedValues);
 }
 
 /** What both lists have. Lists that are the same one, as most are, are not looked at. */

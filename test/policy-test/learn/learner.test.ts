@@ -129,7 +129,7 @@ const learnt: readonly {
   },
   {
     name: 'a few numbers, near each other, over and over',
-    lines: spread((at) => `/shops/${String(1 + ((at * 7) % 12))}`, {}, 80),
+    lines: [...spread((at) => `/shops/${String(1 + ((at * 7) % 12))}`, {}, 80), lineOf('/shops/900')],
     routes: ['GET /shops/{id} checkout [orders:read]'],
   },
   {
@@ -190,6 +190,7 @@ const notLearnt: readonly { readonly name: string; readonly lines: readonly stri
   ...(
     [
       ['several at a time', upTo(60).map((at) => at ^ 1)],
+      ['again and again', Array.from({ length: 5 }, () => upTo(60).map((at) => at ^ 1)).flat()],
       ['every third number', upTo(60).map((at) => at * 3)],
       ['through two proxies, of which each has a log', upTo(60).toSorted((one, other) => (one % 2) - (other % 2))],
     ] as const
