@@ -403,7 +403,16 @@ t.test('only what a proxy in front sets, and a second path, may go on', (t) => {
 
 t.test('what names an operation is a field that goes on as the caller sent it', (t) => {
   for (const name of ['X-Order-Id', 'Operation', 'Cookie', 'User-Agent']) t.equal(mayNameOperation(name), true, name);
-  const mayNot = ['Host', 'via', 'X-Request-Id', 'Traceparent', 'Idempotency-Key', 'TE', 'X-Forwarded-For', 'Forwarded'];
+  const mayNot = [
+    'Host',
+    'via',
+    'X-Request-Id',
+    'Traceparent',
+    'Idempotency-Key',
+    'TE',
+    'X-Forwarded-For',
+    'Forwarded',
+  ];
   for (const name of [...mayNot, 'X-Auth-Subject', 'X_Order_Id', 'a b']) t.equal(mayNameOperation(name), false, name);
   t.end();
 });
