@@ -39,6 +39,11 @@ async function explain(args: readonly string[], text: unknown = config): Promise
 
 const rows: readonly { readonly args: readonly string[]; readonly code: number; readonly expected: object }[] = [
   {
+    args: ['--method', 'POST', '--path', '/orders/v1/a.B/C', '--header', 'Content-Type: application/grpc'],
+    code: 0,
+    expected: { allowed: true, key: 'none' },
+  },
+  {
     args: ['--method', 'POST', '--path', '/orders/v1/a?x=1'],
     code: 0,
     expected: {

@@ -3,6 +3,7 @@ import type { CompiledConfig, EgressSettings, TargetSettings } from '../../../co
 import type { Denial } from '../../../decision/denial.js';
 import { planKey, type KeyPlan } from '../../../decision/egress/key.js';
 import { outgoingTarget, targetOf } from '../../../decision/egress/target.js';
+import { isGrpc } from '../../../decision/grpc/content-type.js';
 import { readMethod } from '../../../decision/http/request-head.js';
 import { readTarget } from '../../../decision/http/request-target.js';
 import { matchRoute } from '../../../decision/route/route-table.js';
@@ -55,7 +56,10 @@ export function explainEgress(
   if (target === null) return refused('route_unknown', null);
   if (read.value.encodedSlash || read.value.pathParameters) return refused('target_malformed', target);
   if (matchRoute(egress.table, request.method, read.value) === null) return refused('route_unknown', target);
-  const plan = planKey({ method: request.method, idempotencyKey: keyOf(request) }, target.keyMode, target.keyFrom);
+  // Nothing reserves a stream: calls of gRPC get no key.
+  const isCall = isGrpc(fieldOf(request, 'content-type'));
+  const asked = { method: request.method, idempotencyKey: fieldOf(request, 'idempotency-key') };
+  const plan = planKey(asked, isCall ? 'pass' : target.keyMode, isCall ? null : target.keyFrom);
   if (!plan.ok) return refused(plan.error.reason, target);
   const token = egress.tokens.find(({ name }) => name === target.token) ?? null;
   return accept({
@@ -72,13 +76,13 @@ export function explainEgress(
             file: target.certificate.certFile,
             asksForToken: token !== null && isAskedForAsShown(token, target),
           },
-    key: keyWord(plan.value),
+    key: isCall ? 'none' : keyWord(plan.value),
     attempts: target.retries.attempts,
   });
 }
 
-function keyOf({ headers }: PolicyRequest): string | null {
-  return headers.find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1] ?? null;
+function fieldOf({ headers }: PolicyRequest, field: string): string | null {
+  return headers.find(([name]) => name.toLowerCase() === field)?.[1] ?? null;
 }
 
 function keyWord(plan: KeyPlan): EgressExplanation['key'] {
