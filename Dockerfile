@@ -55,14 +55,17 @@ LABEL org.opencontainers.image.title="sallyport" \
       org.opencontainers.image.base.name="${NODE_IMAGE}" \
       org.opencontainers.image.base.digest="${NODE_DIGEST}"
 ENV NODE_COMPILE_CACHE=/app/cache
+# One pool for what is allocated outside of V8's heap, instead of one a thread: next to nothing is allocated on two at once.
+ENV MALLOC_ARENA_MAX=1
 # A number, so that Kubernetes can see that it is not root.
 USER 65532:65532
 EXPOSE 8443 9902
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
   CMD ["/usr/local/bin/node", "/app/main.js", "health", "--config", "/etc/sallyport/sallyport.yaml"]
-# No shell in between: SIGTERM reaches the process. Without SIGUSR1 nobody in the pod opens the debugger.
-ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "/app/main.js"]
+# No shell in between: SIGTERM reaches the process. Without SIGUSR1 nobody in the pod opens the debugger. What a request leaves behind is
+# collected when there are 4 MiB of it, not 16 or 32.
+ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "--max-semi-space-size=4", "/app/main.js"]
 CMD ["serve", "--config", "/etc/sallyport/sallyport.yaml"]
 
 FROM settings AS tools

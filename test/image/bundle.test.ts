@@ -55,6 +55,28 @@ t.test('the bundle stands alone: it serves, from an empty folder, without node_m
   }
 });
 
+t.test('a start loads the proxy as one chunk, and of Node.js and undici no more than is used', async (t) => {
+  const found = join(tempDir(t), 'loaded');
+  const look = join(tempDir(t), 'look.cjs');
+  writeFileSync(
+    look,
+    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(found)}, process.moduleLoadList.join('\\n')));`,
+  );
+  const proxy = await startProxyProcess(t, { main: join(app, 'main.js'), env: { NODE_OPTIONS: `--require ${look}` } });
+  await proxy.stop();
+  const loaded = readFileSync(found, 'utf8').split('\n');
+  t.ok(loaded.includes('NativeModule http'), 'and it is the list');
+  t.notOk(loaded.includes('NativeModule internal/deps/undici/undici'), 'not the copy of undici that Node.js has');
+  for (const file of readdirSync(app).filter((name) => name.endsWith('.js'))) {
+    const code = readFileSync(join(app, file), 'latin1');
+    t.notMatch(code, /^import[^'"`]*["'`]node:/m, `${file} looks at nothing of Node.js that it does not use`);
+    t.notMatch(code, /[\x80-\xff]/, `${file} is kept in one byte a character`);
+  }
+  const health = readdirSync(app).filter((name) => name.startsWith('health-'));
+  t.equal(health.length, 1);
+  t.notMatch(readFileSync(join(app, health[0] ?? ''), 'utf8'), './serve-', 'nor does the health check load it');
+});
+
 t.test('the bundle of the proxy carries neither the emulator of the Core nor the import, and says so', async (t) => {
   for (const argv of [
     ...toolNames.map((name) => [name]),

@@ -133,7 +133,12 @@ t.test('scripts that it runs are there; installs are those of the lock file, wit
 
 t.test('the image: numeric user that is not root, exec form, health check by the binary', async (t) => {
   t.match(wordsOf('USER', final), [/^[1-9][0-9]{3,}:[1-9][0-9]{3,}$/]);
-  t.same(execForm(wordsOf('ENTRYPOINT', final)[0] ?? ''), ['/usr/local/bin/node', '--disable-sigusr1', '/app/main.js']);
+  t.same(execForm(wordsOf('ENTRYPOINT', final)[0] ?? ''), [
+    '/usr/local/bin/node',
+    '--disable-sigusr1',
+    '--max-semi-space-size=4',
+    '/app/main.js',
+  ]);
   t.same(execForm(wordsOf('CMD', final)[0] ?? ''), ['serve', '--config', '/etc/sallyport/sallyport.yaml']);
   const health = wordsOf('HEALTHCHECK', final)[0] ?? '';
   t.same(execForm(health.slice(health.indexOf('['))), [

@@ -3,6 +3,8 @@ import { runInNewContext } from 'node:vm';
 
 type Collect = (how?: { readonly type: 'major'; readonly execution: 'sync'; readonly flavor: 'last-resort' }) => void;
 
+const knowsLastResort = Number.parseInt(process.versions.node, 10) >= 22;
+
 /**
  * Collects all garbage at once and gives the memory back to the system, for the moment between starting and serving: V8
  * by itself keeps the space that modules and config took on their way in until much else is allocated, which in an idle
@@ -13,7 +15,7 @@ export function releaseMemory(): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;
   setFlagsFromString('--no-expose-gc');
-  // The last resort gives most back. Node 20 does not know it, and collects for certain only where nothing is said.
-  collect();
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  // The last resort gives most back, and collects twice by itself. Node 20 does not know it.
+  if (knowsLastResort) collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  else collect();
 }
