@@ -6,6 +6,7 @@ import { ask, connectHttp2 } from '../support/http2-client.js';
 import { freePort } from '../support/listening.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
+import type { Certificate } from './certificate.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { oauthIssuer } from './algorithms.js';
@@ -87,16 +88,19 @@ export async function startHaproxy(
   token: string,
   tokens: HaproxyTokens = { kind: 'core' },
   http2: HaproxyHttp2 = { callers: false, receiver: false },
+  certificate: Certificate | null = null,
 ): Promise<Child> {
   const dir = tempDir(t);
   const port = await freePort();
   const keyFile = join(dir, 'key.pem');
   if (publicKey !== null) writeFileSync(keyFile, publicKey.export({ format: 'pem', type: 'spki' }));
   const rules = publicKey === null ? [] : tokenRules(keyFile, tokens);
+  const pemFile = join(dir, 'server.pem');
+  if (certificate !== null) writeFileSync(pemFile, `${certificate.cert}${certificate.key}`, { mode: 0o600 });
   const config = [
     ...plain,
     'frontend callers',
-    `  bind 127.0.0.1:${String(port)}${http2.callers ? ' proto h2' : ''}`,
+    `  bind 127.0.0.1:${String(port)}${http2.callers ? ' proto h2' : ''}${certificate === null ? '' : ` ssl crt ${pemFile}`}`,
     ...rules,
     '  default_backend receiver',
     'backend receiver',
@@ -105,9 +109,10 @@ export async function startHaproxy(
   ];
   const { pid } = runHaproxy(t, config.join('\n'));
   const headers = { Authorization: `Bearer ${token}` };
+  const over = certificate === null ? {} : { tls: { rejectUnauthorized: false } };
   const status = http2.callers
     ? async () => statusOverHttp2(port, headers)
-    : async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status;
+    : async () => (await request(port, { path: '/orders', headers }, over).catch(() => null))?.status;
   await until('HAProxy answers', async () => (await status()) === 200);
   return { pid, port };
 }

@@ -23,11 +23,14 @@ export interface LoadSettings {
   readonly connections: number;
   /** Whether `wrk` is there; else a loader of our own takes its place, which is itself the bottleneck. */
   readonly wrk: boolean;
+  /** Whether the connections speak TLS, which takes `wrk`; nobody looks at the certificate. */
+  readonly tls?: boolean;
 }
 
 /** Sends what the plan says over kept connections for a while. */
-export async function runLoad({ port, plan, seconds, connections, wrk }: LoadSettings): Promise<LoadResult> {
-  const url = `http://127.0.0.1:${String(port)}`;
+export async function runLoad(settings: LoadSettings): Promise<LoadResult> {
+  const { port, plan, seconds, connections, wrk, tls = false } = settings;
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${String(port)}`;
   if (!wrk) {
     const args = [join(import.meta.dirname, 'plain-load.js'), plan.json, url, String(seconds), String(connections)];
     return JSON.parse(await outputOf(...asLoad(process.execPath, args))) as LoadResult;

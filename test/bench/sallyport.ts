@@ -23,8 +23,17 @@ export interface SallyportOptions {
   readonly checkout?: string;
   /** Whether that knows the whole config; of one that may not, what it certainly knows is left. */
   readonly keepsConfig?: boolean;
+  readonly program?: Program;
   /** How it is reached, where it speaks TLS. */
   readonly tls?: ConnectionOptions;
+}
+
+/** How a process is started, where it is not this Node.js and the checkout. */
+export interface Program {
+  readonly node: string;
+  readonly flags: readonly string[];
+  readonly main: string;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** What every load asks for, in words that all versions know. */
@@ -41,8 +50,10 @@ export async function startSallyport(
   t: Scope,
   config: ConfigTree,
   ready: RequestInput,
-  { logFile, checkout = projectDir, keepsConfig = checkout === projectDir, tls }: SallyportOptions = {},
+  options: SallyportOptions = {},
 ): Promise<Proxy> {
+  const { logFile, checkout = projectDir, keepsConfig = checkout === projectDir, tls } = options;
+  const { program = { node: process.execPath, flags: [], main: join(checkout, 'dist/main.js'), env: {} } } = options;
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
   // At level warn nobody is told which port the system gave.
@@ -52,8 +63,9 @@ export async function startSallyport(
   const older = { ...settings, reload: undefined, routes: [orders] };
   writeFileSync(configFile, baseConfig(keepsConfig ? settings : older));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
-  const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], {
+  const child = spawn(program.node, [...program.flags, program.main, 'serve', '--config', configFile], {
     stdio: ['ignore', log, 'inherit'],
+    env: { ...process.env, ...program.env },
   });
   closeSync(log);
   stopAtEnd(t, child);

@@ -75,7 +75,14 @@ async function bundle(t: Scope): Promise<{ readonly main: string; readonly env: 
   const run = promisify(execFile);
   await run(process.execPath, [join(projectDir, '.release/bundle.mjs'), dir], { cwd: projectDir });
   const main = join(dir, 'main.js');
-  const env = { NODE_COMPILE_CACHE: join(dir, 'cache') };
-  await run(process.execPath, [main, 'serve', '--help'], { env: { ...process.env, ...env } });
+  const env = {
+    NODE_COMPILE_CACHE: join(dir, 'cache'),
+    MALLOC_ARENA_MAX: '1',
+    NODE_OPTIONS: '--max-semi-space-size=4',
+  };
+  // Help loads nothing of what runs: this ends when all of it is loaded, for want of a config.
+  await run(process.execPath, [main, 'serve', '--config', '/none'], { env: { ...process.env, ...env } }).catch(
+    () => null,
+  );
   return { main, env };
 }
