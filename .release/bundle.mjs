@@ -50,8 +50,8 @@ const withoutUnused = {
 };
 
 /**
- * Takes of Node's modules what is used. An `import` of one looks at all that it exports, and behind some names is more to
- * load: with `WebSocket` of `node:http` comes Node's own undici, 14 MiB.
+ * Takes of Node's modules what is used. An `import` of one looks at all that it exports, and behind some names is more
+ * to load: with `WebSocket` of `node:http` comes Node's own undici, 14 MiB.
  */
 const takeBuiltins = {
   name: 'take-builtins',

@@ -1,4 +1,4 @@
-/** The goals of speed and size, measured beside HAProxy: for each Node.js that is supported, met or not, and by how much. */
+/** The goals of speed and size, measured beside HAProxy: for each Node.js, met or not, and by how much. */
 import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -26,8 +26,8 @@
  *
  *   npm run bench -- --page [--seconds 3] [--rounds 5] [--out docs]
  *
- * Measures the goals of speed and size beside HAProxy, on this Node.js and on 24 where npx has it, in some eight minutes,
- * for docs/performance.md; needs `haproxy`, `openssl` and `wrk`.
+ * Measures the goals of speed and size beside HAProxy, on this Node.js and on 24 where npx has it, in some eight
+ * minutes, for docs/performance.md; needs `haproxy`, `openssl` and `wrk`.
  *
  *   npm run bench -- --growth [--seconds 3] [--rounds 3] [--out docs]
  *
