@@ -19,6 +19,16 @@ export interface JsonSchema {
 
 const placeholder = { $ref: '#/definitions/placeholder' };
 
+/**
+ * What every config has, whatever it is for: the sidecar, `decide`, the plugin, `egress` alone. What each of them needs
+ * beyond that is left to `sallyport check`, since an editor must not mark a config that is right.
+ */
+const whatIsRequired: JsonSchema = {
+  anyOf: [{ required: ['routes'] }, { required: ['egress'] }],
+  if: { required: ['upstream'] },
+  then: { required: ['listen'], properties: { listen: { required: ['host', 'port'] } } },
+};
+
 /** The schema with our words in it: what the reference is written from. */
 export function annotatedSchema(): JsonSchema {
   // Draft 7 is what editors' YAML support reads best.
@@ -27,7 +37,7 @@ export function annotatedSchema(): JsonSchema {
 
 /** The schema that is shipped, for editors: every value may be a placeholder instead. */
 export function shippedSchema(): JsonSchema {
-  const { $schema, ...schema } = annotatedSchema();
+  const { $schema, required: _ofTheSidecar, ...schema } = annotatedSchema();
   return {
     $schema,
     title: 'Sallyport config',
@@ -40,8 +50,16 @@ export function shippedSchema(): JsonSchema {
           'A text with ${env:NAME} or ${file:PATH} in it, which stand for an environment variable and the content of a file.',
       },
     },
-    ...withPlaceholders(schema),
+    ...withPlaceholders(withOptionalPlace(schema)),
+    ...whatIsRequired,
   };
+}
+
+/** Where `decide` listens, or an application, `listen` only says how requests are judged. */
+function withOptionalPlace(schema: JsonSchema): JsonSchema {
+  const { listen = {}, ...others } = schema.properties ?? {};
+  const { required: _place, ...optional } = listen;
+  return { ...schema, properties: { listen: optional, ...others } };
 }
 
 function withPlaceholders(schema: JsonSchema): JsonSchema {

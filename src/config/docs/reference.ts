@@ -63,9 +63,12 @@ export function configReference(): string {
   return `${introduction}${sections.join('\n')}`;
 }
 
+/** What stands for nothing where a config only calls, decides for a proxy, or belongs to an application. */
+const requiredText = ' Required in a sidecar.';
+
 function sectionText(section: Setting): string {
   const rows = childrenOf(section).flatMap(rowsOf);
-  const head = `## \`${section.path}\`\n\n${section.schema.description ?? ''}${section.isRequired ? ' Required.' : ''}\n`;
+  const head = `## \`${section.path}\`\n\n${section.schema.description ?? ''}${section.isRequired ? requiredText : ''}\n`;
   if (rows.length === 0) {
     const single = allowedText(section.schema);
     return single === '' || section.schema.type === 'null'
