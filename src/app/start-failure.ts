@@ -24,6 +24,7 @@ const words: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use',
   EADDRNOTAVAIL: 'the address is none of this machine',
   EACCES: 'this user may not listen on this port',
+  EPERM: 'this user may not give the socket to that owner',
   ENOTFOUND: 'the host name is unknown',
   EAI_AGAIN: 'the host name could not be looked up',
 };

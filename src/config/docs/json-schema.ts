@@ -20,14 +20,15 @@ export interface JsonSchema {
 const placeholder = { $ref: '#/definitions/placeholder' };
 
 /**
- * What every config has, whatever it is for: the sidecar, `decide`, the plugin, `egress` alone. What each of them needs
- * beyond that is left to `sallyport check`, since an editor must not mark a config that is right.
+ * What a config has at least: as a sidecar, for a proxy that asks, as the calling side alone, or in an application.
+ * Whatever else is needed is left to `sallyport check`, since an editor must not mark a config that is right.
  */
-const whatIsRequired: JsonSchema = {
-  anyOf: [{ required: ['routes'] }, { required: ['egress'] }],
-  if: { required: ['upstream'] },
-  then: { required: ['listen'], properties: { listen: { required: ['host', 'port'] } } },
-};
+const kindsOfConfigs: readonly JsonSchema[] = [
+  { required: ['listen', 'upstream', 'routes'], properties: { listen: { required: ['host', 'port'] } } },
+  { required: ['decide', 'routes'] },
+  { required: ['egress'] },
+  { required: ['routes'], properties: { upstream: { not: {} }, listen: { properties: { port: { not: {} } } } } },
+];
 
 /** The schema with our words in it: what the reference is written from. */
 export function annotatedSchema(): JsonSchema {
@@ -51,7 +52,7 @@ export function shippedSchema(): JsonSchema {
       },
     },
     ...withPlaceholders(withOptionalPlace(schema)),
-    ...whatIsRequired,
+    anyOf: kindsOfConfigs,
   };
 }
 

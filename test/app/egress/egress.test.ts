@@ -425,6 +425,22 @@ t.test('a Unix socket is open to whom its mode says', async (t) => {
   t.match(proxy.app.status().listeners.egress, { host: `unix:${path}` });
 });
 
+t.test('a Unix socket belongs to whom its owner says', async (t) => {
+  const { statSync } = await import('node:fs');
+  const target = await startTarget(t, ok);
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  const path = join(tempDir(t), 'egress.sock');
+  // Only root gives files away.
+  const [others, group] = uid === 0 ? [4711, 4712] : [uid, gid];
+  const listen = { unix: path, mode: '0660', owner: `${String(others)}:${String(group)}` };
+  await startCalling(t, target.url, {}, { listen });
+  t.match(statSync(path), { uid: others, gid: group });
+  t.equal(statSync(path).mode & 0o777, 0o660);
+  const ofGroup = join(tempDir(t), 'group.sock');
+  await startCalling(t, target.url, {}, { listen: { unix: ofGroup, owner: `:${String(group)}` } });
+  t.match(statSync(ofGroup), { uid, gid: group });
+});
+
 t.test('a config may have the calling side alone', async (t) => {
   const target = await startTarget(t, ok);
   const configFile = join(tempDir(t), 'sallyport.yaml');

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import t from 'tap';
 import { parse } from 'yaml';
-import { z } from 'zod';
 import { chartValuesSchema } from '../../../src/config/docs/chart-schema.js';
 import { annotatedSchema, shippedSchema, type JsonSchema } from '../../../src/config/docs/json-schema.js';
 import { configReference } from '../../../src/config/docs/reference.js';
@@ -143,6 +143,22 @@ const documents = [
   },
   { name: 'an unknown key', text: configText({ lisen: '1' }), expected: false },
   { name: 'a missing key', text: configText({ listen: '{ port: 1 }' }), expected: false },
+  { name: 'no upstream', text: configText({ upstream: null }), expected: false },
+  { name: 'no host, beside an upstream', text: configText({ listen: '{ port: 1, dpop: null }' }), expected: false },
+  { name: 'nothing to do', text: 'admin: { port: 1 }', expected: false },
+  ...[
+    'decide: { port: 9000, form: nginx, trust: [10.0.0.1] }\nlisten: { dpop: { origins: [https://a] } }',
+    'issuers: {}',
+  ].map((doors) => ({
+    name: doors,
+    text: `${doors}\nroutes: [{ name: a, methods: [GET], path: /a, access: public }]`,
+    expected: true,
+  })),
+  {
+    name: 'the calling side alone',
+    text: 'egress: { targets: [{ name: a, prefix: /a, url: https://a, allow: [{ methods: [GET], path: / }] }] }',
+    expected: true,
+  },
   {
     name: 'a malformed duration',
     text: configText({ listen: '{ host: a, port: 1, header_timeout: 5 s }' }),
@@ -185,12 +201,10 @@ const documents = [
 ];
 
 t.test('editors tell good from bad by config.schema.json', (t) => {
-  const schema = z.fromJSONSchema(
-    JSON.parse(projectFile('config.schema.json')) as Parameters<typeof z.fromJSONSchema>[0],
-  );
+  const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, validateFormats: false });
+  const isGood = ajv.compile(JSON.parse(projectFile('config.schema.json')) as object);
   for (const { name, text, expected } of documents) {
-    const result = schema.safeParse(parse(text));
-    t.equal(result.success, expected, `${name}: ${result.success ? '' : z.prettifyError(result.error)}`);
+    t.equal(isGood(parse(text)), expected, `${name}: ${ajv.errorsText(isGood.errors)}`);
   }
   t.end();
 });

@@ -18,6 +18,8 @@ export interface SocketPlace {
   readonly path: string;
   /** Of the socket's file: who may connect. */
   readonly mode: number;
+  /** Ids of its user and group; `null` where they are those of the process. */
+  readonly owner: { readonly uid: number | null; readonly gid: number | null } | null;
 }
 
 /** The calling side, compiled. */
@@ -44,6 +46,12 @@ const listenSchema = map({
   mode: text(/^0[0-7]{3}$/, 'an octal mode such as "0660", in quotes', 4)
     .prefault('0600')
     .describe('Who may connect to the Unix socket, as the mode of its file.'),
+  owner: text(/^(?:\d{1,9}(?::\d{1,9})?|:\d{1,9})$/, 'ids such as "1000", "1000:1000" or ":1000", in quotes', 19)
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Ids of user and group that the Unix socket’s file belongs to, as `chown` takes them; those of the process unless given. Another user takes root, or CAP_CHOWN; a group one that the process is in.',
+    ),
   http2: flag()
     .prefault(false)
     .describe('Whether HTTP/2 is served beside HTTP/1.1, to callers that know (RFC 9113 §3.3).'),
@@ -82,6 +90,7 @@ export const egress = section({
     'listen.port': { restart: true, of: ({ egress }) => egress?.listen.port ?? null },
     'listen.unix': { restart: true, of: ({ egress }) => egress?.socket?.path ?? null },
     'listen.mode': { restart: true, of: ({ egress }) => egress?.socket?.mode ?? null, widens: never },
+    'listen.owner': { restart: true, of: ({ egress }) => egress?.socket?.owner ?? null, widens: never },
     'listen.http2': { restart: true, of: ({ egress }) => egress?.listen.http2 ?? null, widens: never },
     'listen.max_in_flight': {
       restart: true,
@@ -100,7 +109,7 @@ export const egress = section({
 function compileEgress({ listen, hold_bodies, tokens, targets }: EgressFile, context: CompileContext): EgressSettings {
   const { absolute } = context;
   const compiled = targets.map((target) => compileTarget(target, absolute));
-  const { host, port, unix, mode, ...rest } = listen;
+  const { host, port, unix, mode, owner, ...rest } = listen;
   const place = usualListener({ host, port });
   return {
     listen: {
@@ -111,12 +120,20 @@ function compileEgress({ listen, hold_bodies, tokens, targets }: EgressFile, con
       keepAliveTimeoutMs: rest.keep_alive_timeout,
       bodyIdleTimeoutMs: rest.body_idle_timeout,
     },
-    socket: unix === null ? null : { path: absolute(unix), mode: parseInt(mode, 8) },
+    socket:
+      unix === null
+        ? null
+        : { path: absolute(unix), mode: parseInt(mode, 8), owner: owner === null ? null : ownerOf(owner) },
     maxHeldBytes: hold_bodies,
     tokens: compileTokens(tokens, absolute),
     targets: compiled,
     table: createRouteTable(compiled.flatMap(({ routes }) => routes)),
   };
+}
+
+function ownerOf(text: string): SocketPlace['owner'] {
+  const [uid, gid] = text.split(':').map((id) => (id === '' ? null : Number(id)));
+  return { uid: uid ?? null, gid: gid ?? null };
 }
 
 /** Checks what the settings say together. */
@@ -137,9 +154,10 @@ function check({ egress, isPresent }: ParsedConfig, report: Report): void {
         'a loopback address, or egress.listen.unix',
       );
     }
-    const mode = ['egress', 'listen', 'mode'];
-    if (isPresent(mode)) {
-      report.keyError(mode, 'egress.listen.mode has no use without egress.listen.unix', 'egress.listen.unix beside it');
+    for (const key of ['mode', 'owner']) {
+      const path = ['egress', 'listen', key];
+      if (!isPresent(path)) continue;
+      report.keyError(path, `${nameOf(path)} has no use without egress.listen.unix`, 'egress.listen.unix beside it');
     }
   }
   checkTokens(file.tokens, ['egress', 'tokens'], report);

@@ -56,7 +56,17 @@ t.test('a socket, a key of the body, and a budget', (t) => {
         '{ name: b, prefix: /b, url: "http://127.0.0.1:1", allow: [{ methods: ["*"], path: / }], key_from: { header: X-Order-Id } }]',
     ),
   );
-  t.same(settings?.socket, { path: '/run/e.sock', mode: 0o660 });
+  t.same(settings?.socket, { path: '/run/e.sock', mode: 0o660, owner: null });
+  for (const [owner, expected] of [
+    ['1000', { uid: 1000, gid: null }],
+    ['1000:2000', { uid: 1000, gid: 2000 }],
+    [':2000', { uid: null, gid: 2000 }],
+  ] as const) {
+    const { egress: owned } = compiled(
+      egress(`listen: { unix: /run/e.sock, owner: "${owner}" }, targets: [{ ${target} }]`),
+    );
+    t.same(owned?.socket?.owner, expected, owner);
+  }
   t.match(settings?.targets, [
     {
       token: 't',
@@ -89,6 +99,16 @@ const wrong: readonly { readonly name: string; readonly text: string; readonly e
     name: 'a mode without a socket',
     text: `listen: { mode: "0660" }, targets: [{ ${target} }]`,
     expected: [/egress\.listen\.mode has no use without egress\.listen\.unix/],
+  },
+  {
+    name: 'an owner without a socket',
+    text: `listen: { owner: "1000" }, targets: [{ ${target} }]`,
+    expected: [/egress\.listen\.owner has no use without egress\.listen\.unix/],
+  },
+  {
+    name: 'an owner by name',
+    text: `listen: { unix: /run/e.sock, owner: "app:" }, targets: [{ ${target} }]`,
+    expected: [/egress\.listen\.owner is "app:"; allowed: ids such as "1000", "1000:1000" or ":1000", in quotes/],
   },
   {
     name: 'plaintext to another machine',
