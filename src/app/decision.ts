@@ -9,7 +9,7 @@ import type { Challenges } from '../decision/http/problem-details.js';
 import { accept, type Result } from '../lib/result.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { StoreState } from '../ports/idempotency.js';
-import type { Log } from '../ports/system.js';
+import type { Files, Log } from '../ports/system.js';
 import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { createAssertions, type Assertions } from './keys/assertion-keys.js';
@@ -72,16 +72,15 @@ export interface Decision {
 }
 
 /** Reads the files that a decision needs, and loads the programs that its settings ask for. */
-export async function loadDecisionFiles({
-  listen,
-  store,
-  sessions,
-}: CompiledConfig): Promise<Result<DecisionFiles, StartFailure>> {
-  const storeFiles = await readStoreFiles(store, localFiles);
+export async function loadDecisionFiles(
+  { listen, store, sessions }: CompiledConfig,
+  files: Files = localFiles,
+): Promise<Result<DecisionFiles, StartFailure>> {
+  const storeFiles = await readStoreFiles(store, files);
   if (!storeFiles.ok) return storeFiles;
   const sessionSdk = await loadSessions(sessions);
   if (!sessionSdk.ok) return sessionSdk;
-  const nonceKeys = await readNonceKeyFile(listen.dpop, localFiles);
+  const nonceKeys = await readNonceKeyFile(listen.dpop, files);
   if (!nonceKeys.ok) return nonceKeys;
   return accept({
     store: store === null ? null : await loadStore(store),

@@ -4,10 +4,16 @@ import type { LimitKey } from '../decision/route/rate-limit.js';
 import type { Result } from '../lib/result.js';
 import type { StoreFailure } from './idempotency.js';
 
-/** Counts requests of callers in this process. */
+/** Counts requests of callers in this process, or in all that serve beside it. Never rejects. */
 export interface RateCounter {
   /** Milliseconds that the caller has to wait; 0 where its request is counted and may go on. */
-  readonly take: (key: LimitKey, rate: Rate) => number;
+  readonly take: (key: LimitKey, rate: Rate) => number | Promise<number>;
+}
+
+/** Counts requests that are under way, likewise. Never rejects. */
+export interface FlightCounter {
+  /** A place among at most `max` of this name, which is given back by a call; `null` where there is none. */
+  readonly enter: (name: string, max: number) => (() => void) | null | Promise<(() => void) | null>;
 }
 
 /** Counts them together with other proxies. It ends within its deadline, and never rejects. */

@@ -92,6 +92,8 @@ export interface MetricsSnapshot {
     readonly name: string;
     readonly help: string;
     readonly type: string;
+    /** What the value is of several workers: `sum`, `min`, `max`, or `first` where all have the same. */
+    readonly aggregator?: string;
     readonly values: readonly {
       readonly value: number;
       readonly labels: Readonly<Partial<Record<string, string | number>>>;

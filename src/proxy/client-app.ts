@@ -16,6 +16,8 @@ interface ClientAppDeps {
 interface ClientApp {
   /** Rejects where the address cannot be had. */
   readonly listen: (options: FastifyListenOptions) => Promise<AddressInfo>;
+  /** Serves without an address: another process accepts the connections. */
+  readonly adopt: () => Promise<void>;
   /** Leads a request that Node announces by another event than `request` to the same hook. */
   readonly route: RequestListener;
   readonly close: () => Promise<void>;
@@ -67,6 +69,11 @@ export function createClientApp({ server, onRequest, onClientError }: ClientAppD
       if (address === null) throw new Error('the listener has no address');
       // That of a Unix socket is its path.
       return typeof address === 'string' ? { address: `unix:${address}`, family: 'unix', port: 0 } : address;
+    },
+    adopt: async () => {
+      await app.ready();
+      // Node begins to look for heads that take too long.
+      server.emit('listening');
     },
     route: (req, res) => {
       route(req, res);

@@ -28,7 +28,7 @@ import { createReservedWrites } from './idempotency/coordinator.js';
 import { planRequest } from './idempotency/plan-reservation.js';
 import { createSlots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
-import { stopAccepting } from './node-internals/server.js';
+import { adoptConnection, stopAccepting } from './node-internals/server.js';
 import { openUnixSocket } from './inbound/unix-socket.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
@@ -93,6 +93,8 @@ export interface Door {
 export interface ProxyServer {
   /** Resolves when connections are accepted; rejects when the address cannot be had. */
   readonly listen: () => Promise<AddressInfo>;
+  /** In the place of `listen`: serves connections that another process accepted, each as its handle. */
+  readonly adopt: () => Promise<(handle: unknown) => void>;
   /**
    * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.
    */
@@ -206,6 +208,12 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       if (deps.socket === undefined) return app.listen({ host, port, backlog: acceptQueue });
       const { path } = deps.socket;
       return openUnixSocket(deps.socket, () => app.listen({ path, backlog: acceptQueue }));
+    },
+    adopt: async () => {
+      await app.adopt();
+      return (handle) => {
+        adoptConnection(server, handle);
+      };
     },
     setTls,
     announceShutdown: () => {

@@ -29,10 +29,12 @@ export interface LoggerOptions extends LogSettings {
   readonly timers: Timers;
   /** Takes whole lines; standard output unless given. */
   readonly destination?: DestinationStream;
+  /** Number of the worker that writes, for each of its lines; left out where one process serves. */
+  readonly worker?: number;
 }
 
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
-export function createLogger({ timers, destination, ...settings }: LoggerOptions): Logger {
+export function createLogger({ timers, destination, worker, ...settings }: LoggerOptions): Logger {
   const written: LogStream =
     destination === undefined
       ? createLogStream(1)
@@ -45,7 +47,7 @@ export function createLogger({ timers, destination, ...settings }: LoggerOptions
     },
     flush: () => written.flush(),
   };
-  const timestamp = createTimestamp();
+  const timestamp = createTimestamp(worker);
   let membersOf = createRequestMembers(withoutTokens, settings);
   const logger = pino(
     {
@@ -95,8 +97,9 @@ export function createLogger({ timers, destination, ...settings }: LoggerOptions
   };
 }
 
-/** Makes the time's member of a line. Its date and second are made once a second: that is most of the cost. */
-function createTimestamp(): () => string {
+/** Makes the time's member of a line, and that of the worker. Its date and second are made once a second: that is most of the cost. */
+function createTimestamp(worker: number | undefined): () => string {
+  const end = worker === undefined ? 'Z"' : `Z","worker":${String(worker)}`;
   let second = NaN;
   let text = '';
   return () => {
@@ -106,7 +109,7 @@ function createTimestamp(): () => string {
       second = nowS;
       text = new Date(nowMs).toISOString().slice(0, -'000Z'.length);
     }
-    return `,"time":"${text}${String(nowMs % 1000).padStart(3, '0')}Z"`;
+    return `,"time":"${text}${String(nowMs % 1000).padStart(3, '0')}${end}`;
   };
 }
 

@@ -1,4 +1,5 @@
 import { type LimitKey, takeRequest } from '../../decision/route/rate-limit.js';
+import type { Rate } from '../../decision/route/policy.js';
 import type { Clock } from '../../ports/system.js';
 import type { RateCounter } from '../../ports/limits.js';
 
@@ -8,11 +9,14 @@ import type { RateCounter } from '../../ports/limits.js';
  */
 const maxRateCallers = 100_000;
 
+/** Counts in this process: how long to wait is known at once. */
+interface LocalRates extends RateCounter {
+  readonly take: (key: LimitKey, rate: Rate) => number;
+  readonly size: () => number;
+}
+
 /** Counts in this process. A bucket that is full again needs no memory: each call looks at the oldest two. */
-export function createRateCounter(
-  clock: Pick<Clock, 'monotonic'>,
-  maxCallers = maxRateCallers,
-): RateCounter & { readonly size: () => number } {
+export function createRateCounter(clock: Pick<Clock, 'monotonic'>, maxCallers = maxRateCallers): LocalRates {
   /** When each bucket is full; in the order of the last request. */
   const buckets = new Map<string, number>();
 

@@ -73,6 +73,7 @@ export function createEgressSeries(registry: Registry, state: () => EgressState 
   new Gauge({
     name: 'sallyport_egress_token_up',
     help: 'Whether the last fetch of a token of the calling side brought one.',
+    aggregator: 'min',
     labelNames: ['token'],
     registers,
     collect() {

@@ -52,8 +52,11 @@ export function createIntrospectionSeries(
     counts.lookedUp,
   );
   const gauge = issuerGauges(registry, states);
-  gauge('sallyport_introspection_up', 'Whether an issuer answered the last question about a token.', ({ up }) =>
-    up ? 1 : 0,
+  gauge(
+    'sallyport_introspection_up',
+    'Whether an issuer answered the last question about a token.',
+    ({ up }) => (up ? 1 : 0),
+    'min',
   );
   gauge(
     'sallyport_introspection_in_flight',

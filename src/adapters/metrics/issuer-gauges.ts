@@ -1,17 +1,24 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** Adds a gauge with a series for each issuer; none for one whose value is `null`. */
-type AddIssuerGauge<State> = (name: string, help: string, valueOf: (state: State) => number | null) => void;
+type AddIssuerGauge<State> = (
+  name: string,
+  help: string,
+  valueOf: (state: State) => number | null,
+  /** What it is of several workers; the sum unless given. */
+  aggregator?: 'min' | 'max',
+) => void;
 
 /** @param states asked at each scrape. */
 export function issuerGauges<State extends { readonly issuer: string }>(
   registry: Registry,
   states: () => readonly State[],
 ): AddIssuerGauge<State> {
-  return (name, help, valueOf) => {
+  return (name, help, valueOf, aggregator) => {
     new Gauge({
       name,
       help,
+      aggregator: aggregator ?? 'sum',
       labelNames: ['issuer'],
       registers: [registry],
       collect() {

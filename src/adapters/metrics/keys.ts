@@ -69,23 +69,29 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
     ({ waits }) => waits,
   );
   const gauge = issuerGauges(registry, states);
-  gauge('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) =>
-    ageMs === null ? null : ageMs / 1000,
+  gauge(
+    'sallyport_jwks_age_seconds',
+    'Age of the keys of an issuer, once there are any.',
+    ({ ageMs }) => (ageMs === null ? null : ageMs / 1000),
+    'max',
   );
   gauge(
     'sallyport_jwks_stale_ratio',
     'How much of max_stale is used up: 0 within the lifetime of the keys, 1 when they serve no more.',
     ({ stalePart }) => stalePart,
+    'max',
   );
   gauge(
     'sallyport_jwks_keys',
     'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
     ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length),
+    'min',
   );
   gauge(
     'sallyport_discovery_age_seconds',
     'Age of the metadata of an issuer that names the place of its keys, once there is any.',
     ({ metadata }) => (metadata === null || metadata.ageMs === null ? null : metadata.ageMs / 1000),
+    'max',
   );
   gauge('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
 

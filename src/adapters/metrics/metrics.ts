@@ -260,6 +260,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   new Gauge({
     name: 'sallyport_limits_shared',
     help: 'Whether shared limits are counted in the store; absent where none is shared.',
+    aggregator: 'min',
     registers,
     collect() {
       const state = readings.limits();
@@ -303,6 +304,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   new Counter({
     name: 'sallyport_config_reloads_total',
     help: 'Attempts to load a changed config.',
+    aggregator: 'first',
     labelNames: ['result'],
     registers,
     collect() {
@@ -313,6 +315,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   new Gauge({
     name: 'sallyport_config_info',
     help: 'SHA-256 of the config in force; the value is 1.',
+    aggregator: 'first',
     labelNames: ['sha256'],
     registers,
     collect() {
@@ -323,6 +326,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   new Gauge({
     name: 'sallyport_build_info',
     help: 'What runs; the value is 1.',
+    aggregator: 'first',
     labelNames: ['version', 'revision', 'node'],
     registers,
     collect() {
@@ -331,10 +335,16 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       if (build !== null) this.set({ ...build }, 1);
     },
   });
-  const ofCertificates = (name: string, help: string, valueOf: (status: CertificateStatus) => number): void => {
+  const ofCertificates = (
+    name: string,
+    help: string,
+    aggregator: 'min' | 'max',
+    valueOf: (status: CertificateStatus) => number,
+  ): void => {
     new Gauge({
       name,
       help,
+      aggregator,
       labelNames: ['certificate'],
       registers,
       collect() {
@@ -346,11 +356,13 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   ofCertificates(
     'sallyport_certificate_not_before_seconds',
     'From when on a certificate in use counts, in seconds since the epoch.',
+    'max',
     ({ notBeforeS }) => notBeforeS,
   );
   ofCertificates(
     'sallyport_certificate_not_after_seconds',
     'When a certificate in use expires, in seconds since the epoch.',
+    'min',
     ({ notAfterS }) => notAfterS,
   );
 
@@ -400,7 +412,13 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       const families = await registry.getMetricsAsJSON();
       return {
         // A word, though the types of prom-client have a number of an enum for it.
-        families: families.map(({ name, help, type, values }) => ({ name, help, type: String(type), values })),
+        families: families.map(({ name, help, type, values, aggregator }) => ({
+          name,
+          help,
+          type: String(type),
+          aggregator,
+          values,
+        })),
         histograms: histograms(),
       };
     },

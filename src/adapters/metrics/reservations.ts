@@ -61,10 +61,11 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
       for (const result of results) this.inc({ result }, counts[result]);
     },
   });
-  const total = (name: string, help: string, value: () => number): void => {
+  const total = (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum'): void => {
     new Counter({
       name,
       help,
+      aggregator,
       registers,
       collect() {
         this.reset();
@@ -106,10 +107,13 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     'sallyport_store_failovers_total',
     'Times that a primary of the store was replaced, restarted or emptied, or that its clock stepped.',
     () => readings.store()?.failovers ?? 0,
+    // Each worker sees the same one.
+    'max',
   );
   new Gauge({
     name: 'sallyport_unknown_outcome_oldest_age_seconds',
     help: 'Age of the oldest write of this process that is in doubt; 0 without one.',
+    aggregator: 'max',
     registers,
     collect() {
       this.set((readings.oldestUnknownMs() ?? 0) / 1000);
@@ -118,6 +122,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   new Gauge({
     name: 'sallyport_store_up',
     help: 'Whether the store takes reservations; absent where none is configured.',
+    aggregator: 'min',
     registers,
     collect() {
       const state = readings.store();

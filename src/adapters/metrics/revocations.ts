@@ -8,6 +8,7 @@ export function showRevocations(registry: Registry, state: () => RevocationsStat
   new Gauge({
     name: 'sallyport_revocations',
     help: 'Revocations through the store that hold here, by kind.',
+    aggregator: 'min',
     labelNames: ['kind'],
     registers,
     collect() {
@@ -23,6 +24,7 @@ export function showRevocations(registry: Registry, state: () => RevocationsStat
     new Gauge({
       name,
       help,
+      aggregator: 'max',
       registers,
       collect() {
         const now = state();

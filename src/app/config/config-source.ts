@@ -3,6 +3,7 @@ import { maxConfigBytes } from '../../config/load/yaml.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { AskedWatch, FileWatch } from '../../ports/system.js';
 import { watchFile } from '../../adapters/files/file-watch.js';
+import type { HeldTexts } from './held-files.js';
 import { readText, readTextSync, textDigest } from '../../adapters/files/read-file.js';
 
 /** Where the config comes from. */
@@ -87,10 +88,12 @@ export function changedSource(
 export function placeholderReader(
   { folder }: Pick<ConfigSource, 'folder'>,
   onFile?: (path: string, text: string) => void,
+  held?: HeldTexts,
 ): (path: string) => Result<string, string> {
   return (path) => {
     const whole = resolve(folder, path);
-    const text = readTextSync(whole, { maxBytes: maxPlaceholderBytes });
+    const kept = held?.get(whole);
+    const text = kept === undefined ? readTextSync(whole, { maxBytes: maxPlaceholderBytes }) : accept(kept);
     if (text.ok) onFile?.(whole, text.value);
     return text.ok || isAbsolute(path) ? text : refuse(`${whole} ${text.error}`);
   };

@@ -5,6 +5,7 @@ import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { readTargetCertificates, type TargetCertificates } from '../certificates/target-certificates.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
+import { keepTexts, type HeldTexts } from './held-files.js';
 import { readAuthorities } from './named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
@@ -21,19 +22,36 @@ export interface CompleteConfig {
   readonly assertion: AssertionFile | null;
   /** Files that count with the config alone, and are read again with it: path to digest. */
   readonly digests: ReadonlyMap<string, string>;
+  /** What all of it was made of, so that it can be made once more. */
+  readonly texts: ConfigTexts;
+}
+
+/** The text of a config, and those of the files that were read with it. */
+export interface ConfigTexts {
+  readonly config: string;
+  readonly files: HeldTexts;
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
 export async function loadComplete(
   source: ReadSource,
   reading: ConfigReading,
-  files: Files,
+  allFiles: Files,
 ): Promise<Result<CompleteConfig, StartFailure>> {
   const digests = new Map<string, string>();
+  const texts = new Map<string, string>();
+  const files = keepTexts(allFiles, texts);
   const note = (path: string, text: string): void => {
+    texts.set(path, text);
     digests.set(path, files.digest(text));
   };
-  const loaded = await loadConfig(source, { ...reading, onFile: note });
+  let configText = '';
+  const read: ReadSource['read'] = async () => {
+    const text = await source.read();
+    if (text.ok) configText = text.value;
+    return text;
+  };
+  const loaded = await loadConfig({ ...source, read }, { ...reading, onFile: note });
   if (!loaded.ok) return loaded;
   const { upstream, issuers } = loaded.value;
   for (const { keys } of issuers) {
@@ -68,5 +86,6 @@ export async function loadComplete(
     targetCertificates: targetCertificates.value,
     assertion: assertion?.value ?? null,
     digests,
+    texts: { config: configText, files: texts },
   });
 }

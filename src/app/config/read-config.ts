@@ -8,6 +8,7 @@ import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { placeholderReader, type ConfigSource } from './config-source.js';
+import type { HeldTexts } from './held-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,6 +25,8 @@ export interface ConfigReading {
   readonly grpcApi?: GrpcApi | null;
   /** The application in whose process it is decided; none unless given. */
   readonly application?: ApplicationRoutes | null;
+  /** Texts of files of placeholders that count whatever the files say by now; none unless given. */
+  readonly held?: HeldTexts;
   /** Is told of each file that a placeholder names, and of what it held. */
   readonly onFile?: (path: string, text: string) => void;
 }
@@ -31,7 +34,7 @@ export interface ConfigReading {
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
 export async function readConfig(
   source: ReadSource,
-  { env, endMarkerFor = null, grpcApi = null, application = null, onFile }: ConfigReading,
+  { env, endMarkerFor = null, grpcApi = null, application = null, held, onFile }: ConfigReading,
 ): Promise<Result<ConfigValidation, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
@@ -43,7 +46,7 @@ export async function readConfig(
       endMarkerFor,
       grpcApi,
       application,
-      readFile: placeholderReader(source, onFile),
+      readFile: placeholderReader(source, onFile, held),
       exposureOf: (path) => fileExposure(resolve(source.folder, path)),
     }),
   );

@@ -56,8 +56,15 @@ export interface ConfigActivator {
    * Puts a config in force, whole. Keys stay where they come from the same place, connections where the upstream does.
    * Waits for the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for
    * want of them.
+   *
+   * @param mayFollow asked when nothing is left to wait for: the config is put in force at that moment, or not at all
+   *   where it rejects. Left out where nobody else takes the config as well.
    */
-  readonly replace: (config: CompiledConfig, upstreamCa: string | null) => Promise<void>;
+  readonly replace: (
+    config: CompiledConfig,
+    upstreamCa: string | null,
+    mayFollow?: () => Promise<void>,
+  ) => Promise<void>;
   /** Answers requests that wait for a key that may be new; from now on nobody waits for one. */
   readonly endWaits: () => void;
   /** Ends fetches and connections. */
@@ -126,7 +133,11 @@ export function createConfigActivator(
     return made;
   }
 
-  async function replace(next: CompiledConfig, nextCa: string | null): Promise<void> {
+  async function replace(
+    next: CompiledConfig,
+    nextCa: string | null,
+    mayFollow: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
     const before = running;
     const kept = new Map<IssuerSettings, RunningIssuer>();
     for (const settings of next.issuers) {
@@ -150,6 +161,17 @@ export function createConfigActivator(
     }
     for (const introspection of begun) if (introspection !== null) replaced.add(introspection);
     await Promise.all([...created.map(startIssuer), ...begun.map((introspection) => introspection?.start())]);
+    try {
+      await mayFollow();
+    } catch (error) {
+      for (const { source, introspection } of created) {
+        replaced.closeLater(source, 0);
+        if (introspection !== null) replaced.closeLater(introspection, 0);
+      }
+      for (const introspection of begun) if (introspection !== null) replaced.closeLater(introspection, 0);
+      label(before.activeConfig.config, before.activeConfig.config.issuers);
+      throw error;
+    }
     if (closed) return;
 
     // From here on nothing waits and nothing fails: no request sees half of it.

@@ -13,10 +13,11 @@ import type {
   ReservationParts,
   StoreState,
 } from '../../ports/idempotency.js';
-import type { SharedRateCounter, LimitsState } from '../../ports/limits.js';
+import type { FlightCounter, RateCounter, SharedRateCounter, LimitsState } from '../../ports/limits.js';
 import type { RevocationStore, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 import { readAuthorities } from '../config/named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
+import { createFlightCounter } from '../../adapters/memory/flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
@@ -165,13 +166,23 @@ export interface OpenLimits {
   readonly state: () => LimitsState | null;
 }
 
-/** @param activeRoutes asked again and again: a reload may bring limits. */
+/** Where requests of callers are counted that no store counts. */
+export interface LimitCounters {
+  readonly local: RateCounter;
+  readonly flights: FlightCounter;
+}
+
+/**
+ * @param activeRoutes asked again and again: a reload may bring limits.
+ * @param counters of this process alone unless given.
+ */
 export function openLimits(
   rates: SharedRateCounter | null,
   activeRoutes: () => CompiledConfig['routes'],
   log: Log,
+  counters: LimitCounters = { local: createRateCounter(systemClock), flights: createFlightCounter() },
 ): OpenLimits {
-  const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, clock: systemClock, log });
+  const callers = createCallerLimits({ ...counters, shared: rates, clock: systemClock, log });
   return {
     callers,
     state: () => {

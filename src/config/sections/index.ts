@@ -26,6 +26,7 @@ import { store } from './store.js';
 import { telemetry } from './seen/telemetry.js';
 import { tokenCache } from './token-cache.js';
 import { upstream } from './upstream.js';
+import { workers } from './workers.js';
 
 /** The sections by their keys, in the order of the reference. Checks run in this order. */
 export const sections = {
@@ -49,6 +50,7 @@ export const sections = {
   egress,
   decide,
   telemetry,
+  workers,
 } as const;
 
 type Sections = typeof sections;

@@ -4,8 +4,10 @@ import type { Principal } from '../../decision/token/principal.js';
 import { limitDenial, limitKey, type LimitKey } from '../../decision/route/rate-limit.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
-import type { LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
+import type { FlightCounter, LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
 import type { Slot } from './concurrency.js';
+
+type Entry = Result<Slot, Denial>;
 
 /** Holds each caller to its limits. */
 export interface CallerLimits {
@@ -20,6 +22,7 @@ export interface CallerLimits {
 
 interface CallerLimitsDeps {
   readonly local: RateCounter;
+  readonly flights: FlightCounter;
   /** `null` where there is no store that others see. */
   readonly shared: SharedRateCounter | null;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -35,29 +38,14 @@ const noStore = 'no store was opened at the start';
 export const steadyAfterMs = 2_000;
 
 /**
- * Counts requests by caller: those in flight in this process, and the rate here or in the store. Where the store does
+ * Counts requests by caller: those in flight, and the rate here or in the store. Where the store does
  * not answer, each process counts by itself, which lets callers have as much of every one: limits protect, and refusing
  * everybody would not.
  */
-export function createCallerLimits({ local, shared, clock, log }: CallerLimitsDeps): CallerLimits {
-  const inFlight = new Map<string, number>();
+export function createCallerLimits({ local, flights, shared, clock, log }: CallerLimitsDeps): CallerLimits {
   let problem: string | null = shared === null ? noStore : null;
   let failedAtMs = 0;
   let isTold = false;
-
-  function enterFlight(name: string, max: number): Slot | null {
-    const count = inFlight.get(name) ?? 0;
-    if (count >= max) return null;
-    inFlight.set(name, count + 1);
-    let isIn = true;
-    return () => {
-      if (!isIn) return;
-      isIn = false;
-      const left = (inFlight.get(name) ?? 1) - 1;
-      if (left === 0) inFlight.delete(name);
-      else inFlight.set(name, left);
-    };
-  }
 
   function waitFor(key: LimitKey, rate: Rate): number | Promise<number> {
     if (!rate.shared) return local.take(key, rate);
@@ -82,20 +70,24 @@ export function createCallerLimits({ local, shared, clock, log }: CallerLimitsDe
     else log.warn('shared limits are counted by each process alone: the store does not count them', { reason: now });
   }
 
+  function count(key: LimitKey, limits: Limits, leave: Slot | null): Entry | Promise<Entry> {
+    if (leave === null) return refuse(limitDenial('in_flight', limits, 0));
+    if (limits.rate === null) return accept(leave);
+    const conclude = (waitMs: number): Entry => {
+      if (waitMs === 0) return accept(leave);
+      leave();
+      return refuse(limitDenial('rate', limits, waitMs));
+    };
+    const waitMs = waitFor(key, limits.rate);
+    return typeof waitMs === 'number' ? conclude(waitMs) : waitMs.then(conclude);
+  }
+
   return {
     enter: (principal, limits) => {
       const key = limitKey(principal, limits);
       const leave =
-        limits.maxInFlight === null ? nothing : enterFlight(`${key.principal}.${key.scope}`, limits.maxInFlight);
-      if (leave === null) return refuse(limitDenial('in_flight', limits, 0));
-      if (limits.rate === null) return accept(leave);
-      const conclude = (waitMs: number): Result<Slot, Denial> => {
-        if (waitMs === 0) return accept(leave);
-        leave();
-        return refuse(limitDenial('rate', limits, waitMs));
-      };
-      const waitMs = waitFor(key, limits.rate);
-      return typeof waitMs === 'number' ? conclude(waitMs) : waitMs.then(conclude);
+        limits.maxInFlight === null ? nothing : flights.enter(`${key.principal}.${key.scope}`, limits.maxInFlight);
+      return leave instanceof Promise ? leave.then((left) => count(key, limits, left)) : count(key, limits, leave);
     },
     state: () => ({ isShared: problem === null, problem }),
   };

@@ -1,4 +1,4 @@
-import { connect, Server as NetServer, type Socket } from 'node:net';
+import { connect, Server as NetServer, Socket } from 'node:net';
 import type { Server } from 'node:http';
 
 /** What of the handle of a server or socket is used. */
@@ -103,6 +103,54 @@ export function takeConnectionListener(server: Server, isTls: boolean): (socket:
   return (socket) => {
     listener.call(server, socket);
   };
+}
+
+/** A connection, as another process sends it. */
+interface ConnectionHandle {
+  readonly setNoDelay?: (isOn: boolean) => number;
+  readonly setKeepAlive?: (isOn: boolean, delayS: number) => number;
+  readonly close: () => void;
+}
+
+/** What a server keeps of its options, and its count of connections. */
+interface CountingServer {
+  _connections: number;
+  readonly maxConnections?: number;
+  readonly noDelay?: boolean;
+  readonly keepAlive?: boolean;
+  readonly keepAliveInitialDelay?: number;
+}
+
+/** What a socket knows of the server that counts it. */
+interface CountedSocket {
+  server?: NetServer;
+  _server?: NetServer;
+}
+
+/**
+ * Has a server that listens nowhere serve a connection, as it does one that it accepts itself: with its options for
+ * sockets, within `maxConnections`, and counted, so that it is closed with its last connection.
+ *
+ * @param given what the message that came from the process that accepted it brought with it.
+ */
+export function adoptConnection(server: NetServer, given: unknown): void {
+  const handle = given as ConnectionHandle;
+  const counting = server as unknown as CountingServer;
+  if (counting.maxConnections !== undefined && counting._connections >= counting.maxConnections) {
+    handle.close();
+    return;
+  }
+  const socket = new Socket({ handle, allowHalfOpen: true, readable: true, writable: true } as object);
+  if (counting.noDelay === true) handle.setNoDelay?.(true);
+  if (counting.keepAlive === true) handle.setKeepAlive?.(true, counting.keepAliveInitialDelay ?? 0);
+  counting._connections += 1;
+  Object.assign(socket as CountedSocket, { server, _server: server });
+  server.emit('connection', socket);
+}
+
+/** The handle of a connection, for another process; `null` once it is closed. */
+export function connectionHandle(socket: Socket): object | null {
+  return handleOf(socket);
 }
 
 function handleOf(holder: NetServer | Socket): TcpHandle | null {

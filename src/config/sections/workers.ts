@@ -1,0 +1,61 @@
+/** The section that says how many processes serve callers. */
+import { z } from 'zod';
+import type { ParsedConfig } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
+import { integer } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
+
+/** Each is some 40 MB; a machine with more cores than this is shared by several proxies. */
+const mostWorkers = 64;
+
+const allowed = `a whole number from 1 to ${mostWorkers}, or auto`;
+
+export const workers = section({
+  schema: z
+    .union([integer(1, mostWorkers), z.literal('auto')], allowed)
+    .meta({ allowed })
+    .prefault(1)
+    .describe(
+      'Processes that serve callers on the same listeners, each on a core of its own: see [workers](deployment.md#more-than-one-core). `auto` is one for each core ' +
+        'that this process may use. 1 is one process for everything. Limits hold over all of them. More than one, or `auto`, do not go with `store.memory`. ' +
+        'Read once, at start.',
+    ),
+  check,
+  compile: (count) => ({ workers: count }),
+  keys: { '': { restart: true, of: (config) => config.workers } },
+});
+
+function check(config: ParsedConfig, report: Report): void {
+  const count = config.workers?.value ?? 1;
+  if (count === 1) return;
+  if (config.isPresent(['store', 'memory']) && config.rawValue(['store', 'memory']) !== null) {
+    report.error(
+      ['workers'],
+      `workers is ${String(count)} beside store.memory, which each process would have for itself: a write could run once in each`,
+      '1, or store.redis in the place of store.memory',
+    );
+  }
+  if (count === 'auto') return;
+  for (const { path, value } of sharedOut(config)) {
+    if (value >= count) continue;
+    report.error(
+      path,
+      `${path.join('.')} is ${String(value)}, which leaves nothing for some of ${String(count)} workers`,
+      `at least ${String(count)}, or fewer workers`,
+    );
+  }
+}
+
+/** Bounds of the process of which each worker has its part: it needs at least one. */
+function sharedOut({
+  listen,
+  upstream,
+  servesCallers,
+}: ParsedConfig): readonly { readonly path: readonly string[]; readonly value: number }[] {
+  if (!servesCallers || listen === null || upstream === null) return [];
+  return [
+    { path: ['listen', 'max_in_flight'], value: listen.value.max_in_flight },
+    { path: ['listen', 'max_websockets'], value: listen.value.max_websockets },
+    { path: ['upstream', 'max_connections'], value: upstream.value.max_connections },
+  ];
+}
