@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { holdSignals } from './cli/early-signals.js';
+import { holdSignals, ignoreSignals } from './cli/early-signals.js';
 
 const argv = process.argv.slice(2);
 // Before anything else is loaded. The other commands end at a signal, as programs do.
@@ -11,5 +11,12 @@ process.on('uncaughtException', (error: unknown) => {
   process.exit(1);
 });
 
-const [{ processIo }, { run }] = await Promise.all([import('./cli/process-io.js'), import('./cli/program.js')]);
-await run(argv, processIo(early));
+// Started by ourselves, with a channel to us: whoever types it has none.
+if (argv[0] === 'worker' && process.send !== undefined) {
+  ignoreSignals();
+  const { serveAsWorker } = await import('./cli/commands/serve/worker.js');
+  serveAsWorker();
+} else {
+  const [{ processIo }, { run }] = await Promise.all([import('./cli/process-io.js'), import('./cli/program.js')]);
+  await run(argv, processIo(early));
+}

@@ -68,6 +68,16 @@ export interface Status {
   /** What is sent to a collector; `null` where nothing is. */
   readonly telemetry: TelemetryStatus | null;
   readonly counts: Counts;
+  /** Processes that serve callers; left out where there is one process for everything. */
+  readonly workers?: WorkersStatus;
+}
+
+export interface WorkersStatus {
+  /** As many as there should be. */
+  readonly count: number;
+  /** How many ended that nobody had asked to, since the start. */
+  readonly replaced: number;
+  readonly serving: readonly { readonly number: number; readonly pid: number; readonly serving_s: number }[];
 }
 
 /** Connections, and the requests that are under way on them; of HTTP/2 each is a stream. */

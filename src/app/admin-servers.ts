@@ -8,12 +8,13 @@ import { createPageServer, type CreatePage, type Page, type PageServer } from '.
 import type { Status } from '../admin/status.js';
 
 /** What the pages show, read anew for each request. */
-interface PageSources {
-  readonly readiness: () => Readiness;
-  readonly status: () => Status;
+export interface PageSources {
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  /** `null` where nobody can tell. */
+  readonly status: () => Status | Promise<Status | null>;
   readonly metrics: Pick<ProcessMetrics, 'expose' | 'contentType' | 'exposeOpenMetrics' | 'openMetricsType'>;
   /** A JWKS; `null` where nothing is signed. */
-  readonly assertionKeys: () => string | null;
+  readonly assertionKeys: () => string | null | Promise<string | null>;
   readonly upstream: () => ProbedUpstream;
   /** What a browser is shown; `null` where there is no console. */
   readonly console: Readonly<Record<string, CreatePage>> | null;
@@ -38,12 +39,12 @@ export function createAdminServers(
 ): { readonly admin: PageServer; readonly probes: PageServer | null } {
   const probePages: Readonly<Record<string, CreatePage>> = {
     '/livez': () => ({ status: 200, type: json, body: JSON.stringify({ status: 'alive' }) }),
-    '/readyz': () => {
-      const readiness = sources.readiness();
+    '/readyz': async () => {
+      const readiness = await sources.readiness();
       return { status: readiness.status === 'unavailable' ? 503 : 200, type: json, body: JSON.stringify(readiness) };
     },
-    '/.well-known/jwks.json': () => {
-      const keys = sources.assertionKeys();
+    '/.well-known/jwks.json': async () => {
+      const keys = await sources.assertionKeys();
       return keys === null
         ? { status: 404, type: json, body: '{"keys":[]}' }
         : { status: 200, type: 'application/jwk-set+json', body: keys };
@@ -53,7 +54,10 @@ export function createAdminServers(
         ? { status: 200, type: sources.metrics.openMetricsType, body: await sources.metrics.exposeOpenMetrics() }
         : { status: 200, type: sources.metrics.contentType, body: await sources.metrics.expose() },
   };
-  const statusPage = (): Page => ({ status: 200, type: json, body: JSON.stringify(sources.status(), null, 2) });
+  const statusPage = async (): Promise<Page> => {
+    const status = await sources.status();
+    return { status: status === null ? 503 : 200, type: json, body: JSON.stringify(status, null, 2) };
+  };
   return {
     admin: createPageServer({
       listen: admin,

@@ -1,22 +1,21 @@
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/logger.js';
-import { createMetrics } from '../adapters/metrics/metrics.js';
+import { createMetrics, type ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import { replaceSampling } from './telemetry.js';
 import type { HostPort } from '../config/types.js';
 import type { CheckMessages } from '../ports/envoy.js';
 import type { RequestRecord, UpstreamConnections } from '../ports/observability.js';
-import { createRefusedRequests } from '../admin/console/refusals.js';
+import { createRefusedRequests, type RefusedRequests } from '../admin/console/refusals.js';
 import { countMetrics } from '../admin/counters.js';
 import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
-import type { PageServer } from '../admin/server.js';
 import { statusOf, type Status } from '../admin/status.js';
 import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import { createDoor } from '../proxy/decide/door.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
-import { createAdminServers } from './admin-servers.js';
+import type { PageSources } from './admin-servers.js';
 import type { ConfigSource } from './config/config-source.js';
 import { createConsolePages } from './console/pages.js';
 import type { Environment } from './config/read-config.js';
@@ -24,7 +23,8 @@ import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
 import { openDoors, type RunningDoor } from './doors.js';
 import { openEgress, type Egress } from './egress.js';
-import { createReloader, type Reloader } from './reload/reload.js';
+import { activatorOf, createReloader, type Reloader } from './reload/reload.js';
+import type { LimitCounters } from './store/store.js';
 
 export interface ComposeOptions {
   readonly source: ConfigSource;
@@ -33,6 +33,16 @@ export interface ComposeOptions {
   readonly logTo?: NonNullable<LoggerOptions['destination']>;
   /** Milliseconds between two looks at the files that the config names; half a second unless given. */
   readonly watchIntervalMs?: number;
+  /** Where this process is one of several that serve together. */
+  readonly worker?: WorkerPlace;
+}
+
+/** What a worker has of the others. */
+interface WorkerPlace {
+  /** From 1. */
+  readonly number: number;
+  /** Count requests of callers for all of them. */
+  readonly limitCounters: LimitCounters;
 }
 
 /** What the process is at the moment; the pages show it. */
@@ -57,8 +67,15 @@ export interface ComposedApp {
   readonly egress: (Egress & { readonly server: ProxyServer }) | null;
   /** Where proxies ask, in the order of the config. */
   readonly decide: readonly RunningDoor[];
-  readonly admin: PageServer;
-  readonly probes: PageServer | null;
+  /** What operators and monitors are shown. */
+  readonly pages: PageSources;
+  /** The last refusals; `null` where there is no console. */
+  readonly refused: RefusedRequests | null;
+  readonly metrics: ProcessMetrics;
+  /** Takes what follows of another config that is in force. */
+  readonly onReplaced: (
+    complete: Pick<CompleteConfig, 'config' | 'upstreamCa' | 'targetAuthorities' | 'targetCertificates'>,
+  ) => void;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: Telemetry | null;
   readonly progress: Progress;
@@ -86,6 +103,7 @@ export function composeApp(
     ...opened.log,
     timers: systemTimers,
     ...(options.logTo === undefined ? {} : { destination: options.logTo }),
+    ...(options.worker === undefined ? {} : { worker: options.worker.number }),
   });
   const { log } = logger;
   const onLine = telemetry?.onLine ?? null;
@@ -96,6 +114,7 @@ export function composeApp(
     log,
     metrics: processMetrics,
     watchIntervalMs: options.watchIntervalMs,
+    limitCounters: options.worker?.limitCounters,
   });
   const { activator, reservations, revocations, limits, assertions, certificates, keyStates, storeState } = decision;
   const refused = opened.admin.console ? createRefusedRequests() : null;
@@ -157,7 +176,13 @@ export function composeApp(
     }),
   );
   revocations.onRevoked(() => void proxy.reauthorizeConnections());
-  const reloader = createReloader(first, activator, {
+  const onReplaced: ComposedApp['onReplaced'] = ({ config, upstreamCa, ...targetFiles }) => {
+    certificates.useAuthorities('upstream_ca', upstreamCa);
+    if (telemetry !== null) replaceSampling(telemetry, config.telemetry, options.env);
+    if (config.egress !== null) egress?.replace(config, config.egress, targetFiles);
+    void proxy.reauthorizeConnections();
+  };
+  const reloader = createReloader(first, activatorOf(activator), {
     assertions,
     source: options.source,
     reading: { env: options.env },
@@ -167,12 +192,7 @@ export function composeApp(
     metrics,
     useLog: logger.use,
     watchIntervalMs: options.watchIntervalMs,
-    onReplaced: ({ config, upstreamCa, ...targetFiles }) => {
-      certificates.useAuthorities('upstream_ca', upstreamCa);
-      if (telemetry !== null) replaceSampling(telemetry, config.telemetry, options.env);
-      if (config.egress !== null) egress?.replace(config, config.egress, targetFiles);
-      void proxy.reauthorizeConnections();
-    },
+    onReplaced,
   });
   const upstreamConnections = (): UpstreamConnections => {
     const { config, upstream } = activator.activeConfig();
@@ -232,7 +252,7 @@ export function composeApp(
       telemetry: telemetry?.state() ?? null,
       counts: metrics.counts(),
     });
-  const pages = {
+  const pages: PageSources = {
     assertionKeys: assertions.jwks,
     readiness,
     status,
@@ -256,7 +276,10 @@ export function composeApp(
     proxy,
     decide,
     egress: egress === null || egressServer === null ? null : { ...egress, server: egressServer },
-    ...createAdminServers(opened, pages, log),
+    pages,
+    refused,
+    metrics: processMetrics,
+    onReplaced,
     telemetry,
     progress,
     readiness,

@@ -24,6 +24,7 @@ import {
   openReservations,
   openRevocations,
   readStoreFiles,
+  type LimitCounters,
   type LoadedStore,
   type OpenLimits,
   type OpenRevocations,
@@ -47,6 +48,8 @@ interface DecisionDeps {
   readonly metrics: ProcessMetrics;
   /** Milliseconds between two looks at the files that the config names; half a second unless given. */
   readonly watchIntervalMs: number | undefined;
+  /** Where requests of callers are counted; in this process where it is left out. */
+  readonly limitCounters: LimitCounters | undefined;
 }
 
 /** What decides: the config in force, with keys, revocations, limits and the store. */
@@ -94,7 +97,7 @@ export async function loadDecisionFiles(
 export function openDecision(
   first: CompleteConfig,
   { store, storeCa, sessionSdk, nonceKeys }: DecisionFiles,
-  { log, metrics, watchIntervalMs }: DecisionDeps,
+  { log, metrics, watchIntervalMs, limitCounters }: DecisionDeps,
 ): Decision {
   const opened = first.config;
   const sessions =
@@ -141,7 +144,7 @@ export function openDecision(
     activator,
     reservations,
     revocations,
-    limits: openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log),
+    limits: openLimits(reservations?.rates ?? null, () => activator.activeConfig().config.routes, log, limitCounters),
     sessions,
     assertions,
     certificates,

@@ -9,29 +9,38 @@ import {
   type ListenerCertificates,
 } from './certificates/certificates.js';
 import { loadComplete, type CompleteConfig } from './config/load-config.js';
+import { createAdminServers } from './admin-servers.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
-import { startFailure, listenFailure, type StartFailure } from './start-failure.js';
+import { openListener, type ListenerName } from './listeners.js';
+import { startFailure, type StartFailure } from './start-failure.js';
 import { loadDecisionFiles, type DecisionFiles } from './decision.js';
 import { loadCheckMessages } from './doors.js';
+import { countWorkers } from './workers/count.js';
 import { lastExportMs, loadTelemetry, type LoadedTelemetry } from './telemetry.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { CheckMessages } from '../ports/envoy.js';
-import type { FileWatch, Log } from '../ports/system.js';
+import type { FileWatch } from '../ports/system.js';
 import type { Readiness } from '../admin/readiness.js';
+import type { PageServer } from '../admin/server.js';
 import type { Status } from '../admin/status.js';
 import { node, revision, version } from '../version.js';
-import type { AddressInfo } from 'node:net';
 
-interface AppOptions extends ComposeOptions {
+export interface AppOptions extends ComposeOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
   /** Called once, when all is built and nobody is listened to yet. */
   readonly onBuilt?: () => void;
 }
 
-/** A proxy that accepts requests. */
+/** A proxy that accepts requests, in one process or in several. */
+export interface ServingApp extends Pick<App, 'reload' | 'stop'> {
+  /** Resolves with why it ends, where it does so by itself. Everything is closed then. */
+  readonly failed: Promise<StartFailure>;
+}
+
+/** A proxy that accepts requests in this process. */
 export interface App {
   /** Where it listens. */
   readonly listeners: {
@@ -59,25 +68,52 @@ export interface App {
  * can see why requests are not taken yet. Does not wait for the issuers' keys. Leaves nothing open where it refuses.
  */
 export async function startApp(options: AppOptions): Promise<Result<App, StartFailure>> {
-  const loaded = await load(options);
-  if (!loaded.ok) {
-    const logger = createLogger({
-      ...beforeConfig,
-      timers: systemTimers,
-      ...(options.logTo === undefined ? {} : { destination: options.logTo }),
-    });
-    sayWhy(logger, loaded.error);
-    return loaded;
+  const first = await loadComplete(options.source, { env: options.env }, localFiles);
+  return first.ok ? startLoaded(first.value, options) : refuseStart(first.error, options);
+}
+
+/**
+ * Starts it in as many processes as its config says.
+ *
+ * @param program the file that is started once more for each of several.
+ */
+export async function startServing(
+  options: AppOptions & { readonly program: string },
+): Promise<Result<ServingApp, StartFailure>> {
+  const first = await loadComplete(options.source, { env: options.env }, localFiles);
+  if (!first.ok) return refuseStart(first.error, options);
+  const count = countWorkers(first.value.config);
+  if (count > 1) {
+    const { startPrimary } = await import('./workers/primary.js');
+    return startPrimary(first.value, count, options);
   }
-  const { first, certificates, files, telemetry, checkMessages } = loaded.value;
+  const started = await startLoaded(first.value, options);
+  return started.ok ? accept({ ...started.value, failed: new Promise(() => undefined) }) : started;
+}
+
+function refuseStart(failure: StartFailure, { logTo }: AppOptions): Result<never, StartFailure> {
+  const logger = createLogger({
+    ...beforeConfig,
+    timers: systemTimers,
+    ...(logTo === undefined ? {} : { destination: logTo }),
+  });
+  sayWhy(logger, failure);
+  return refuse(failure);
+}
+
+async function startLoaded(first: CompleteConfig, options: AppOptions): Promise<Result<App, StartFailure>> {
+  const loaded = await load(first, options);
+  if (!loaded.ok) return refuseStart(loaded.error, options);
+  const { certificates, files, telemetry, checkMessages } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const material = tls === null || certificates === null ? null : tlsMaterial(tls, certificates);
-  const app = composeApp(
+  const composed = composeApp(
     first,
     { tls: material, telemetry: telemetry?.open() ?? null, checkMessages, ...files },
     options,
   );
+  const app: RunningApp = { ...composed, ...createAdminServers(config, composed.pages, composed.logger.log) };
   const { decision } = app;
   const { log } = app.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
@@ -110,9 +146,14 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   return accept(running(app, opened.value, watch));
 }
 
+/** What runs, with the pages of operators and monitors. */
+interface RunningApp extends ComposedApp {
+  readonly admin: PageServer;
+  readonly probes: PageServer | null;
+}
+
 /** What was read before anything is built. */
 interface Loaded {
-  readonly first: CompleteConfig;
   /** `null` where callers come without TLS. */
   readonly certificates: ListenerCertificates | null;
   readonly files: DecisionFiles;
@@ -122,22 +163,19 @@ interface Loaded {
   readonly checkMessages: CheckMessages | null;
 }
 
-async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
-  const first = await loadComplete(source, { env }, localFiles);
-  if (!first.ok) return first;
-  const { tls } = first.value.config.listen;
+async function load({ config }: CompleteConfig, { env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
+  const { tls } = config.listen;
   const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
   if (certificates?.ok === false) return certificates;
-  const files = await loadDecisionFiles(first.value.config);
+  const files = await loadDecisionFiles(config);
   if (!files.ok) return files;
-  const telemetry = await loadTelemetry(first.value.config.telemetry, env);
+  const telemetry = await loadTelemetry(config.telemetry, env);
   if (!telemetry.ok) return telemetry;
   return accept({
-    first: first.value,
     certificates: certificates?.value ?? null,
     files: files.value,
     telemetry: telemetry.value,
-    checkMessages: await loadCheckMessages(first.value.config.decide),
+    checkMessages: await loadCheckMessages(config.decide),
   });
 }
 
@@ -151,7 +189,7 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
 }
 
 async function open(
-  app: ComposedApp,
+  app: RunningApp,
   { listen, admin, probes, egress, servesCallers }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
@@ -198,11 +236,7 @@ async function open(
   });
 }
 
-function running(
-  app: ComposedApp,
-  listeners: App['listeners'],
-  certificateWatch: Pick<FileWatch, 'close'> | null,
-): App {
+function running(app: RunningApp, listeners: App['listeners'], certificateWatch: Pick<FileWatch, 'close'> | null): App {
   let stopping: Promise<void> | null = null;
   return {
     listeners,
@@ -216,7 +250,7 @@ function running(
   };
 }
 
-async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
+async function stop(app: RunningApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
   const {
     logger: { log, flush },
     proxy,
@@ -246,24 +280,6 @@ async function stop(app: ComposedApp, certificateWatch: Pick<FileWatch, 'close'>
   flush();
 }
 
-async function close({ decision, admin, probes, egress }: ComposedApp): Promise<void> {
+async function close({ decision, admin, probes, egress }: RunningApp): Promise<void> {
   await Promise.all([decision.close(), admin.close(), probes?.close(), egress?.close()]);
-}
-
-type ListenerName = 'proxy' | 'admin' | 'probes' | 'egress' | 'decide';
-
-/** Opens a listener and logs where; refuses with the reason where the address cannot be had. */
-async function openListener(
-  name: ListenerName,
-  { host, port }: HostPort,
-  listen: () => Promise<AddressInfo>,
-  log: Log,
-): Promise<Result<HostPort, StartFailure>> {
-  try {
-    const address = await listen();
-    log.info('listening', { listener: name, host: address.address, port: address.port });
-    return accept({ host: address.address, port: address.port });
-  } catch (error) {
-    return refuse(listenFailure(`the ${name} listener`, { host, port }, error));
-  }
 }

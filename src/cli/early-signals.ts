@@ -33,3 +33,11 @@ export function holdSignals(): EarlySignals {
     },
   };
 }
+
+/**
+ * Leaves signals to the process that started this one: whoever ends a whole group of processes, as a terminal or a
+ * service manager does, ends each by it, which lets what is under way end first.
+ */
+export function ignoreSignals(): void {
+  for (const signal of [...kept, ...ignored]) process.on(signal, () => undefined);
+}

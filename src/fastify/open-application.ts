@@ -10,7 +10,7 @@ import { readinessOf, type Phase } from '../admin/readiness.js';
 import { fileSource, fixedSource, type ConfigSource } from '../app/config/config-source.js';
 import { loadComplete } from '../app/config/load-config.js';
 import { loadDecisionFiles, openDecision } from '../app/decision.js';
-import { createReloader, logWarnings } from '../app/reload/reload.js';
+import { activatorOf, createReloader, logWarnings } from '../app/reload/reload.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { createAddressTest, createClientFinder } from '../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../lib/result.js';
@@ -54,13 +54,18 @@ export async function openApplication(
   const files = await loadDecisionFiles(config);
   if (!files.ok) return files;
   const log = createApplicationLog(app.log);
-  const decision = openDecision(first.value, files.value, { log, metrics, watchIntervalMs: undefined });
+  const decision = openDecision(first.value, files.value, {
+    log,
+    metrics,
+    watchIntervalMs: undefined,
+    limitCounters: undefined,
+  });
   const { activator, certificates, keyStates, storeState, revocations, limits } = decision;
   const slots = createSlots(config.listen.maxInFlight);
   const parts = decision.reservations?.parts ?? null;
   const writes = parts === null ? null : createReservedWrites(parts, { clock: systemClock, timers: systemTimers, log });
   let phase: Phase = 'starting';
-  const reloader = createReloader(first.value, activator, {
+  const reloader = createReloader(first.value, activatorOf(activator), {
     assertions: decision.assertions,
     source,
     reading,

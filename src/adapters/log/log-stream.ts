@@ -5,6 +5,8 @@ import { write, writeSync } from 'node:fs';
 export interface LogStream {
   /** `isRefusal`: one that matters less than others, and is the first to be dropped. */
   readonly write: (line: string, isRefusal?: boolean) => void;
+  /** Takes several whole lines of another process. */
+  readonly writeAll: (text: string) => void;
   /** Writes out what is waiting before it returns, as far as the reader lets it. Never throws. */
   readonly flush: () => void;
 }
@@ -65,18 +67,29 @@ export function createLogStream(descriptor: number): LogStream {
     sendSoon();
   }
 
-  function append(line: string): void {
+  function takeAll(text: string): void {
+    if (readerLeft) return;
+    const lines = text.split('\n').length - 1;
+    if (waitingBytes + text.length > maxWaiting) {
+      dropped += lines;
+      return;
+    }
+    append(text, lines);
+    sendSoon();
+  }
+
+  function append(line: string, lines = 1): void {
     const most = line.length * maxBytesPerUnit;
     if (filling.used + most > filling.bytes.length) close();
     if (most > filling.bytes.length) {
       const bytes = Buffer.from(line);
-      full.push({ bytes, used: bytes.length, lines: 1 });
+      full.push({ bytes, used: bytes.length, lines });
       waitingBytes += bytes.length;
       return;
     }
     const length = filling.bytes.write(line, filling.used);
     filling.used += length;
-    filling.lines += 1;
+    filling.lines += lines;
     waitingBytes += length;
   }
 
@@ -185,7 +198,7 @@ export function createLogStream(descriptor: number): LogStream {
     timer = null;
   }
 
-  return { write: take, flush };
+  return { write: take, writeAll: takeAll, flush };
 }
 
 function newChunk(): Chunk {

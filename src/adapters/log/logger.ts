@@ -21,6 +21,8 @@ export interface Logger {
   readonly use: (settings: LogSettings) => void;
   /** Gives each line that is written, without its end, to somebody else as well. */
   readonly copyTo: (take: (line: string) => void) => void;
+  /** Writes whole lines of another process, as they are. */
+  readonly relay: (lines: string) => void;
   /** Writes out what is waiting. Happens by itself when the process exits. Never throws. */
   readonly flush: () => void;
 }
@@ -38,9 +40,13 @@ export function createLogger({ timers, destination, worker, ...settings }: Logge
   const written: LogStream =
     destination === undefined
       ? createLogStream(1)
-      : { write: destination.write.bind(destination), flush: () => undefined };
+      : {
+          write: destination.write.bind(destination),
+          writeAll: destination.write.bind(destination),
+          flush: () => undefined,
+        };
   let copy: ((line: string) => void) | null = null;
-  const stream: LogStream = {
+  const stream: Pick<LogStream, 'write' | 'flush'> = {
     write: (line, isRefusal) => {
       copy?.(line);
       written.write(line, isRefusal);
@@ -93,6 +99,7 @@ export function createLogger({ timers, destination, worker, ...settings }: Logge
     copyTo: (take) => {
       copy = take;
     },
+    relay: written.writeAll,
     flush,
   };
 }

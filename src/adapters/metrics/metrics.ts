@@ -31,6 +31,7 @@ import { createKeySeries } from './keys.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
 import { showRevocations } from './revocations.js';
 import { showTelemetry } from './telemetry.js';
+import { showWorkers, type WorkersState } from './workers.js';
 
 /** Names that label values may come from: those of the config in force. */
 interface MetricLabels {
@@ -62,6 +63,8 @@ interface MetricReadings {
   readonly egress: () => EgressState | null;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: () => TelemetryState | null;
+  /** `null` where one process does everything. */
+  readonly workers: () => WorkersState | null;
 }
 
 /** What runs. */
@@ -78,7 +81,8 @@ export interface ProcessMetrics extends Metrics {
   readonly egress: EgressSeries;
   /** Fixes the label values. Series of routes and issuers that are gone are dropped; new ones start at zero. */
   readonly setLabels: (labels: MetricLabels) => void;
-  readonly setReadings: (readings: MetricReadings) => void;
+  /** What is left out stays as it was. */
+  readonly setReadings: (readings: Partial<MetricReadings>) => void;
   /** Everything in Prometheus' text format. */
   readonly expose: () => Promise<string>;
   /** The same in OpenMetrics 1.0, with examples of traced requests beside the histograms. */
@@ -137,6 +141,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     build: () => null,
     egress: () => null,
     telemetry: () => null,
+    workers: () => null,
   };
   const webSocketCloses = Object.fromEntries(closeCauseLabels.map((cause) => [cause, 0])) as Record<
     CloseCauseLabel,
@@ -300,6 +305,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   const keys = createKeySeries(registry, () => readings.keys());
   const introspections = createIntrospectionSeries(registry, () => readings.introspections());
   showTelemetry(registry, () => readings.telemetry());
+  showWorkers(registry, () => readings.workers());
   const egress = createEgressSeries(registry, () => readings.egress());
   new Counter({
     name: 'sallyport_config_reloads_total',
@@ -403,7 +409,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       configSha256 = labels.configSha256;
     },
     setReadings: (next) => {
-      readings = next;
+      readings = { ...readings, ...next };
     },
     expose: async () =>
       given === null ? [await registry.metrics(), ...histograms().map(histogramText)].join('\n') : given.metrics(),

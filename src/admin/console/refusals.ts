@@ -31,6 +31,8 @@ export interface RefusedRequest {
 
 export interface RefusedRequests {
   readonly add: (record: RequestRecord, atMs: number) => void;
+  /** Keeps one that another process kept first; its number here. */
+  readonly adopt: (entry: RefusedRequest) => number;
   /** Those that came after this one, the newest first. */
   readonly after: (id: number) => readonly RefusedRequest[];
   /** `null` where it is no longer kept. */
@@ -49,16 +51,24 @@ const maxMissing = 20;
 export function createRefusedRequests(): RefusedRequests {
   const kinds = new Map<string, RefusedRequest[]>();
   let last = 0;
+  const keep = (entry: RefusedRequest): void => {
+    const kind = `${entry.decision} ${entry.reason}`;
+    const kept = kinds.get(kind) ?? [];
+    kinds.set(kind, kept);
+    kept.push(entry);
+    if (kept.length > keptOfKind) kept.shift();
+  };
   return {
     add: (record, atMs) => {
       const { decision, reason } = record;
       if (reason === null || decision === 'forwarded' || decision === 'replayed') return;
       last += 1;
-      const kind = `${decision} ${reason}`;
-      const kept = kinds.get(kind) ?? [];
-      kinds.set(kind, kept);
-      kept.push(entryOf(last, record, decision, reason, atMs));
-      if (kept.length > keptOfKind) kept.shift();
+      keep(entryOf(last, record, decision, reason, atMs));
+    },
+    adopt: (entry) => {
+      last += 1;
+      keep({ ...entry, id: last });
+      return last;
     },
     after: (id) =>
       [...kinds.values()]

@@ -9,7 +9,7 @@ import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-config.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { ConfigReading } from '../config/read-config.js';
-import { droppedOperations, movedScopes, reserves, restartNeeded, withOpened } from './restart-needed.js';
+import { droppedOperations, movedScopes, neverOpened, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {
@@ -50,7 +50,7 @@ interface ReloadState {
 }
 
 /** Replaces the config in force when its source changes: whole or not at all. */
-export function createReloader(first: CompleteConfig, activator: ConfigActivator, deps: ReloaderDeps): Reloader {
+export function createReloader(first: CompleteConfig, activator: Activator, deps: ReloaderDeps): Reloader {
   const { source, reading, files, clock, log, metrics } = deps;
   const opened = first.config;
   /** The last one that was taken, as it was asked for. */
@@ -73,41 +73,19 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
       fail(loaded.error.messages);
       return;
     }
-    const { config, upstreamCa, assertion } = loaded.value;
-    if (opened.store === null && reserves(config)) {
-      // Put in force it would answer 503 to each of those writes, which the old config lets through.
-      fail(['a route reserves its writes, and the store is opened at start only: restart to put this config in force']);
+    const { config } = loaded.value;
+    const unopened = neverOpened(opened, config);
+    if (unopened !== null) {
+      fail([unopened]);
       return;
     }
-    if (opened.sessions === null && config.sessions !== null) {
-      fail([
-        'a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force',
-      ]);
-      return;
-    }
-    if ((opened.egress === null) !== (config.egress === null)) {
-      fail(['egress comes or goes, and its listener is opened at start only: restart to put this config in force']);
-      return;
-    }
-    if (opened.servesCallers !== config.servesCallers) {
-      fail([
-        'listen and upstream come or go, and a listener is opened at start only: restart to put this config in force',
-      ]);
-      return;
-    }
-    // In this order no request under a config with assertions goes out without one.
-    if (assertion !== null) deps.assertions.use(assertion);
     const dropped = droppedOperations(activator.activeConfig().config, config);
     const moved = movedScopes(activator.activeConfig().config, config);
-    try {
-      await activator.replace(withOpened(config, opened), upstreamCa);
-    } catch (error) {
-      // A bug, but no reason to end a proxy that can go on with the config it has.
-      fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
+    const problem = await putInForce(loaded.value, { ...deps, activator, opened });
+    if (problem !== null) {
+      fail([problem]);
       return;
     }
-    if (assertion === null) deps.assertions.use(null);
-    deps.onReplaced(loaded.value);
     if (isClosed()) return;
     succeed(loaded.value);
     if (dropped.length > 0) {
@@ -213,6 +191,42 @@ export function createReloader(first: CompleteConfig, activator: ConfigActivator
       for (const fileWatch of watches.values()) fileWatch.close();
     },
   };
+}
+
+/** As much of what holds the config in force as a reload needs. */
+export interface Activator {
+  readonly activeConfig: () => Pick<ReturnType<ConfigActivator['activeConfig']>, 'config'>;
+  /** Rejects where it is not put in force. */
+  readonly replace: (complete: CompleteConfig, config: CompiledConfig) => Promise<void>;
+}
+
+/** @param mayFollow asked before it is put in force, where others take the config as well. */
+export function activatorOf({ activeConfig, replace }: ConfigActivator, mayFollow?: () => Promise<void>): Activator {
+  return { activeConfig, replace: async ({ upstreamCa }, config) => replace(config, upstreamCa, mayFollow) };
+}
+
+interface PutInForce extends Pick<ReloaderDeps, 'assertions' | 'onReplaced'> {
+  readonly activator: Activator;
+  readonly opened: CompiledConfig;
+}
+
+/** Puts a config in force whose files are good. Returns why it is not; `null` where it is. */
+export async function putInForce(
+  complete: CompleteConfig,
+  { activator, opened, assertions, onReplaced }: PutInForce,
+): Promise<string | null> {
+  const { config, assertion } = complete;
+  // In this order no request under a config with assertions goes out without one.
+  if (assertion !== null) assertions.use(assertion);
+  try {
+    await activator.replace(complete, withOpened(config, opened));
+  } catch (error) {
+    // A bug, but no reason to end a proxy that can go on with the config it has.
+    return `it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`;
+  }
+  if (assertion === null) assertions.use(null);
+  onReplaced(complete);
+  return null;
 }
 
 /** More names are counted: a line of the log is no diff. */

@@ -32,6 +32,27 @@ export function withOpened(wanted: CompiledConfig, opened: CompiledConfig): Comp
   return { ...wanted, listen, admin, probes, store, sessions, decide, telemetry };
 }
 
+/**
+ * Why a config cannot be put in force beside what is open: it needs a part that is opened at start only, or does
+ * without one that serves. `null` where it can.
+ */
+export function neverOpened(opened: CompiledConfig, wanted: CompiledConfig): string | null {
+  if (opened.store === null && reserves(wanted)) {
+    // Put in force it would answer 503 to each of those writes, which the old config lets through.
+    return 'a route reserves its writes, and the store is opened at start only: restart to put this config in force';
+  }
+  if (opened.sessions === null && wanted.sessions !== null) {
+    return 'a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force';
+  }
+  if ((opened.egress === null) !== (wanted.egress === null)) {
+    return 'egress comes or goes, and its listener is opened at start only: restart to put this config in force';
+  }
+  if (opened.servesCallers !== wanted.servesCallers) {
+    return 'listen and upstream come or go, and a listener is opened at start only: restart to put this config in force';
+  }
+  return null;
+}
+
 type Routes = Pick<CompiledConfig, 'routes'>;
 
 /** Whether any route needs a store. */

@@ -44,7 +44,7 @@ const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::
  *
  * @param onClosed called when the last connection is closed.
  */
-export function stopAccepting(server: Server, withinMs: number, onClosed: () => void): void {
+export function stopAccepting(server: NetServer, withinMs: number, onClosed: () => void): void {
   const close = (): void => {
     NetServer.prototype.close.call(server, () => {
       onClosed();

@@ -1,5 +1,5 @@
 import { releaseMemory } from '../../../adapters/system/release-memory.js';
-import { startApp, type App } from '../../../app/start.js';
+import { startServing, type ServingApp } from '../../../app/start.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
 import type { Io } from '../../io.js';
@@ -40,25 +40,31 @@ async function serveUntilSignalled(
     return;
   }
   const notice = endOfLifeNotice(process.versions.node, Date.now(), io.env);
-  const started = await startApp({
+  const started = await startServing({
     source: chosen.value.source,
     env: io.env,
     notices: notice === null ? [] : [notice],
     onBuilt: releaseMemory,
+    program: io.program?.[1] ?? '',
   });
   if (!started.ok) {
     fail(started.error, io);
     return;
   }
-  await runUntilSignalled(started.value, signals);
-  io.exit(0);
+  const failure = await Promise.race([runUntilSignalled(started.value, signals), started.value.failed]);
+  if (failure === null) io.exit(0);
+  else fail(failure, io);
 }
 
-function runUntilSignalled(app: App, signals: SignalQueue): Promise<void> {
+function runUntilSignalled(app: ServingApp, signals: SignalQueue): Promise<null> {
   return new Promise((resolve, reject) => {
     signals.take((signal) => {
       if (signal === 'SIGHUP') void app.reload();
-      else app.stop().then(resolve, reject);
+      else {
+        app.stop().then(() => {
+          resolve(null);
+        }, reject);
+      }
     });
   });
 }

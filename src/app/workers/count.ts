@@ -1,0 +1,43 @@
+/** How many processes serve. */
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import type { CompiledConfig } from '../../config/types.js';
+
+/** Time of the processors that a container may use: `200000 100000` is two of them, `max 100000` all. */
+const quotaFile = '/sys/fs/cgroup/cpu.max';
+
+/** Workers of a config: as many as it says, or one for each core that this process may use. */
+export function countWorkers(
+  config: Pick<CompiledConfig, 'workers' | 'listen' | 'upstream' | 'servesCallers'>,
+): number {
+  if (config.workers !== 'auto') return config.workers;
+  const { listen, upstream, servesCallers } = config;
+  // Each needs a part of what they share.
+  const most = servesCallers
+    ? Math.min(listen.maxInFlight, listen.maxWebSockets, upstream.maxConnections)
+    : Number.MAX_SAFE_INTEGER;
+  return Math.max(1, Math.min(mostWorkers, most, usableCores(availableParallelism(), readQuota())));
+}
+
+/** As many as `workers` may be in a config. */
+const mostWorkers = 64;
+
+/**
+ * Cores that may be used: half a core is not one more worker, which would be held up in each period in which both have
+ * work.
+ *
+ * @param quota as `cpu.max` of the control group says; `null` where there is none.
+ */
+export function usableCores(cores: number, quota: string | null): number {
+  const [, quotaUs, periodUs] = /^(\d+) (\d+)\s*$/.exec(quota ?? '') ?? [];
+  if (quotaUs === undefined) return cores;
+  return Math.max(1, Math.min(cores, Math.floor(Number(quotaUs) / Number(periodUs))));
+}
+
+function readQuota(): string | null {
+  try {
+    return readFileSync(quotaFile, 'utf8');
+  } catch {
+    return null;
+  }
+}

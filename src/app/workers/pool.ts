@@ -1,0 +1,256 @@
+/** The workers of a primary: started, replaced when they end, and given connections in turn. */
+import { systemClock } from '../../adapters/system/clock.js';
+import { noMetrics, retireMetrics, type MetricsData } from '../../adapters/metrics/merge.js';
+import type { Counts } from '../../admin/status.js';
+import type { Log } from '../../ports/system.js';
+import type { Traffic } from '../../ports/observability.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
+import { createSharedCounts } from './limit-counts.js';
+import type { Numbers, StartOrder } from './messages.js';
+import { addCounts, addTraffic } from './sums.js';
+import { startWorkerProcess, type Accepted, type WorkerProcess } from './worker-process.js';
+
+interface PoolDeps {
+  readonly count: number;
+  readonly program: string;
+  readonly log: Log;
+  /** What a worker that begins now is told. */
+  readonly order: (number: number) => StartOrder;
+  /** Another config on its way into force; `null` where none ever was. */
+  readonly reloading: () => Promise<unknown> | null;
+  readonly onLines: (lines: string) => void;
+  /** Whether a series with these labels is one of the config in force. */
+  readonly isCounted: (labels: Readonly<Partial<Record<string, string | number>>>) => boolean;
+  /** Workers end one after the other as soon as they serve: the proxy cannot. */
+  readonly onFailed: (failure: StartFailure) => void;
+}
+
+/** What workers counted that are gone. */
+interface Retired {
+  readonly metrics: MetricsData;
+  readonly counts: Counts | null;
+  readonly traffic: Traffic | null;
+}
+
+export interface Pool {
+  /** Starts all of them; why one of them cannot serve. */
+  readonly start: () => Promise<StartFailure | null>;
+  /** Those that serve. */
+  readonly serving: () => readonly WorkerProcess[];
+  readonly count: number;
+  /** How many ended that nobody had asked to. */
+  readonly deaths: () => number;
+  readonly retired: () => Retired;
+  readonly give: (accepted: Accepted) => void;
+  /** Another config is in force: what was counted of parts that it does not have is forgotten. */
+  readonly forgetSeries: () => void;
+  /** From now on none is replaced. */
+  readonly stop: () => void;
+  /** Ends those that are left, and waits for all. */
+  readonly close: () => Promise<void>;
+}
+
+/** A worker that serves for so long began well, milliseconds. */
+const youngMs = 5_000;
+
+/** So many that end before that, one after the other, and the proxy ends. */
+const mostYoungDeaths = 10;
+
+/** Before a worker is replaced whose last one ended young, milliseconds: doubled each time. */
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+
+/** What is lost of a worker's counts when it is killed. */
+const numbersEveryMs = 1_000;
+
+/** A worker that answers nothing for so long is stuck, milliseconds. */
+const longestSilenceMs = 30_000;
+
+/** Connections that wait for one worker, where others could take them sooner. */
+const mostWaiting = 16;
+
+/** Connections that wait while no worker serves; more are ended. */
+const mostHeld = 4_096;
+
+export function createPool(deps: PoolDeps): Pool {
+  const { count, log } = deps;
+  const shared = createSharedCounts();
+  const serving = new Map<number, WorkerProcess>();
+  /** Those whose process runs, serving or not. */
+  const alive = new Set<WorkerProcess>();
+  const held: Accepted[] = [];
+  let retired: Retired = { metrics: noMetrics, counts: null, traffic: null };
+  let deaths = 0;
+  let youngDeaths = 0;
+  let turn = 0;
+  let isStopping = false;
+  let looking: NodeJS.Timeout | null = null;
+
+  function give(accepted: Accepted): void {
+    const all = [...serving.values()];
+    if (all.length === 0) {
+      if (held.length < mostHeld && !isStopping) held.push(accepted);
+      else accepted.socket.destroy();
+      return;
+    }
+    turn += 1;
+    const next = all[turn % all.length];
+    const least = all.reduce((one, other) => (other.waiting() < one.waiting() ? other : one));
+    (next === undefined || next.waiting() >= mostWaiting ? least : next).give(accepted);
+  }
+
+  /** Starts one; resolves when it serves, or with why it does not. */
+  async function begin(number: number): Promise<StartFailure | null> {
+    const worker = startWorkerProcess(number, {
+      program: deps.program,
+      nowMs: systemClock.monotonic,
+      counts: shared.ofWorker(),
+      onLines: deps.onLines,
+      onLeft: (left) => {
+        serving.delete(number);
+        for (const accepted of left) give(accepted);
+      },
+    });
+    alive.add(worker);
+    const ended = worker.ended.then((end) => {
+      alive.delete(worker);
+      retire(worker.lastNumbers());
+      return end;
+    });
+    const order = deps.order(number);
+    let failure: StartFailure | null;
+    try {
+      failure = await worker.call('start', order);
+      if (failure === null) failure = await catchUp(worker, order);
+    } catch {
+      const { code, signal } = await ended;
+      failure = startFailure(
+        'unavailable',
+        `worker ${String(number)} ended before it served: ${signal ?? `exit code ${String(code)}`}`,
+      );
+    }
+    if (failure !== null) {
+      worker.kill();
+      await ended;
+      return failure;
+    }
+    if (isStopping) {
+      worker.kill();
+      return null;
+    }
+    serving.set(number, worker);
+    log.info('a worker serves', { number, worker_pid: worker.pid });
+    for (const accepted of held.splice(0)) give(accepted);
+    const servingSinceMs = systemClock.monotonic();
+    void ended.then(({ code, signal }) => {
+      if (isStopping) return;
+      deaths += 1;
+      log.error(
+        'a worker ended and is replaced: of writes that it had under way it is not known whether they were applied',
+        {
+          number,
+          worker_pid: worker.pid,
+          code,
+          signal,
+        },
+      );
+      void again(number, systemClock.monotonic() - servingSinceMs < youngMs);
+    });
+    return null;
+  }
+
+  /** What was put in force, or shown to callers, while it started: it is one of those that are told next. */
+  async function catchUp(worker: WorkerProcess, known: StartOrder): Promise<StartFailure | null> {
+    let { current, tls } = known;
+    for (;;) {
+      const under = deps.reloading();
+      await under;
+      if (under !== deps.reloading()) continue;
+      const now = deps.order(worker.number);
+      if (isStopping || (now.current === current && now.tls === tls)) return null;
+      if (now.tls !== null && now.tls !== tls) await worker.call('tls', now.tls);
+      if (now.current !== null && now.current !== current) {
+        const problem = (await worker.call('prepare', now.current)) ?? (await worker.call('conclude', true));
+        if (problem !== null) return startFailure('invalid', problem);
+      }
+      ({ current, tls } = now);
+    }
+  }
+
+  /** Starts one in the place of another, until one serves. */
+  async function again(number: number, wasYoung: boolean): Promise<void> {
+    youngDeaths = wasYoung ? youngDeaths + 1 : 0;
+    for (;;) {
+      if (youngDeaths >= mostYoungDeaths) {
+        deps.onFailed(
+          startFailure(
+            'unavailable',
+            `${String(youngDeaths)} workers ended one after the other as soon as they had begun`,
+          ),
+        );
+        return;
+      }
+      if (youngDeaths > 0) await pause(Math.min(longestPauseMs, firstPauseMs * 2 ** (youngDeaths - 1)));
+      if (isStopping) return;
+      const failure = await begin(number);
+      if (failure === null || isStopping) return;
+      youngDeaths += 1;
+      log.error('a worker cannot be replaced', { number, problems: failure.messages });
+    }
+  }
+
+  function retire(numbers: Numbers | null): void {
+    if (numbers === null) return;
+    retired = {
+      metrics: retireMetrics(retired.metrics, numbers.metrics, deps.isCounted),
+      counts: retired.counts === null ? numbers.counts : addCounts(retired.counts, numbers.counts),
+      traffic: retired.traffic === null ? numbers.traffic : addTraffic(retired.traffic, numbers.traffic),
+    };
+  }
+
+  function look(): void {
+    for (const worker of serving.values()) {
+      if (worker.silentMs() > longestSilenceMs) {
+        log.error('a worker does not answer and is ended', { number: worker.number, worker_pid: worker.pid });
+        worker.kill();
+      } else {
+        void worker.call('numbers', null).catch(() => undefined);
+      }
+    }
+  }
+
+  return {
+    count,
+    start: async () => {
+      const numbers = Array.from({ length: count }, (_, index) => index + 1);
+      const failures = await Promise.all(numbers.map(begin));
+      looking = setInterval(look, numbersEveryMs);
+      looking.unref();
+      return failures.find((failure) => failure !== null) ?? null;
+    },
+    serving: () => [...serving.values()],
+    deaths: () => deaths,
+    retired: () => retired,
+    give,
+    forgetSeries: () => {
+      retired = { ...retired, metrics: retireMetrics(noMetrics, retired.metrics, deps.isCounted) };
+    },
+    stop: () => {
+      isStopping = true;
+      if (looking !== null) clearInterval(looking);
+      for (const { socket } of held.splice(0)) socket.destroy();
+    },
+    close: async () => {
+      isStopping = true;
+      const all = [...alive];
+      for (const worker of all) worker.kill();
+      await Promise.all(all.map(async ({ ended }) => ended));
+    },
+  };
+}
+
+async function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,203 @@
+/** One worker as the primary sees it: a process, the channel to it, and the lines that it writes. */
+import { fork, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { connectionHandle } from '../../proxy/node-internals/server.js';
+import type { createSharedCounts } from './limit-counts.js';
+import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
+
+/** A connection that was accepted and that nobody serves yet. */
+export interface Accepted {
+  readonly listener: number;
+  readonly socket: Socket;
+}
+
+export interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface WorkerProcess {
+  /** From 1; that of the worker whose place it took. */
+  readonly number: number;
+  readonly pid: number;
+  readonly startedAtMs: number;
+  /** Rejects where the worker fails at it, ends, or does not answer in time. */
+  readonly call: <Name extends CallName>(
+    name: Name,
+    given: WorkerCalls[Name]['given'],
+    withinMs?: number,
+  ) => Promise<WorkerCalls[Name]['answer']>;
+  /** Hands a connection over, one after the other. */
+  readonly give: (accepted: Accepted) => void;
+  /** Connections that wait to be handed over. */
+  readonly waiting: () => number;
+  /** What it counted when it was asked last; `null` before that. */
+  readonly lastNumbers: () => Numbers | null;
+  /** Milliseconds since its last answer, where one is owed. */
+  readonly silentMs: () => number;
+  readonly kill: () => void;
+  /** After its last line. */
+  readonly ended: Promise<WorkerEnd>;
+}
+
+interface WorkerProcessDeps {
+  /** The program's own file, which is started once more. */
+  readonly program: string;
+  readonly nowMs: () => number;
+  readonly counts: ReturnType<ReturnType<typeof createSharedCounts>['ofWorker']>;
+  /** Takes whole lines of its log. */
+  readonly onLines: (lines: string) => void;
+  /** It is gone, and did not take these. */
+  readonly onLeft: (accepted: readonly Accepted[]) => void;
+}
+
+interface PendingCall {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The first argument of a worker's process, which nobody types. */
+export const workerArgument = 'worker';
+
+/** Starts the process of a worker. It does nothing before its `start`. */
+export function startWorkerProcess(number: number, deps: WorkerProcessDeps): WorkerProcess {
+  const child = fork(deps.program, [workerArgument], {
+    // Lines come through us: what several processes write to one pipe at a time may be torn.
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    serialization: 'advanced',
+  });
+  const calls = new Map<number, PendingCall>();
+  const queue: Accepted[] = [];
+  let handing: { readonly id: number; readonly accepted: Accepted } | null = null;
+  let last = 0;
+  let numbers: Numbers | null = null;
+  let heardAtMs = deps.nowMs();
+  let isGone = false;
+
+  const send = (message: ToWorker, handle?: object): void => {
+    if (isGone || !child.connected) return;
+    // The types know the documented kinds of handles; what is under each of them is sent as it is, and stays ours too.
+    child.send(message, handle as undefined, { keepOpen: true }, () => undefined);
+  };
+
+  function handNext(): void {
+    while (handing === null && !isGone) {
+      const accepted = queue.shift();
+      if (accepted === undefined) return;
+      const handle = connectionHandle(accepted.socket);
+      if (handle === null || accepted.socket.destroyed) continue;
+      last += 1;
+      handing = { id: last, accepted };
+      send({ kind: 'connection', id: last, listener: accepted.listener }, handle);
+    }
+  }
+
+  child.on('message', (message: ToPrimary) => {
+    heardAtMs = deps.nowMs();
+    switch (message.kind) {
+      case 'answer':
+        calls.get(message.id)?.resolve(message.answer);
+        calls.delete(message.id);
+        return;
+      case 'failed':
+        calls.get(message.id)?.reject(new Error(message.reason));
+        calls.delete(message.id);
+        return;
+      case 'took':
+        // Ours is a second reference to it.
+        if (handing?.id === message.id) handing.accepted.socket.destroy();
+        handing = null;
+        handNext();
+        return;
+      case 'count':
+        send(deps.counts.count(message));
+    }
+  });
+  // What cannot be sent to a process that ends is told by its end.
+  child.on('error', () => undefined);
+  relayLines(child, deps.onLines);
+
+  function leave(): void {
+    if (isGone) return;
+    isGone = true;
+    deps.counts.forget();
+    for (const { reject } of calls.values()) reject(new Error(`worker ${String(number)} ended`));
+    calls.clear();
+    const left = [...(handing === null ? [] : [handing.accepted]), ...queue.splice(0)];
+    handing = null;
+    deps.onLeft(left);
+  }
+  child.once('disconnect', leave);
+  const ended = new Promise<WorkerEnd>((resolve) => {
+    child.once('close', (code, signal) => {
+      leave();
+      resolve({ code, signal });
+    });
+  });
+
+  return {
+    number,
+    pid: child.pid ?? 0,
+    startedAtMs: deps.nowMs(),
+    call: async <Name extends CallName>(
+      name: Name,
+      given: WorkerCalls[Name]['given'],
+      withinMs?: number,
+    ): Promise<WorkerCalls[Name]['answer']> => {
+      if (isGone) throw new Error(`worker ${String(number)} ended`);
+      if (calls.size === 0) heardAtMs = deps.nowMs();
+      last += 1;
+      const id = last;
+      const answered = new Promise<unknown>((resolve, reject) => {
+        calls.set(id, { resolve, reject });
+      });
+      send({ kind: 'call', id, name, given });
+      const answer = (await within(answered, withinMs)) as WorkerCalls[Name]['answer'];
+      if (name === 'numbers' || name === 'close') numbers = answer as Numbers;
+      return answer;
+    },
+    give: (accepted) => {
+      queue.push(accepted);
+      handNext();
+    },
+    waiting: () => queue.length + (handing === null ? 0 : 1),
+    lastNumbers: () => numbers,
+    silentMs: () => (calls.size === 0 ? 0 : deps.nowMs() - heardAtMs),
+    kill: () => {
+      child.kill('SIGKILL');
+    },
+    ended,
+  };
+}
+
+async function within(answered: Promise<unknown>, ms: number | undefined): Promise<unknown> {
+  if (ms === undefined) return answered;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error('it does not answer'));
+    }, ms);
+  });
+  // Whoever waits is told once.
+  answered.catch(() => undefined);
+  try {
+    return await Promise.race([answered, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const lineEnd = 0x0a;
+
+/** Passes whole lines on. One that its writer did not end, as it was killed, is dropped. */
+function relayLines({ stdout }: ChildProcess, onLines: (lines: string) => void): void {
+  let rest: Buffer[] = [];
+  stdout?.on('data', (chunk: Buffer) => {
+    const end = chunk.lastIndexOf(lineEnd) + 1;
+    if (end > 0) {
+      onLines(Buffer.concat([...rest, chunk.subarray(0, end)]).toString());
+      rest = [];
+    }
+    if (end < chunk.length) rest.push(chunk.subarray(end));
+  });
+}
