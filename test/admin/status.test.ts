@@ -67,6 +67,7 @@ const config: CompiledConfig = {
     maxStreams: 100,
   },
   tokenCacheBytes: null,
+  workers: 1,
   admin: { host: '127.0.0.1', port: 0, console: true },
   probes: null,
   egress: null,
