@@ -75,6 +75,10 @@
  * itself, in Lua; needs `nginx`, and for the latter `libnginx-mod-http-lua`, `lua-luaossl` and `lua-cjson`; for
  * decisions over gRPC `h2load`.
  *
+ *   npm run bench -- --workers [--seconds 5] [--rounds 3] [--connections 32]
+ *
+ * Measures throughput, CPU and memory with one worker and with two.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -111,6 +115,7 @@ import { soakPlotOf } from './soak-plot.js';
 import { faultsOf, measureSoak, secondsOf, soakTable } from './soak.js';
 import { measureStarts, restS, startTable, type MeasuredStart } from './startup.js';
 import { measureTelemetry, telemetryTable } from './telemetry.js';
+import { measureWorkers, workersTable } from './worker-counts.js';
 import { workloadNames } from './workloads.js';
 
 const flag = { type: 'boolean', default: false } as const;
@@ -140,6 +145,7 @@ const { values, positionals } = parseArgs({
     reserved: flag,
     start: flag,
     telemetry: flag,
+    workers: flag,
     workloads: flag,
   },
 });
@@ -192,6 +198,9 @@ else if (values.decide) {
 } else if (values.telemetry) {
   const settings = settingsOf(5);
   console.log(telemetryTable(await scoped(async (scope) => measureTelemetry(scope, settings))));
+} else if (values.workers) {
+  const settings = settingsOf(5);
+  console.log(workersTable(await scoped(async (scope) => measureWorkers(scope, settings))));
 } else if (values.readings) await readings(Number(values.every));
 else if (values.import) {
   console.log(

@@ -258,13 +258,24 @@ function labelsOf(text: string): readonly string[] {
  * else replaces what is there, `undefined` takes a key away.
  */
 export function baseConfig(overrides: ConfigTree = {}): string {
-  return stringify(merge({ ...defaults, ...everywhere }, overrides), { aliasDuplicateObjects: false });
+  return stringify(merge({ ...defaults, ...everywhere, ...workersOf(overrides) }, overrides), {
+    aliasDuplicateObjects: false,
+  });
 }
 
 /** Whether proxies of tests verify each token anew, unless their config says otherwise. */
 export const tokenCacheSwitch = 'SALLYPORT_TEST_TOKEN_CACHE';
 
+/** Workers of proxies of tests, unless their config says otherwise or has a store that they could not share. */
+export const workersSwitch = 'SALLYPORT_TEST_WORKERS';
+
 const everywhere: ConfigTree = process.env[tokenCacheSwitch] === 'off' ? { token_cache: null } : {};
+
+function workersOf(overrides: ConfigTree): ConfigTree {
+  const count = Number(process.env[workersSwitch] ?? 1);
+  const { store } = overrides;
+  return count === 1 || (isTree(store) && 'memory' in store) ? {} : { workers: count };
+}
 
 /** `under` with `over` laid on it. */
 export function merge(under: ConfigTree, over: ConfigTree): ConfigTree {

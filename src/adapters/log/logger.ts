@@ -104,7 +104,10 @@ export function createLogger({ timers, destination, worker, ...settings }: Logge
   };
 }
 
-/** Makes the time's member of a line, and that of the worker. Its date and second are made once a second: that is most of the cost. */
+/**
+ * Makes the time's member of a line, and that of the worker. Its date and second are made once a second: that is most
+ * of the cost.
+ */
 function createTimestamp(worker: number | undefined): () => string {
   const end = worker === undefined ? 'Z"' : `Z","worker":${String(worker)}`;
   let second = NaN;

@@ -54,7 +54,7 @@ function mergeTwo(one: Status, other: Status): Status {
     }),
     store: one.store === null || other.store === null || !one.store.up ? one.store : other.store,
     revocations: mergeRevocations(one.revocations, other.revocations),
-    limits: one.limits?.problem == null ? (other.limits ?? one.limits) : one.limits,
+    limits: (one.limits?.problem ?? null) === null ? (other.limits ?? one.limits) : one.limits,
     connections: mergeConnections(one.connections, other.connections),
     egress: mergeEgress(one.egress, other.egress),
     decide: one.decide.map((door, index) => ({

@@ -84,6 +84,7 @@ export function createPool(deps: PoolDeps): Pool {
   let youngDeaths = 0;
   let turn = 0;
   let isStopping = false;
+  const stops = (): boolean => isStopping;
   let looking: NodeJS.Timeout | null = null;
 
   function give(accepted: Accepted): void {
@@ -191,9 +192,9 @@ export function createPool(deps: PoolDeps): Pool {
         return;
       }
       if (youngDeaths > 0) await pause(Math.min(longestPauseMs, firstPauseMs * 2 ** (youngDeaths - 1)));
-      if (isStopping) return;
+      if (stops()) return;
       const failure = await begin(number);
-      if (failure === null || isStopping) return;
+      if (failure === null || stops()) return;
       youngDeaths += 1;
       log.error('a worker cannot be replaced', { number, problems: failure.messages });
     }
