@@ -52,8 +52,9 @@ export async function measureWorkers(
     proxy: Proxy;
     runs: Omit<MeasuredWorkers, 'workers' | 'servingMib' | 'primaryMib'>[];
   }[] = [];
-  for (const workers of [1, 2])
-    {all.push({ workers, proxy: await startSallyport(t, { ...base, workers }, ready), runs: [] });}
+  for (const workers of [1, 2]) {
+    all.push({ workers, proxy: await startSallyport(t, { ...base, workers }, ready), runs: [] });
+  }
   for (let round = 0; round <= rounds; round += 1) {
     for (const { workers, proxy, runs } of all) {
       const { serving, primary } = processesOf(proxy);

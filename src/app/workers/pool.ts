@@ -69,7 +69,7 @@ const longestSilenceMs = 30_000;
 /** Connections that wait for one worker, where others could take them sooner. */
 const mostWaiting = 16;
 
-/** Connections that wait while no worker serves; more are ended. */
+/** Connections that wait while no worker serves, or for one where all are busy; more are ended. */
 const mostHeld = 4_096;
 
 export function createPool(deps: PoolDeps): Pool {
@@ -97,7 +97,9 @@ export function createPool(deps: PoolDeps): Pool {
     turn += 1;
     const next = all[turn % all.length];
     const least = all.reduce((one, other) => (other.waiting() < one.waiting() ? other : one));
-    (next === undefined || next.waiting() >= mostWaiting ? least : next).give(accepted);
+    const taker = next === undefined || next.waiting() >= mostWaiting ? least : next;
+    if (taker.waiting() < mostHeld) taker.give(accepted);
+    else accepted.socket.destroy();
   }
 
   /** Starts one; resolves when it serves, or with why it does not. */

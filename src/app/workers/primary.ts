@@ -16,7 +16,7 @@ import { readListenerCertificates, tlsMaterial, watchCertificates } from '../cer
 import type { CompleteConfig } from '../config/load-config.js';
 import { openListener } from '../listeners.js';
 import { createReloader, logWarnings, type Activator } from '../reload/reload.js';
-import type { StartFailure } from '../start-failure.js';
+import { startFailure, type StartFailure } from '../start-failure.js';
 import type { AppOptions, ServingApp } from '../start.js';
 import { createCallersListeners, type CallersListener } from './connections.js';
 import { createSharedPages } from './pages.js';
@@ -47,6 +47,12 @@ export async function startPrimary(
     logger.flush();
     return refuse(failure);
   };
+  if (!mayStartProcesses()) {
+    const what = `workers is ${String(opened.workers)}, and this process may start no other`;
+    return refuseStart(
+      startFailure('unavailable', `${what}: --allow-child-process beside --permission, or workers: 1`),
+    );
+  }
   const { tls } = opened.listen;
   const read = tls === null ? null : await readListenerCertificates(tls, localFiles);
   if (read?.ok === false) return refuseStart(read.error);
@@ -254,6 +260,12 @@ export async function startPrimary(
   });
 }
 
+/** Node's permission model may keep it from that. */
+function mayStartProcesses(): boolean {
+  const { permission } = process as { readonly permission?: { readonly has: (scope: string) => boolean } };
+  return permission === undefined || permission.has('child');
+}
+
 /** What each that serves answers; of one that ends meanwhile, nothing. */
 async function askAll<Answer>(pool: Pool, ask: (worker: WorkerProcess) => Promise<Answer>): Promise<readonly Answer[]> {
   const asked = await Promise.allSettled(pool.serving().map(ask));
@@ -268,7 +280,11 @@ async function drain(
 ): Promise<void> {
   const own = listeners.filter((listener) => listener.part === part);
   if (own.length === 0) return;
-  await Promise.all(own.map(async ({ stop }) => stop(Math.min(longestAcceptMs, graceMs / 2))));
+  // A worker that is stuck takes none of the last ones, and keeps nobody else from the end.
+  await Promise.race([
+    Promise.all(own.map(async ({ stop }) => stop(Math.min(longestAcceptMs, graceMs / 2)))),
+    delay(graceMs, undefined, { ref: false }),
+  ]);
   await askAll(pool, async (worker) => worker.call('drain', { part, graceMs }, graceMs + closeWithinMs));
 }
 

@@ -10,7 +10,7 @@ import { baseConfig, workersSwitch } from '../../support/proxy-process.js';
 t.setTimeout(600_000);
 
 /** One of conformance, one of fuzz over a running program, one of chaos. */
-const files = ['conformance/framing.test.js', 'fuzz/profiles/served.test.js', 'chaos/two-proxies.test.js'];
+const files = ['conformance/framing.test.js', 'fuzz/profiles/served.test.js', 'chaos/killed-proxy.test.js'];
 
 t.test('conformance, fuzz and chaos pass with two workers', async (t) => {
   t.equal((parse(baseConfig()) as Record<string, unknown>)['workers'], undefined, 'this process has the usual config');

@@ -71,7 +71,7 @@ t.test('what counts at start counts so with its whole section, and can be compar
   const opened = answered.filter(({ keys }) => Object.values(keys).some(({ restart }) => restart));
   t.same(
     opened.map(({ name }) => name),
-    ['listen', 'admin', 'probes', 'sessions', 'store', 'egress', 'decide', 'telemetry'],
+    ['listen', 'admin', 'probes', 'sessions', 'store', 'egress', 'decide', 'telemetry', 'workers'],
   );
   for (const { name, node, keys } of opened) {
     const others = leavesOf(node).filter(
