@@ -52,7 +52,7 @@ interface Way {
   readonly pids: readonly number[];
 }
 
-/** Bodies that are held at once for each of the targets: one caller has three quarters of the 128 connections to one. */
+/** Bodies that are held at once for each target: one caller has three quarters of the 128 connections to one. */
 const bodies = 64;
 /** Targets that hold bodies: so many that what V8 has not collected yet is little beside what is held. */
 const holding = Array.from({ length: 4 }, (_, index) => `far-${String(index)}`);
