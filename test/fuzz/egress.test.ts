@@ -1,13 +1,17 @@
 /**
  * Attempts to have the calling side call elsewhere than its targets: request targets by grammar, Host, headers that
- * name another place, pseudo-headers of HTTP/2, and redirects. What is sent is held to a model.
+ * name another place, pseudo-headers of HTTP/2, redirects, and answers of DNS. What is sent is held to a model.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import t from 'tap';
+import { startCalling } from '../app/egress/calling.js';
+import { startAt, startNames } from '../app/egress/changing-names.js';
 import { startInProcessProxy } from '../app/in-process-proxy.js';
-import { listen } from '../support/listening.js';
+import { certificates } from '../support/certificates.js';
+import { freePort, listen } from '../support/listening.js';
 import { connectRaw, type RawConnection } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 import { drawFrom, once, pick, runSeed, type Draw } from './draw.js';
 import { destinationOf, type ModelTarget } from './model-egress.js';
 
@@ -186,6 +190,49 @@ t.test('HTTP/2: :path, :authority and :scheme', async (t) => {
   session?.destroy();
   t.same(tally.faults, []);
   t.ok(tally.sent > 100, `${String(tally.sent)} might have been sent`);
+});
+
+t.test('DNS: answers that change between requests, and between connections', async (t) => {
+  const { ca, server, misnamed, strangerServer } = certificates(t);
+  const namedPort = await freePort();
+  const addresses = { own: '127.0.0.1', misnamed: '127.0.0.2', stranger: '127.0.0.3', nobody: '127.0.0.4' };
+  const own = await startAt(t, addresses.own, namedPort, server);
+  const others = [
+    await startAt(t, addresses.misnamed, namedPort, misnamed),
+    await startAt(t, addresses.stranger, namedPort, strangerServer),
+  ];
+  const names = startNames(t, addresses.own);
+  const { call, proxy: calling } = await startCalling(t, `https://orders.test:${String(namedPort)}`, {
+    ca_file: ca.certFile,
+    server_name: 'localhost',
+    retries: { attempts: 1 },
+  });
+  const faults: string[] = [];
+  // The model: a connection stays where it is; a new one goes where the name leads, and counts with its certificate.
+  let isConnected = false;
+  let refused = 0;
+  for (let number = 0; number < 300 && faults.length < 5; number += 1) {
+    const draw = drawFrom(runSeed + 2, number);
+    names.address = once(draw, 2) ? addresses.own : pick(draw, Object.values(addresses));
+    if (isConnected && once(draw, 2)) {
+      own.breakOff();
+      await until('it is noticed', () => calling.app.status().egress?.targets[0]?.connections === 0);
+      isConnected = false;
+    }
+    const before = names.lookups;
+    const { status, text } = await call('/orders/1', { method: 'GET' });
+    const isServed: boolean = isConnected || names.address === addresses.own;
+    const lookups = isConnected ? 0 : 1;
+    const asked = others.reduce((sum, place) => sum + place.asked(), 0);
+    const isRight = isServed ? status === 200 && text === addresses.own : status === 503;
+    if (!isRight || asked > 0 || names.lookups - before !== lookups) {
+      faults.push(`case ${String(number)}: ${names.address}, ${String(isConnected)}: ${String(status)} ${text}`);
+    }
+    isConnected = isServed;
+    if (!isServed) refused += 1;
+  }
+  t.same(faults, []);
+  t.ok(refused > 30, `${String(refused)} were refused`);
 });
 
 /** 0 where the stream was ended without a response, or Node itself does not send such a head. */
