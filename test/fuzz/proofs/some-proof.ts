@@ -95,6 +95,7 @@ const changes: readonly Change[] = [
   claim('more', () => [nestedTo(3), nestedTo(4)]),
   member('typ', 'JWT', 'DPOP+jwt', 'application/dpop+jwt'),
   member('alg', 'none', 'HS256', 'es256', 'Es256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256', 'RS512'),
+  ({ header }, _draw, { algorithm }) => ({ header: { ...header, alg: algorithm.toLowerCase() } }),
   member('kid', 'x', 5),
   member('crit', ['b64'], []),
   member('b64', true),
