@@ -163,7 +163,7 @@ for (const name of names) {
       '/open/%3f/../../admin/a',
       'http://other.example/admin/a',
       'http://127.0.0.1/open/../admin/a',
-      ...readCorpusTargets('/open/').filter((_target, i) => i % 3 === 0),
+      ...readCorpusTargets('/open/'),
     ];
     const { requests } = front.proxy.receiver;
     const before = requests.length;
