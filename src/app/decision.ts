@@ -16,7 +16,7 @@ import { createAssertions, type Assertions } from './keys/assertion-keys.js';
 import { openProofs, readNonceKeyFile, type NonceKeyFile } from './keys/proofs.js';
 import { createConfigActivator, type ConfigActivator } from './reload/activate-config.js';
 import { loadSessions, openSessions, type Sessions } from './sessions.js';
-import type { StartFailure } from './start-failure.js';
+import { startFailure, type StartFailure } from './start-failure.js';
 import { watchStoreAuthorities, type StoreAuthorities } from './store/store-authorities.js';
 import {
   loadStore,
@@ -165,4 +165,16 @@ export function openDecision(
       await Promise.all([activator.close(), reservations?.close(), sessions?.close()]);
     },
   };
+}
+
+/**
+ * Reads what is in the store before anybody is served. Returns why the store must not be used: one that may forget lets
+ * writes run twice, and will not mend itself. One that is away may be back any moment.
+ */
+export async function findUnfitStore({
+  reservations,
+  revocations,
+}: Pick<Decision, 'reservations' | 'revocations'>): Promise<StartFailure | null> {
+  const [problem] = await Promise.all([reservations?.lastingProblem() ?? null, revocations.start()]);
+  return problem === null ? null : startFailure('invalid', `store.redis: ${problem}`);
 }

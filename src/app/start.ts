@@ -13,8 +13,8 @@ import { createAdminServers } from './admin-servers.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
 import { openListener, type ListenerName } from './listeners.js';
-import { startFailure, type StartFailure } from './start-failure.js';
-import { loadDecisionFiles, type DecisionFiles } from './decision.js';
+import type { StartFailure } from './start-failure.js';
+import { findUnfitStore, loadDecisionFiles, type DecisionFiles } from './decision.js';
 import { loadCheckMessages } from './doors.js';
 import { countWorkers } from './workers/count.js';
 import { lastExportMs, loadTelemetry, type LoadedTelemetry } from './telemetry.js';
@@ -192,12 +192,8 @@ async function open(
   app: RunningApp,
   { listen, admin, probes, egress, servesCallers }: CompiledConfig,
 ): Promise<Result<App['listeners'], StartFailure>> {
-  // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
-  const [unfit] = await Promise.all([
-    app.decision.reservations?.lastingProblem() ?? null,
-    app.decision.revocations.start(),
-  ]);
-  if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
+  const unfit = await findUnfitStore(app.decision);
+  if (unfit !== null) return refuse(unfit);
   const {
     logger: { log },
     progress,

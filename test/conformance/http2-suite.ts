@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import type { Test } from 'tap';
 import { unsayable, type Unsayable } from '../support/http2-saying.js';
 import type { LeftOut } from '../support/mirror-answers.js';
-import { projectDir } from '../support/project-dir.js';
+import { runTestFile } from '../support/run-test-file.js';
 
 /** How many requests were refused alike, refused by the reset of their stream, and allowed alike. */
 export interface Compared {
@@ -124,17 +121,7 @@ function groupsOf(left: readonly string[], listed: Readonly<Record<string, reado
 }
 
 async function runOverHttp2(t: Test, name: string): Promise<Told> {
-  const child = spawn(process.execPath, [join(projectDir, '.build/test/conformance', `${name}.test.js`)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SALLYPORT_HTTP2_MIRROR: '1', TAP: '1', TAP_TIMEOUT: '240' },
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  t.equal(code, 0, code === 0 ? name : `${name}\n${output}`);
+  const output = await runTestFile(t, `conformance/${name}.test.js`, { SALLYPORT_HTTP2_MIRROR: '1' });
   const told = /^# http2-mirror (.*)$/m.exec(output)?.[1];
   if (told === undefined) throw new Error(`${name} has no mirror`);
   return JSON.parse(told) as Told;

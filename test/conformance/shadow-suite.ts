@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { projectDir } from '../support/project-dir.js';
 import type { LeftOut } from '../support/mirror-answers.js';
+import { runTestFile } from '../support/run-test-file.js';
 
 /** How many requests of a file would be refused and passed, were refused alike, were allowed alike. */
 export interface Compared {
@@ -94,17 +93,7 @@ export async function checkInShadow(t: Test, names: readonly string[]): Promise<
 }
 
 async function runInShadow(t: Test, name: string): Promise<Told> {
-  const child = spawn(process.execPath, [join(projectDir, '.build/test/conformance', `${name}.test.js`)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SALLYPORT_SHADOW_MIRROR: '1', TAP: '1', TAP_TIMEOUT: '240' },
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  t.equal(code, 0, code === 0 ? name : `${name}\n${output}`);
+  const output = await runTestFile(t, `conformance/${name}.test.js`, { SALLYPORT_SHADOW_MIRROR: '1' });
   const told = /^# shadow-mirror (.*)$/m.exec(output)?.[1];
   if (told === undefined) throw new Error(`${name} has no mirror`);
   return JSON.parse(told) as Told;

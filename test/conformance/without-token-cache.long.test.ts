@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { projectDir } from '../support/project-dir.js';
 import { baseConfig, tokenCacheSwitch } from '../support/proxy-process.js';
+import { runTestFile } from '../support/run-test-file.js';
 
 t.setTimeout(3_600_000);
 
@@ -25,17 +24,7 @@ t.test('the conformance and chaos suites pass where every token is verified each
   t.ok(files.length > 30, `${String(files.length)} files`);
   t.not((parse(baseConfig()) as Record<string, unknown>)['token_cache'], null, 'this process has the usual config');
   for (const file of files) {
-    const child = spawn(process.execPath, [join(projectDir, '.build/test', file)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, [tokenCacheSwitch]: 'off', TAP: '1', TAP_TIMEOUT: '240' },
-    });
-    t.teardown(() => child.kill('SIGKILL'));
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    const [code] = (await once(child, 'close')) as [number | null];
-    t.equal(code, 0, code === 0 ? file : `${file}\n${output}`);
+    const output = await runTestFile(t, file, { [tokenCacheSwitch]: 'off' });
     t.match(output, /^ok /m, `${file} ran`);
   }
 });

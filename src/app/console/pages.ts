@@ -4,6 +4,7 @@ import type { RefusedRequest, RefusedRequests } from '../../admin/console/refusa
 import type { CreatePage, Page } from '../../admin/server.js';
 import type { Traffic } from '../../ports/observability.js';
 import type { Clock } from '../../ports/system.js';
+import type { DoubtfulWrite } from '../store/doubtful-writes.js';
 import type { Reservations } from '../store/store.js';
 import type { Policy } from './questions.js';
 
@@ -28,7 +29,7 @@ export interface ConsoleState {
 }
 
 /** As many as a page can show. */
-const mostInDoubt = 50;
+export const mostInDoubt = 50;
 
 /** The pages by their path. What answers questions is loaded when the first one is asked. */
 export function createConsolePages(sources: ConsoleSources): Readonly<Record<string, CreatePage>> {
@@ -54,10 +55,7 @@ export function createConsolePages(sources: ConsoleSources): Readonly<Record<str
         at_ms: clock.now(),
         traffic: traffic(),
         refusals: refused.after(Number(query.get('after') ?? 0) || 0),
-        in_doubt: inDoubt(mostInDoubt).map(({ recordId, ageMs }) => ({
-          record: recordId,
-          age_s: Math.round(ageMs / 1000),
-        })),
+        in_doubt: inDoubt(mostInDoubt).map(shownInDoubt),
       };
       return json(200, state);
     },
@@ -67,7 +65,7 @@ export function createConsolePages(sources: ConsoleSources): Readonly<Record<str
       const id = query.get('refusal');
       if (id !== null) {
         const refusal = refused.find(Number(id));
-        if (refusal === null) return json(404, { problem: 'this refusal is no longer kept' });
+        if (refusal === null) return forgottenRefusal;
         return json(200, await questions.explainRefusal(refusal, policy(), clock.now()));
       }
       const [method, path] = [query.get('method'), query.get('path')];
@@ -87,6 +85,13 @@ export function createConsolePages(sources: ConsoleSources): Readonly<Record<str
   };
 }
 
-function json(status: number, value: object): Page {
+/** What is asked about a refusal that is not kept any more. */
+export const forgottenRefusal: Page = json(404, { problem: 'this refusal is no longer kept' });
+
+export function shownInDoubt({ recordId, ageMs }: DoubtfulWrite): ConsoleState['in_doubt'][number] {
+  return { record: recordId, age_s: Math.round(ageMs / 1000) };
+}
+
+export function json(status: number, value: object): Page {
   return { status, type: 'application/json', body: JSON.stringify(value) };
 }

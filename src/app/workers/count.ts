@@ -1,6 +1,7 @@
 /** How many processes serve. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { mostWorkers } from '../../config/sections/workers.js';
 import type { CompiledConfig } from '../../config/types.js';
 
 /** Time of the processors that a container may use: `200000 100000` is two of them, `max 100000` all. */
@@ -18,9 +19,6 @@ export function countWorkers(
     : Number.MAX_SAFE_INTEGER;
   return Math.max(1, Math.min(mostWorkers, most, usableCores(availableParallelism(), readQuota())));
 }
-
-/** As many as `workers` may be in a config. */
-const mostWorkers = 64;
 
 /**
  * Cores that may be used: half a core is not one more worker, which would be held up in each period in which both have

@@ -12,7 +12,7 @@ import type { Readiness } from '../../admin/readiness.js';
 import type { CreatePage, Page } from '../../admin/server.js';
 import type { Status } from '../../admin/status.js';
 import type { MetricsSnapshot } from '../../ports/tracing.js';
-import type { ConsoleState } from '../console/pages.js';
+import { forgottenRefusal, json, mostInDoubt, shownInDoubt, type ConsoleState } from '../console/pages.js';
 import { mergeReadiness, mergeStatuses } from './merge-status.js';
 import type { CallName, Numbers, WorkerCalls } from './messages.js';
 import type { Pool } from './pool.js';
@@ -47,9 +47,6 @@ export interface SharedPages {
 /** Kubelet waits for a second for a probe; a worker that takes longer is as good as none. */
 const probeWithinMs = 700;
 const answerWithinMs = 2_000;
-
-/** As many as a page can show. */
-const mostInDoubt = 50;
 
 /** Refusals of which it is known whose they are. */
 const mostOrigins = 10_000;
@@ -165,7 +162,7 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
       in_doubt: [...doubtful]
         .sort((one, other) => other.ageMs - one.ageMs)
         .slice(0, mostInDoubt)
-        .map(({ recordId, ageMs }) => ({ record: recordId, age_s: Math.round(ageMs / 1000) })),
+        .map(shownInDoubt),
     };
     return json(200, shown);
   }
@@ -180,7 +177,7 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
         : await origin.worker
             .call('page', { path: '/console/explain', query: `refusal=${String(origin.id)}` }, answerWithinMs)
             .catch(() => null);
-    return found ?? json(404, { problem: 'this refusal is no longer kept' });
+    return found ?? forgottenRefusal;
   }
 
   async function passOn(path: string, query: URLSearchParams): Promise<Page> {
@@ -204,7 +201,3 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
 }
 
 export const unanswered: Page = json(503, { problem: 'no worker answers' });
-
-function json(status: number, value: object): Page {
-  return { status, type: 'application/json', body: JSON.stringify(value) };
-}

@@ -10,7 +10,7 @@ import { fixedSource, type ConfigSource } from '../config/config-source.js';
 import { heldFiles } from '../config/held-files.js';
 import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-config.js';
 import type { Environment } from '../config/read-config.js';
-import { loadDecisionFiles } from '../decision.js';
+import { findUnfitStore, loadDecisionFiles } from '../decision.js';
 import { loadCheckMessages } from '../doors.js';
 import type { AssertionFile, Assertions } from '../keys/assertion-keys.js';
 import { activatorOf, putInForce } from '../reload/reload.js';
@@ -180,12 +180,8 @@ async function start(
   );
   app.decision.certificates.useAuthorities('upstream_ca', first.value.upstreamCa);
   app.decision.certificates.useAuthorities('store_ca', decisionFiles.value.storeCa);
-  // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
-  const [unfit] = await Promise.all([
-    app.decision.reservations?.lastingProblem() ?? null,
-    app.decision.revocations.start(),
-  ]);
-  if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
+  const unfit = await findUnfitStore(app.decision);
+  if (unfit !== null) return refuse(unfit);
   const servers = [
     ...(config.servesCallers ? [{ part: 'proxy' as const, server: app.proxy }] : []),
     ...(app.egress === null ? [] : [{ part: 'others' as const, server: app.egress.server }]),

@@ -6,7 +6,7 @@ import { integer } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
 /** Each is some 40 MB; a machine with more cores than this is shared by several proxies. */
-const mostWorkers = 64;
+export const mostWorkers = 64;
 
 const allowed = `a whole number from 1 to ${mostWorkers}, or auto`;
 
