@@ -6,6 +6,7 @@ import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import type { TelemetrySection } from '../config/types.js';
 import { effectiveTelemetry, type TelemetrySettings } from '../decision/telemetry/otel-variables.js';
 import { accept, refuse, type Result } from '../lib/result.js';
+import { randomHex } from '../proxy/exchange/ids.js';
 import { node, version } from '../version.js';
 import { readAuthorities } from './config/named-files.js';
 import type { Environment } from './config/read-config.js';
@@ -44,6 +45,7 @@ export async function loadTelemetry(
         timers: systemTimers,
         files: localFiles,
         random: Math.random,
+        randomHex,
         resource: {
           'service.name': 'sallyport',
           'service.version': version,

@@ -35,6 +35,7 @@ export interface MeasuredTelemetry {
 
 const ratios: readonly (readonly [name: string, ratio: number | null])[] = [
   ['off', null],
+  ['on, none sampled', 0],
   ['on at 1 %', 0.01],
   ['on at 100 %', 1],
 ];

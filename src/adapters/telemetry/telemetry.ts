@@ -14,6 +14,8 @@ interface TelemetryDeps {
   readonly files: Files;
   /** At least 0 and less than 1. */
   readonly random: () => number;
+  /** So many random bytes, in hexadecimal digits. */
+  readonly randomHex: (bytes: number) => string;
   /** What the process says of itself. */
   readonly resource: Readonly<Record<string, string>>;
 }

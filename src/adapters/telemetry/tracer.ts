@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { parentSpanOf, sampledTraceparent } from '../../decision/http/trace-context.js';
 import { takeRequest } from '../../decision/route/rate-limit.js';
 import { sample, type SamplingRules } from '../../decision/telemetry/sampling.js';
 import {
   clientAttributes,
   clientError,
-  resultAttributes,
   serverAttributes,
   serverError,
   spanName,
@@ -36,6 +34,8 @@ interface TracerDeps {
   readonly clock: Clock;
   /** At least 0 and less than 1. */
   readonly random: () => number;
+  /** So many random bytes, in hexadecimal digits. */
+  readonly randomHex: (bytes: number) => string;
   /** Takes a span that is over. */
   readonly onSpan: (span: EndedSpan) => void;
 }
@@ -68,7 +68,7 @@ export function createTracer(rules: SamplingRules, followedPerSecond: number, de
   return {
     begin: (start) => {
       const parent = start.traceparent === null ? null : parentSpanOf(start.traceparent);
-      const traceId = parent?.traceId ?? start.traceId ?? newId(16);
+      const traceId = parent?.traceId ?? start.traceId ?? deps.randomHex(traceIdBytes);
       const { isTrusted } = start;
       const sampling = sample(current, {
         traceId,
@@ -89,12 +89,16 @@ export function createTracer(rules: SamplingRules, followedPerSecond: number, de
 
 type Place = Pick<ServedRequest, 'method' | 'path' | 'route' | 'isGrpc'>;
 
+/** Lengths of ids (W3C Trace Context §3.2.2). */
+const traceIdBytes = 16;
+const spanIdBytes = 8;
+
 /** A request has a handful of parts: more than that would be a fault of ours, and must not grow without end. */
 const maxChildren = 64;
 
 class Trace implements RequestTrace {
   readonly traceId: string;
-  readonly spanId = newId(8);
+  readonly spanId: string;
   private readonly parentId: string | null;
   private readonly startedMs: number;
   private readonly deps: TracerDeps;
@@ -107,6 +111,7 @@ class Trace implements RequestTrace {
 
   constructor(traceId: string, parentId: string | null, { startedMs }: TraceStart, deps: TracerDeps) {
     this.traceId = traceId;
+    this.spanId = deps.randomHex(spanIdBytes);
     this.parentId = parentId;
     this.startedMs = startedMs;
     this.deps = deps;
@@ -121,7 +126,7 @@ class Trace implements RequestTrace {
     const { deps } = this;
     const where = { ...this.where, path: this.where.path === null ? null : pathThere(this.where.path) };
     const startedMs = deps.clock.monotonic();
-    const spanId = newId(8);
+    const spanId = deps.randomHex(spanIdBytes);
     const sent = { ...where, ...to, resends: this.sent };
     this.sent += 1;
     let isOver = false;
@@ -137,14 +142,22 @@ class Trace implements RequestTrace {
           isError: clientError(result),
           startedMs,
           endedMs: deps.clock.monotonic(),
-          attributes: { ...clientAttributes(sent), ...resultAttributes(result) },
+          attributes: clientAttributes(sent, result),
         });
       },
     };
   }
 
   part(part: Part, startedMs: number, endedMs: number, attributes: Attributes): void {
-    this.add({ spanId: newId(8), name: part, kind: 'internal', isError: false, startedMs, endedMs, attributes });
+    this.add({
+      spanId: this.deps.randomHex(spanIdBytes),
+      name: part,
+      kind: 'internal',
+      isError: false,
+      startedMs,
+      endedMs,
+      attributes,
+    });
   }
 
   exemplar(): Exemplar {
@@ -174,13 +187,16 @@ class Trace implements RequestTrace {
   private add(span: Pick<EndedSpan, 'spanId' | 'name' | 'kind' | 'isError' | 'attributes'> & Times): void {
     if (this.children >= maxChildren) return;
     this.children += 1;
-    const { startedMs, endedMs, ...rest } = span;
     this.deps.onSpan({
-      ...rest,
+      name: span.name,
+      kind: span.kind,
       traceId: this.traceId,
+      spanId: span.spanId,
       parent: { spanId: this.spanId, isRemote: false },
-      startMs: this.epochMs + startedMs,
-      endMs: this.epochMs + endedMs,
+      startMs: this.epochMs + span.startedMs,
+      endMs: this.epochMs + span.endedMs,
+      isError: span.isError,
+      attributes: span.attributes,
       link: null,
     });
   }
@@ -189,8 +205,4 @@ class Trace implements RequestTrace {
 interface Times {
   readonly startedMs: number;
   readonly endedMs: number;
-}
-
-function newId(bytes: 8 | 16): string {
-  return randomBytes(bytes).toString('hex');
 }

@@ -2,10 +2,13 @@
  * What spans say: OpenTelemetry's stable semantic conventions for HTTP and RPC, and three words of our own. Every value
  * is one of the config, of a list, or a number of few: nothing that a caller chooses.
  */
+import { memoize } from '../../lib/memo.js';
 import { grpcCodes } from '../grpc/status.js';
 
 type AttributeValue = string | number;
 export type Attributes = Readonly<Record<string, AttributeValue>>;
+/** Filled in place: a copy for each part would cost more than what it says. */
+type GrowingAttributes = Record<string, AttributeValue>;
 
 /** What the parts of a request have in common. */
 interface TracedRequest {
@@ -84,17 +87,18 @@ export function spanName({ method, path, isGrpc }: TracedRequest): string {
 
 /** Of the request as the caller sees it. */
 export function serverAttributes(served: ServedRequest): Attributes {
-  const { path, scheme, httpVersion, status, grpcStatus, decision, reason } = served;
-  return {
-    ...requestAttributes(served),
-    ...(path === null ? {} : { 'http.route': path, 'url.path': path }),
-    'url.scheme': scheme,
-    'network.protocol.version': httpVersion,
-    ...statusAttributes(status, grpcStatus),
-    ...errorType(serverError(served), served),
-    'sallyport.decision': decision,
-    ...(reason === null ? {} : { 'sallyport.reason': reason }),
-  };
+  const { path, reason } = served;
+  const attributes = requestAttributes(served);
+  if (path !== null) {
+    attributes['http.route'] = path;
+    attributes['url.path'] = path;
+  }
+  attributes['url.scheme'] = served.scheme;
+  attributes['network.protocol.version'] = served.httpVersion;
+  addResult(attributes, served, serverError(served));
+  attributes['sallyport.decision'] = served.decision;
+  if (reason !== null) attributes['sallyport.reason'] = reason;
+  return attributes;
 }
 
 /** Whether the request failed, and not for what its caller did. */
@@ -103,20 +107,15 @@ export function serverError({ status, grpcStatus, decision, isGrpc }: ServedRequ
   return decision === 'failed' || status >= firstServerError;
 }
 
-/** Of the request to the upstream, before it has an answer. */
-export function clientAttributes(sent: SentRequest): Attributes {
+/** Of the request to the upstream, and what came of it. */
+export function clientAttributes(sent: SentRequest, result: SentResult): Attributes {
   const { origin, path, httpVersion, resends } = sent;
-  return {
-    ...requestAttributes(sent),
-    ...placeAttributes(origin, path),
-    'network.protocol.version': httpVersion,
-    ...(resends === 0 ? {} : { 'http.request.resend_count': resends }),
-  };
-}
-
-/** What came of it. */
-export function resultAttributes(result: SentResult): Attributes {
-  return { ...statusAttributes(result.status, result.grpcStatus), ...errorType(clientError(result), result) };
+  const attributes = requestAttributes(sent);
+  addPlace(attributes, origin, path);
+  attributes['network.protocol.version'] = httpVersion;
+  if (resends !== 0) attributes['http.request.resend_count'] = resends;
+  addResult(attributes, result, clientError(result));
+  return attributes;
 }
 
 /** Whether it failed, as its sender sees it. */
@@ -124,13 +123,14 @@ export function clientError({ status, grpcStatus, reason }: SentResult): boolean
   return reason !== null || status >= firstClientError || (grpcStatus ?? 0) !== 0;
 }
 
-function requestAttributes({ method, path, route, isGrpc }: TracedRequest): Attributes {
-  const isKnown = knownMethods.has(method);
-  return {
-    'http.request.method': isKnown ? method : other,
-    ...(isGrpc ? { 'rpc.system.name': 'grpc', 'rpc.method': rpcMethod(path) } : {}),
-    'sallyport.route': route,
-  };
+function requestAttributes({ method, path, route, isGrpc }: TracedRequest): GrowingAttributes {
+  const attributes: GrowingAttributes = { 'http.request.method': knownMethods.has(method) ? method : other };
+  if (isGrpc) {
+    attributes['rpc.system.name'] = 'grpc';
+    attributes['rpc.method'] = rpcMethod(path);
+  }
+  attributes['sallyport.route'] = route;
+  return attributes;
 }
 
 /** `package.Service/Method`, where the route names one. */
@@ -139,28 +139,33 @@ function rpcMethod(path: string | null): string {
 }
 
 /** Where it went, with the route's path in the place of what was asked for: a path and its query may hold anything. */
-function placeAttributes(origin: string, path: string | null): Attributes {
+function addPlace(attributes: GrowingAttributes, origin: string, path: string | null): void {
   if (origin.startsWith('unix:')) {
-    return { 'server.address': origin.slice('unix:'.length), 'network.transport': 'unix' };
+    attributes['server.address'] = origin.slice('unix:'.length);
+    attributes['network.transport'] = 'unix';
+    return;
   }
-  const { hostname, port, protocol } = new URL(origin);
-  return {
-    'server.address': hostname.replace(/^\[|\]$/g, ''),
-    'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
-    'url.full': `${origin.replace(/\/$/, '')}${path ?? '/'}`,
-  };
+  const { host, port } = addressOf(origin);
+  attributes['server.address'] = host;
+  attributes['server.port'] = port;
+  attributes['url.full'] = `${origin.replace(/\/$/, '')}${path ?? '/'}`;
 }
 
-function statusAttributes(status: number, grpcStatus: number | null): Attributes {
-  return {
-    ...(status === 0 ? {} : { 'http.response.status_code': status }),
-    ...(grpcStatus === null ? {} : { 'rpc.status_code': grpcCode(grpcStatus) }),
-  };
-}
+/** Origins are the config's: few, and the same for each request. */
+const addressOf = memoize(
+  (origin: string) => {
+    const { hostname, port, protocol } = new URL(origin);
+    const standardPort = protocol === 'https:' ? 443 : 80;
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? standardPort : Number(port) };
+  },
+  { maxNames: 256, maxLength: 1024 },
+);
 
-function errorType(isError: boolean, { status, grpcStatus, reason }: SentResult): Attributes {
-  if (!isError) return {};
-  return { 'error.type': reason ?? (grpcStatus === null ? String(status) : grpcCode(grpcStatus)) };
+function addResult(attributes: GrowingAttributes, result: SentResult, isError: boolean): void {
+  const { status, grpcStatus, reason } = result;
+  if (status !== 0) attributes['http.response.status_code'] = status;
+  if (grpcStatus !== null) attributes['rpc.status_code'] = grpcCode(grpcStatus);
+  if (isError) attributes['error.type'] = reason ?? (grpcStatus === null ? String(status) : grpcCode(grpcStatus));
 }
 
 function grpcCode(status: number): string {

@@ -4,9 +4,20 @@ import { createTraceparent, traceparentBytes } from '../../decision/http/trace-c
 /**
  * Random bytes are had in bulk: asking for a few at a time costs more than a whole request's other work on identifiers.
  */
-const pooled = 256;
+const pooledBytes = 6 * 1024;
 let pool = '';
 let used = 0;
+
+/** So many random bytes, at most 6 KiB, in hexadecimal digits. */
+export function randomHex(bytes: number): string {
+  if (used + 2 * bytes > pool.length) {
+    pool = randomBytes(pooledBytes).toString('hex');
+    used = 0;
+  }
+  const start = used;
+  used += 2 * bytes;
+  return pool.slice(start, used);
+}
 
 /** Names a request that came without an id. */
 export function newRequestId(): string {
@@ -15,13 +26,7 @@ export function newRequestId(): string {
 
 /** Starts a trace for a request that came without one. */
 export function newTraceparent(): string {
-  if (used === pool.length) {
-    pool = randomBytes(traceparentBytes * pooled).toString('hex');
-    used = 0;
-  }
-  const start = used;
-  used += 2 * traceparentBytes;
-  return createTraceparent(pool.slice(start, used));
+  return createTraceparent(randomHex(traceparentBytes));
 }
 
 /** Bytes that name one attempt to run a write: 128 bits, so that no two are ever the same. */

@@ -3,6 +3,7 @@ import { denial, type Denial } from '../../decision/denial.js';
 import type { HolderCount, Slot } from '../exchange/concurrency.js';
 import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import type { RequestTrace } from '../../ports/tracing.js';
+import type { CallSpan } from './call-span.js';
 import { responseFailure, connectFailure } from './errors.js';
 
 /** A request as it goes out on one connection. */
@@ -140,6 +141,8 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   readonly hasOwnConnection: boolean;
   private readonly sink: ResponseSink;
   private readonly host: CallHost<C>;
+  /** `null` where it is not traced. */
+  private readonly span: CallSpan | null;
   private connection: C | null = null;
   private holderCount: HolderCount | null = null;
   /** Whether some of it may have been written. */
@@ -151,12 +154,19 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   /** Whether it went out a second time, after the upstream had processed nothing of it. */
   private isRepeated = false;
 
-  constructor(request: UpstreamRequest, isAlone: boolean, sink: ResponseSink, host: CallHost<C>) {
+  constructor(
+    request: UpstreamRequest,
+    isAlone: boolean,
+    sink: ResponseSink,
+    host: CallHost<C>,
+    span: CallSpan | null = null,
+  ) {
     this.hasOwnConnection = isAlone;
     this.holder = request.holder;
     this.request = request;
     this.sink = sink;
     this.host = host;
+    this.span = span;
   }
 
   /** Stands in line, no longer than the limit. */
@@ -177,7 +187,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
 
   /** Tells the sink, where it was not told an end before. */
   refuse(reason: Denial): void {
-    if (this.end()) this.sink.onError(reason);
+    if (this.end()) this.fail(reason);
   }
 
   resume(): void {
@@ -188,6 +198,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
 
   cancel(): void {
     if (!this.end()) return;
+    this.span?.end(null, 'caller_gone');
     if (this.connection === null) this.host.leaveQueue(this);
     else this.connection.abort(brokenOff);
   }
@@ -220,12 +231,14 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     if (this.isOver) return;
     this.hasHead = true;
     this.connection?.setLimit(this.host.idleTimeoutMs);
+    this.span?.head(status, headers);
     this.sink.onHead(status, headers);
   }
 
   onUpgrade(headers: readonly string[], socket: Duplex): void {
     const isFirstEnd = this.end();
     this.release(false);
+    if (isFirstEnd) this.span?.switched();
     if (isFirstEnd && this.request.onUpgrade !== undefined) this.request.onUpgrade(headers, socket);
     else socket.destroy();
   }
@@ -241,7 +254,10 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   }
 
   onComplete(isReusable: boolean, trailers: readonly string[] | null): void {
-    if (this.end()) this.sink.onEnd(trailers);
+    if (this.end()) {
+      this.span?.end(trailers, null);
+      this.sink.onEnd(trailers);
+    }
     this.release(isReusable);
   }
 
@@ -260,7 +276,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   }
 
   onError(error: unknown): void {
-    if (this.end()) this.sink.onError(this.hasBegun ? responseFailure(error) : connectFailure(error));
+    if (this.end()) this.fail(this.hasBegun ? responseFailure(error) : connectFailure(error));
     this.release(false);
   }
 
@@ -268,6 +284,11 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
   private breakOff(reason: Denial): void {
     this.refuse(reason);
     this.connection?.abort(brokenOff);
+  }
+
+  private fail(reason: Denial): void {
+    this.span?.end(null, reason.reason);
+    this.sink.onError(reason);
   }
 
   /** Whether this is the first end. */

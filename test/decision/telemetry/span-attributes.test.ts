@@ -2,7 +2,6 @@ import t from 'tap';
 import {
   clientAttributes,
   clientError,
-  resultAttributes,
   serverAttributes,
   serverError,
   spanName,
@@ -70,21 +69,23 @@ t.test('what its caller did is no error of ours', (t) => {
   t.end();
 });
 
+const answered: SentResult = { status: 200, grpcStatus: null, reason: null };
+const sent = { ...served, origin: 'http://127.0.0.1:3000/', resends: 0 };
+
 t.test('a request to the upstream', (t) => {
-  const sent = { ...served, origin: 'http://127.0.0.1:3000/', resends: 0 };
-  t.match(clientAttributes(sent), {
+  t.match(clientAttributes(sent, answered), {
     'server.address': '127.0.0.1',
     'server.port': 3000,
     'url.full': 'http://127.0.0.1:3000/orders/{id}',
   });
-  t.match(clientAttributes({ ...sent, origin: 'https://[::1]', path: null, resends: 2 }), {
+  t.match(clientAttributes({ ...sent, origin: 'https://[::1]', path: null, resends: 2 }, answered), {
     'server.address': '::1',
     'server.port': 443,
     'url.full': 'https://[::1]/',
     'http.request.resend_count': 2,
   });
-  t.equal(clientAttributes({ ...sent, origin: 'http://orders' })['server.port'], 80);
-  t.match(clientAttributes({ ...sent, origin: 'unix:/run/app.sock' }), {
+  t.equal(clientAttributes({ ...sent, origin: 'http://orders' }, answered)['server.port'], 80);
+  t.match(clientAttributes({ ...sent, origin: 'unix:/run/app.sock' }, answered), {
     'server.address': '/run/app.sock',
     'network.transport': 'unix',
   });
@@ -92,11 +93,14 @@ t.test('a request to the upstream', (t) => {
 });
 
 t.test('what came of it', (t) => {
-  const result: SentResult = { status: 200, grpcStatus: null, reason: null };
-  t.same(resultAttributes(result), { 'http.response.status_code': 200 });
-  t.same(resultAttributes({ ...result, status: 404 }), { 'http.response.status_code': 404, 'error.type': '404' });
-  t.match(resultAttributes({ ...result, grpcStatus: 5 }), { 'error.type': 'NOT_FOUND' });
-  t.match(resultAttributes({ ...result, status: 0, reason: 'upstream_timeout' }), { 'error.type': 'upstream_timeout' });
-  t.notOk(clientError({ ...result, grpcStatus: 0 }));
+  const after = (result: Partial<SentResult>) => clientAttributes(sent, { ...answered, ...result });
+  t.equal(after({})['http.response.status_code'], 200);
+  t.notOk('error.type' in after({}) || 'rpc.status_code' in after({}));
+  t.match(after({ status: 404 }), { 'http.response.status_code': 404, 'error.type': '404' });
+  t.match(after({ grpcStatus: 5 }), { 'error.type': 'NOT_FOUND' });
+  const silent = after({ status: 0, reason: 'upstream_timeout' });
+  t.equal(silent['error.type'], 'upstream_timeout');
+  t.notOk('http.response.status_code' in silent);
+  t.notOk(clientError({ ...answered, grpcStatus: 0 }));
   t.end();
 });

@@ -1,6 +1,7 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { FairShareLimiter } from '../../exchange/concurrency.js';
+import { beginSpan } from '../call-span.js';
 import { Call, type CallHost, type QueuedCall } from '../call.js';
 import type { Connector } from '../connector.js';
 import { upstreamHost } from '../place.js';
@@ -153,8 +154,10 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
   };
   return {
     host: upstreamHost(settings.url),
-    send: (request, sink) => {
-      const call = new Call(request, false, sink, host);
+    send: (given, sink) => {
+      const span = beginSpan(given, settings);
+      const request = span?.request ?? given;
+      const call = new Call(request, false, sink, host, span);
       if (startsSoon || !tryToStart(call)) {
         joinLine(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
       }

@@ -1,6 +1,7 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
 import { FairShareLimiter, type Slot } from '../../exchange/concurrency.js';
+import { beginSpan } from '../call-span.js';
 import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
 import { createConnector, type ClientCertificate, type Connector } from '../connector.js';
 import { upstreamHost } from '../place.js';
@@ -12,7 +13,6 @@ import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { needsOwnConnection, restPeriodsOf, trustOf } from './reuse.js';
 import { ConnectionQueue } from './connection-queue.js';
-import { sendTraced } from './traced-send.js';
 
 /** The upstream, as one version of the config names it. */
 export interface Upstream {
@@ -80,14 +80,7 @@ export function createUpstream(
   certificate: ClientCertificate | null = null,
 ): Upstream {
   const connector = createConnector(settings, ca, certificate);
-  const upstream = settings.http2 ? createHttp2Upstream(settings, connector) : createHttp1Upstream(settings, connector);
-  return {
-    ...upstream,
-    send: (request, sink) =>
-      request.trace === undefined
-        ? upstream.send(request, sink)
-        : sendTraced(upstream, request, sink, { trace: request.trace, settings }),
-  };
+  return settings.http2 ? createHttp2Upstream(settings, connector) : createHttp1Upstream(settings, connector);
 }
 
 function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): Upstream {
@@ -195,13 +188,11 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
   };
   return {
     host: upstreamHost(settings.url),
-    send: (request, sink) => {
-      const call = new Call(
-        request,
-        request.upgrade !== undefined || needsOwnConnection(request, settings),
-        sink,
-        host,
-      );
+    send: (given, sink) => {
+      const span = beginSpan(given, settings);
+      const request = span?.request ?? given;
+      const isAlone = request.upgrade !== undefined || needsOwnConnection(request, settings);
+      const call = new Call(request, isAlone, sink, host, span);
       if (startsSoon || !tryToStart(call)) {
         call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
         line.join(call);
