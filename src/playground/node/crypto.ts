@@ -139,16 +139,33 @@ export function sign(_hash: string | null, data: Uint8Array, { key }: { readonly
   return signatureBy(key.secret, key.bytes, data);
 }
 
+/** The two numbers of a sequence as Node.js reads it (RFC 3279 §2.2.3), side by side in so many bytes. */
+function numbersIn(sequence: Uint8Array, bytes: number): Uint8Array {
+  const numbers = Buffer.alloc(bytes);
+  // Behind the tag and one byte of length, or two.
+  let at = sequence[1] === 0x81 ? 3 : 2;
+  for (const end of [bytes / 2, bytes]) {
+    const length = sequence[at + 1] ?? 0;
+    const number = sequence.subarray(at + 2, at + 2 + length).slice(-bytes / 2);
+    numbers.set(number, end - number.length);
+    at += 2 + length;
+  }
+  return numbers;
+}
+
 type Verdict = (error: null, holds: boolean) => void;
 
 export function verify(
   _hash: string | null,
   data: Uint8Array,
-  { key }: { readonly key: MadeUpKey },
+  given: MadeUpKey | { readonly key: MadeUpKey },
   signature: Uint8Array,
   answer?: Verdict,
 ): boolean {
-  const holds = key.secret !== null && timingSafeEqual(signature, signatureBy(key.secret, key.bytes, data));
+  const key = 'key' in given ? given.key : given;
+  const { secret, bytes, asymmetricKeyType } = key;
+  const shown = asymmetricKeyType === 'ec' ? numbersIn(signature, bytes) : signature;
+  const holds = secret !== null && timingSafeEqual(shown, signatureBy(secret, bytes, data));
   answer?.(null, holds);
   return holds;
 }

@@ -90,7 +90,7 @@ export function createSignatureQueue({ maxWaiting, atOnce }: QueueLimits = usual
 
   function start({ signed, check, resolve }: PendingCheck): void {
     underWay += 1;
-    verify(check.hash, signed.signingInput, check.key, signed.signature, (error, holds) => {
+    verify(check.hash, signed.signingInput, check.key, check.signature, (error, holds) => {
       underWay -= 1;
       resolve(error === null && holds ? 'holds' : 'does not hold');
       startSome();
