@@ -155,6 +155,7 @@ function numbersIn(sequence: Uint8Array, bytes: number): Uint8Array {
 
 type Verdict = (error: null, holds: boolean) => void;
 
+/** With options beside its key, what `sign` made; a key by itself has ECDSA's two numbers as a sequence. */
 export function verify(
   _hash: string | null,
   data: Uint8Array,
@@ -162,9 +163,9 @@ export function verify(
   signature: Uint8Array,
   answer?: Verdict,
 ): boolean {
-  const key = 'key' in given ? given.key : given;
-  const { secret, bytes, asymmetricKeyType } = key;
-  const shown = asymmetricKeyType === 'ec' ? numbersIn(signature, bytes) : signature;
+  const isAlone = !('key' in given);
+  const { secret, bytes, asymmetricKeyType } = isAlone ? given : given.key;
+  const shown = isAlone && asymmetricKeyType === 'ec' ? numbersIn(signature, bytes) : signature;
   const holds = secret !== null && timingSafeEqual(shown, signatureBy(secret, bytes, data));
   answer?.(null, holds);
   return holds;

@@ -5,6 +5,7 @@ import * as nodeNet from 'node:net';
 import * as nodePath from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { ecdsaSequence } from '../../../src/decision/token/ecdsa-sequence.js';
 import { Buffer as PageBuffer } from '../../../src/playground/node/buffer.js';
 import * as pageCrypto from '../../../src/playground/node/crypto.js';
 import * as pageHttp from '../../../src/playground/node/http.js';
@@ -155,6 +156,10 @@ t.test('keys sign for who made them, and for nobody else', (t) => {
     const signature = pageCrypto.sign(null, data, { key: privateKey });
     t.equal(signature.length, bytes);
     t.ok(pageCrypto.verify(null, data, { key: publicKey }, signature));
+    const alone = type === 'ec' ? ecdsaSequence(signature) : signature;
+    t.ok(pageCrypto.verify(null, data, publicKey, alone));
+    t.notOk(pageCrypto.verify(null, Buffer.from('other'), publicKey, alone));
+    t.notOk(pageCrypto.verify(null, data, publicKey, Buffer.alloc(0)));
     t.notOk(pageCrypto.verify(null, Buffer.from('other'), { key: publicKey }, signature));
     t.notOk(pageCrypto.verify(null, data, { key: publicKey }, signature.subarray(1)));
     const other = pageCrypto.generateKeyPairSync(type, options);
