@@ -38,6 +38,16 @@ export const programs = [
   },
   // With the version of Lua that Debian's mod_lua has.
   { name: 'lua-socket', debian: ['lua-socket'], check: () => existsSync('/usr/share/lua/5.3/socket/http.lua') },
+  {
+    name: 'mono',
+    debian: ['libmono-system-web-mvc3.0-cil', 'mono-fastcgi-server4', 'mono-mcs'],
+    check: hasFiles(
+      '/usr/bin/fastcgi-mono-server4',
+      '/usr/bin/mcs',
+      '/usr/lib/mono/4.5/System.Web.Mvc.dll',
+      '/usr/lib/mono/4.5/System.Web.Routing.dll',
+    ),
+  },
   { name: 'nghttp', debian: ['nghttp2-client'], check: ['nghttp', '--version'] },
   { name: 'nghttpd', debian: ['nghttp2-server'], check: ['nghttpd', '--version'] },
   { name: 'nginx', debian: ['nginx-light'], check: ['nginx', '-v'] },
@@ -68,6 +78,11 @@ export const programs = [
   { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
   { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
   { name: 'sh', debian: ['dash', 'coreutils', 'sed'], check: ['sh', '-c', tools] },
+  {
+    name: 'spring',
+    debian: ['libspring-web-servlet-java', 'libjetty9-java'],
+    check: hasFiles('/usr/share/java/spring3-web.servlet.jar', '/usr/share/java/jetty9-servlet.jar'),
+  },
   // Its programs alone: no system has to be booted with it.
   { name: 'systemd-analyze', support: 'systemd', debian: ['systemd'], check: ['systemd-analyze', '--version'] },
   { name: 'zsh', debian: ['zsh'], check: ['zsh', '--version'] },
@@ -87,6 +102,10 @@ async function hasBrowser() {
     (await run('chromium-headless-shell', ['--version'])).code === 0 ||
     (await run('chromium', ['--version'])).code === 0
   );
+}
+
+function hasFiles(...paths) {
+  return () => paths.every((path) => existsSync(path));
 }
 
 /** Of the Python on the PATH, or of the system's own, which Debian's packages are for. */

@@ -21,7 +21,16 @@ const folded: Readonly<Record<Exclude<Fold, 'head_as_get'>, readonly string[]>> 
   case_sensitive: ['/orders/DESK', '/Orders/desk', '/orders/%44esk', '/orders/de%C5%BFk', '/orders/des%E2%84%AA'],
   strict_slash: ['/orders/desk/'],
   format_suffix: ['/orders/desk.json', '/orders/desk.x', '/orders/desk.tar.gz'],
-  trailing_dots: ['/orders/desk.', '/orders/desk..', '/orders/desk%20', '/orders/desk%2E'],
+  trailing_dots: [
+    '/orders/desk.',
+    '/orders/desk..',
+    '/orders/desk%20',
+    '/orders/desk%2E',
+    '/orders/%20desk',
+    '/%20orders/desk',
+    '/orders./desk',
+    '/orders%20/desk',
+  ],
 };
 
 /** Slashes and dots in other ways, parameters, what is decoded twice, cut off, or made one with something else. */
@@ -57,6 +66,11 @@ const neverFolded = [
   '/orders/desk%E2%80%8B',
   '/orders/de%C2%ADsk',
   '/orders/d%65%73k%',
+  '/orders/%u0064esk',
+  // Where ASP.NET keeps a session's id for callers without cookies.
+  '/(S(abcdefghijklmnopqrstuvwx))/orders/desk',
+  '/orders/(S(abcdefghijklmnopqrstuvwx))/desk',
+  '/orders.json/desk',
   '/orders/%c0%afdesk',
   '/orders/+desk',
   '/orders/desk+',
@@ -75,7 +89,7 @@ const strict = { name: 'desk', methods: ['GET'], path: '/orders/desk', subjects:
 const lax = {
   name: 'order',
   methods: ['GET', 'HEAD'],
-  path: ['/orders/{id}', '/orders/{id}/', '/Orders/{id}'],
+  path: '/**',
   subjects: ['checkout'],
   permissions: [],
 };
