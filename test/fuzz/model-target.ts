@@ -90,9 +90,10 @@ function readSegment(part: string): Segment | null {
   }
   if (!endPiece()) return null;
   // What is left of a segment once its parameters are dropped, or what stands between them, is a dot segment to some
-  // reader.
+  // reader, or to one that cuts blanks off.
   if (part.startsWith(';')) return null;
-  if (pieces.flatMap((piece) => piece.split(';')).some((text) => text === '.' || text === '..')) return null;
+  const between = pieces.flatMap((piece) => piece.split(';'));
+  if (between.some((text) => text === '.' || text === '..' || /^(?=.* )[. ]+$/.test(text))) return null;
   return { text: pieces.join(keptSlash), hasEncodedSlash: pieces.length > 1, hasParameters };
 }
 

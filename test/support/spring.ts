@@ -16,8 +16,8 @@ const jars = [
 ].map((name) => `/usr/share/java/${name}.jar`);
 
 /**
- * Compiles this Java and runs its `Service`: its arguments are an address to listen on, as `127.0.0.1:PORT`, and the URL
- * of a file with these settings, the XML of an application context.
+ * Compiles this Java and runs its `Service`: its arguments are an address to listen on, as `127.0.0.1:PORT`, and the
+ * URL of a file with these settings, the XML of an application context.
  */
 export async function startSpring(t: Scope, text: string, settings: string): Promise<number> {
   const folder = tempDir(t);

@@ -25,7 +25,7 @@ const receiverSchema = map({
   trailing_dots: flag()
     .prefault(true)
     .describe(
-      'Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.',
+      'Set to false where it is known not to ignore dots and blanks at the end of a segment, and blanks at its beginning. Otherwise routes that this would mix up are refused.',
     ),
   head_as_get: flag()
     .prefault(true)

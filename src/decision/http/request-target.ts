@@ -139,7 +139,8 @@ const hiddenSeparator = /;|%2f/i;
 /**
  * Reads one segment of RFC 3986 `pchar`, `%` and `;`. Returns `null` where two readers may read it differently: bad
  * escapes, invalid UTF-8, escapes of what must not or need not be escaped, `%25` before two hex digits (decoded twice
- * it is another escape), and dot or empty segments that appear when parameters are dropped or slashes decoded.
+ * it is another escape), and dot or empty segments that appear when parameters are dropped, slashes decoded or blanks
+ * cut off.
  */
 export function readPathSegment(raw: string): PathSegment | null {
   // `/;x/` is `//` to a reader that drops parameters.
@@ -164,12 +165,15 @@ export function readPathSegment(raw: string): PathSegment | null {
   }
   text += raw.slice(copied);
   const parameters = text.includes(';');
-  if ((encodedSlash || parameters) && text.split(hiddenSeparator).some(isDots)) return null;
+  if (text.split(hiddenSeparator).some(isDots)) return null;
   return { text, encodedSlash, parameters };
 }
 
+const beyondDotsAndBlanks = /[^. ]/;
+
+/** `/a/%20/b` is `/a/b` to Spring before 4.3, which cuts blanks off, and `..%20` is `..` to Windows. */
 function isDots(text: string): boolean {
-  return text === '.' || text === '..';
+  return text === '.' || text === '..' || (text.includes(' ') && !beyondDotsAndBlanks.test(text));
 }
 
 function mayBeEscaped(codePoint: number): boolean {

@@ -68,9 +68,10 @@ t.test('of all bytes, escaped, only those without a plain spelling or another me
   const passing: string[] = [];
   for (let byte = 0; byte < 256; byte++) {
     const escape = `%${byte.toString(16).padStart(2, '0')}`;
-    for (const input of [`/${escape}`, `/${escape.toUpperCase()}`]) {
+    // A blank alone is malformed.
+    for (const input of [`/.${escape}x`, `/.${escape.toUpperCase()}x`]) {
       const target = readTarget(input, limit);
-      if (target.ok && !target.value.encodedSlash) passing.push(target.value.segments.join('/'));
+      if (target.ok && !target.value.encodedSlash) passing.push(target.value.segments.join('/').slice(1, -1));
     }
   }
   t.equal([...new Set(passing)].join(''), ' !"$%&\'()*+,:<=>@[]^`{|}');

@@ -28,6 +28,10 @@ export const ambiguousTargets: readonly { name: string; targets: readonly string
   },
   { name: 'empty segments', targets: ['//files/a', '//127.0.0.1/files/a', '/files//a', '/files/a//', '///'] },
   {
+    name: 'dot and empty segments of readers that cut blanks off',
+    targets: ['/files/%20', '/files/%20/a', '/files/..%20/a', '/files/.%20.', '/names/a%2f%20', '/matrix/%20;v=1'],
+  },
+  {
     name: 'separators of other readers',
     targets: ['/files/a\\b', '/files\\a', '/\\files/a', '/files/a#b', '/files/a;v=1', '/files/;', '/items/a;'],
   },

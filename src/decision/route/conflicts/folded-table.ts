@@ -5,7 +5,10 @@ import type { PlacedRoute } from '../route-table.js';
 export interface Folding {
   readonly case: boolean;
   readonly slash: boolean;
-  /** Whether dots and blanks at the end of a segment are ignored, as Windows does with names of files. */
+  /**
+   * Whether dots and blanks at the end of a segment are ignored, as Windows does with names of files, and blanks at its
+   * beginning, as Spring did before 4.3.
+   */
   readonly dots: boolean;
   /** Whether `/admin.json` is `/admin` in another format: only the last segment has one. */
   readonly suffix: boolean;
@@ -18,7 +21,7 @@ export interface FoldedTable {
   readonly root: FoldedNode;
   /** Where suffixes are ignored: paths that end in a literal, by `endKey`. */
   readonly plain: ReadonlyMap<string, readonly PlacedRoute[]>;
-  /** Those whose last literal has a suffix, by the `endKey` of what is left without it. */
+  /** Those whose last literal has a suffix, by each `endKey` of what may be left without it. */
   readonly suffixed: ReadonlyMap<string, readonly PlacedRoute[]>;
 }
 
@@ -44,39 +47,40 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     (isRest ? node.below : node.here).push(place);
   }
   const ends = (
-    keyOf: (path: RoutePath, folding: Folding) => string | null,
+    keysOf: (path: RoutePath, folding: Folding) => readonly string[],
   ): ReadonlyMap<string, readonly PlacedRoute[]> =>
-    folding.suffix ? placesByKey(placed, ({ path }) => keyOf(path, folding)) : new Map();
-  return { folding, placed, root, plain: ends(plainKey), suffixed: ends(suffixedKey) };
+    folding.suffix ? placesByKey(placed, ({ path }) => keysOf(path, folding)) : new Map();
+  return { folding, placed, root, plain: ends(plainKeys), suffixed: ends(suffixedKeys) };
 }
 
 function placesByKey(
   placed: readonly PlacedRoute[],
-  keyOf: (place: PlacedRoute) => string | null,
+  keysOf: (place: PlacedRoute) => readonly string[],
 ): ReadonlyMap<string, readonly PlacedRoute[]> {
   const places = new Map<string, PlacedRoute[]>();
   for (const place of placed) {
-    const key = keyOf(place);
-    const known = key === null ? undefined : places.get(key);
-    if (known !== undefined) known.push(place);
-    else if (key !== null) places.set(key, [place]);
+    for (const key of keysOf(place)) {
+      const known = places.get(key);
+      if (known === undefined) places.set(key, [place]);
+      else known.push(place);
+    }
   }
   return places;
 }
 
-/** The `endKey` of a path; `null` where its last segment is no literal. */
-function plainKey(path: RoutePath, folding: Folding): string | null {
+/** The `endKey` of a path; none where its last segment is no literal. */
+function plainKeys(path: RoutePath, folding: Folding): readonly string[] {
   const segments = foldedPath(path, folding);
   const last = segments.at(-1);
-  return last?.kind === 'literal' ? endKey(segments.length, foldText(last.text, folding)) : null;
+  return last?.kind === 'literal' ? [endKey(segments.length, foldText(last.text, folding))] : [];
 }
 
-/** The `endKey` of a path without its suffix; `null` where it has none. */
-function suffixedKey(path: RoutePath, folding: Folding): string | null {
+/** Each `endKey` that a path may have without its suffix. */
+function suffixedKeys(path: RoutePath, folding: Folding): readonly string[] {
   const segments = endOf(path, folding);
   const last = segments.at(-1);
-  const plain = last?.kind === 'literal' ? withoutSuffix(foldText(last.text, folding)) : null;
-  return plain === null ? null : endKey(segments.length, foldText(plain, folding));
+  const plain = last?.kind === 'literal' ? withoutSuffix(foldText(last.text, folding), folding) : [];
+  return plain.map((text) => endKey(segments.length, text));
 }
 
 /** Only paths of one length and with one text at the end can be one path in two formats. */
@@ -95,21 +99,30 @@ function endOf(path: RoutePath, folding: Folding): readonly Segment[] {
 
 /** Text as a laxer router compares it. */
 export function foldText(text: string, folding: Folding): string {
-  const ended = folding.dots ? withoutEnding(text) : text;
-  return folding.case ? ended.toLowerCase() : ended;
+  const trimmed = folding.dots ? withoutBlanks(text) : text;
+  return folding.case ? trimmed.toLowerCase() : trimmed;
 }
 
-/** A text without dots and blanks at its end; one of nothing else stays as it is. */
-function withoutEnding(text: string): string {
+/** A text without blanks at its beginning, and dots and blanks at its end; one of nothing else stays as it is. */
+function withoutBlanks(text: string): string {
   let end = text.length;
   while (end > 0 && (text[end - 1] === '.' || text[end - 1] === ' ')) end -= 1;
-  return end === 0 ? text : text.slice(0, end);
+  if (end === 0) return text;
+  let start = 0;
+  while (text[start] === ' ') start += 1;
+  return text.slice(start, end);
 }
 
-/** A text without its suffix; `null` where it has none. */
-function withoutSuffix(text: string): string | null {
-  const dot = text.lastIndexOf('.');
-  return dot > 0 && dot < text.length - 1 ? text.slice(0, dot) : null;
+/**
+ * What may be left of a text without its suffix, which begins at its last dot to some routers (Rails), and at any to
+ * others (Spring before 5.3). None where it has no suffix.
+ */
+function withoutSuffix(text: string, folding: Folding): readonly string[] {
+  const plain = new Set<string>();
+  for (let dot = text.indexOf('.', 1); dot !== -1 && dot < text.length - 1; dot = text.indexOf('.', dot + 1)) {
+    plain.add(foldText(text.slice(0, dot), folding));
+  }
+  return [...plain];
 }
 
 /** Segments of a path without the trailing slash that a laxer router ignores; `/` keeps its own. */
@@ -125,11 +138,10 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
   const seen = (slashed ? segments.slice(0, -1) : segments).map((text) => foldText(text, folding));
   const exact = walk(table, table.root, method, seen, 0);
-  const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '') : null;
-  if (plain === null) return exact;
+  const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding) : [];
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
   // suffix along.
-  const formatted = walk(table, table.root, method, [...seen.slice(0, -1), foldText(plain, folding)], 0);
+  const formatted = plain.flatMap((text) => walk(table, table.root, method, [...seen.slice(0, -1), text], 0));
   return [...exact, ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal')];
 }
 
@@ -140,15 +152,13 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
  */
 export function* pathsThatMeet(table: FoldedTable, guard: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(guard.path, table.folding), 0, false);
-  const key = plainKey(guard.path, table.folding);
-  if (key !== null) yield* beginAlike(table, guard, table.suffixed.get(key));
+  for (const key of plainKeys(guard.path, table.folding)) yield* beginAlike(table, guard, table.suffixed.get(key));
 }
 
 /** Yields the paths whose operation a laxer router may run for a request that reaches this one, specific or not. */
 export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(reached.path, table.folding), 0, true);
-  const key = suffixedKey(reached.path, table.folding);
-  if (key !== null) yield* beginAlike(table, reached, table.plain.get(key));
+  for (const key of suffixedKeys(reached.path, table.folding)) yield* beginAlike(table, reached, table.plain.get(key));
 }
 
 /** Returns those of the places whose segments but the last take a text that the same segment of the path takes. */

@@ -91,6 +91,11 @@ t.test(
       /error: route "any" .*: GET "\/o\/admin\." reaches it, which a router that ignores dots and blanks at the end takes .* or receiver\.trailing_dots: false where/,
     ]);
     t.same(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, ${noEndings} }` })), []);
+    const blanks = [route('admin', '/o/admin', 'root'), route('blank', '/o/%20admin', 'root, guest')];
+    t.match(problemsOf(withRoutes(blanks, { receiver: `{ ${strict}, format_suffix: false }` })), [
+      /error: route "blank" .*: GET "\/o\/%20admin" reaches it, .* or receiver\.trailing_dots: false where/,
+    ]);
+    t.same(problemsOf(withRoutes(blanks, { receiver: `{ ${strict}, ${noEndings} }` })), []);
     const methods = [route('secret', '/r/secret', 'root'), route('reports', '"/r/**"', 'root, guest', 'GET, HEAD')];
     t.match(problemsOf(withRoutes(methods, { receiver: `{ ${strict}, ${noEndings} }` })), [
       /error: route "reports" .*: HEAD "\/r\/secret" reaches it, which a router that answers HEAD by what it does for GET takes .* or receiver\.head_as_get: false where/,

@@ -99,7 +99,12 @@ const endingCases = [
     formats: [],
     dots: [],
   },
-  { name: 'a format of a format', routes: ['GET /{x}/a admin', 'GET /b/a.yy.zz public'], formats: [], dots: [] },
+  {
+    name: 'a format of a format',
+    routes: ['GET /{x}/a admin', 'GET /b/a.yy.zz public'],
+    formats: ['/{x}/a < /b/a.yy.zz: GET /b/a.yy.zz'],
+    dots: [],
+  },
   { name: 'nothing before the dot', routes: ['GET /{x} admin', 'GET /.x admin'], formats: [], dots: [] },
 ];
 

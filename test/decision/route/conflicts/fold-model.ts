@@ -29,7 +29,7 @@ export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): rea
 /** Whether a router that folds takes a request for a path: written again, without a tree. */
 function takesFolded(path: RoutePath, segments: readonly string[], receiver: ReceiverRouter): boolean {
   const plain = (text: string): string =>
-    receiver.trailingDots && /[^. ]/.test(text) ? text.replace(/[. ]+$/, '') : text;
+    receiver.trailingDots && /[^. ]/.test(text) ? text.replace(/^ +|[. ]+$/g, '') : text;
   const same = (a: string, b: string): boolean =>
     receiver.caseSensitive ? plain(a) === plain(b) : plain(a).toLowerCase() === plain(b).toLowerCase();
   if (receiver.strictSlash) return pathTakes(path, segments, same);
@@ -44,7 +44,7 @@ function foldedSegments(path: RoutePath): RoutePath {
   return slashed ? { ...path, segments: path.segments.slice(0, -1) } : path;
 }
 
-/** A request as it came, and without its format. */
+/** A request as it came, and without its format, which may begin at any dot. */
 function readings(
   request: readonly string[],
   { formatSuffix, strictSlash, trailingDots }: ReceiverRouter,
@@ -52,8 +52,11 @@ function readings(
   const isSlashed = !strictSlash && request.length > 1 && request.at(-1) === '';
   const seen = isSlashed ? request.slice(0, -1) : request;
   const last = seen.at(-1) ?? '';
-  const [, plain] = /^(.+)\.[^.]+$/.exec(trailingDots ? last.replace(/[. ]+$/, '') : last) ?? [];
-  return formatSuffix && plain !== undefined ? [request, [...seen.slice(0, -1), plain]] : [request];
+  const trimmed = trailingDots ? last.replace(/^ +|[. ]+$/g, '') : last;
+  const plain = Array.from(trimmed, (_, at) => trimmed.slice(0, at)).filter(
+    (text) => text !== '' && trimmed.startsWith('.', text.length) && text.length < trimmed.length - 1,
+  );
+  return formatSuffix ? [request, ...plain.map((text) => [...seen.slice(0, -1), text])] : [request];
 }
 
 function naiveFolds(

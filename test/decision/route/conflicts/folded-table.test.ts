@@ -91,21 +91,28 @@ t.test('which paths meet one and are no more specific to a router that folds', (
   t.end();
 });
 
-t.test('dots and blanks at the end are left out where the router ignores them, unless nothing else is there', (t) => {
-  const dots: Folding = { ...neither, dots: true };
-  for (const [text, folded] of [
-    ['a.', 'a'],
-    ['a ', 'a'],
-    ['a. .', 'a'],
-    ['a.b', 'a.b'],
-    ['.a', '.a'],
-    ['...', '...'],
-    [' ', ' '],
-    ['A.', 'A'],
-  ] as const) {
-    t.equal(foldText(text, dots), folded, JSON.stringify(text));
-    t.equal(foldText(text, neither), text);
-  }
-  t.equal(foldText('A.', { ...dots, case: true }), 'a');
-  t.end();
-});
+t.test(
+  'dots and blanks at the end, and blanks at the beginning, are left out where the router ignores them, unless nothing else is there',
+  (t) => {
+    const dots: Folding = { ...neither, dots: true };
+    for (const [text, folded] of [
+      ['a.', 'a'],
+      ['a ', 'a'],
+      ['a. .', 'a'],
+      ['a.b', 'a.b'],
+      ['.a', '.a'],
+      [' a', 'a'],
+      ['  a .', 'a'],
+      [' .a', '.a'],
+      [' .', ' .'],
+      ['...', '...'],
+      [' ', ' '],
+      ['A.', 'A'],
+    ] as const) {
+      t.equal(foldText(text, dots), folded, JSON.stringify(text));
+      t.equal(foldText(text, neither), text);
+    }
+    t.equal(foldText('A.', { ...dots, case: true }), 'a');
+    t.end();
+  },
+);
