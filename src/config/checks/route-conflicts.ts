@@ -72,7 +72,7 @@ const looseness: readonly {
   { has: ({ formatSuffix }) => formatSuffix, ignores: 'a suffix such as .json', cure: 'receiver.format_suffix: false' },
   {
     has: ({ trailingDots }) => trailingDots,
-    ignores: 'dots and blanks at the end',
+    ignores: 'dots behind or blanks around a segment',
     cure: 'receiver.trailing_dots: false',
   },
 ];

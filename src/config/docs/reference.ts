@@ -39,7 +39,7 @@ beats \`{x}\` beats \`**\`, whatever the order in the file. Two routes that tie 
 refused.
 
 - A literal is written as it reads: RFC 3986 path characters, and percent-encoding only for what cannot stand in a path (\`%20\`,
-  \`%C3%A9\`, \`%7B\`). Paths that no request may have (dot segments, \`//\`, \`%2F\`, \`;\`) are errors.
+  \`%C3%A9\`, \`%7B\`). Paths that no request may have (dot segments, \`//\`, \`/%20/\`, \`%2F\`, \`;\`) are errors.
 - \`{x}\` is one whole, non-empty segment.
 - \`/a/**\` is everything that begins with \`/a/\`: \`/a/b\`, \`/a/b/c\` and \`/a/\`, but not \`/a\`.
 - Case and a trailing slash count: \`/a\`, \`/A\` and \`/a/\` are three paths.

@@ -53,7 +53,7 @@ export function malformedTargetWords({
         : `its segment ${JSON.stringify(faulty)} has two readings, or is none`;
   return [
     whole,
-    `${found}; allowed are RFC 3986 path characters, encoded only where they have to be, and no ., .. or empty segment`,
+    `${found}; allowed are RFC 3986 path characters, encoded only where they have to be, and no segment that is ., .., empty or blank`,
   ];
 }
 

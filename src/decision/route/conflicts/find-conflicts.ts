@@ -24,7 +24,7 @@ export interface ReceiverRouter {
   readonly strictSlash: boolean;
   /** Whether `/admin.json` may be `/admin` in another format. */
   readonly formatSuffix: boolean;
-  /** Whether dots and blanks at the end of a segment may be ignored. */
+  /** Whether dots and blanks at the end of a segment, and blanks at its beginning, may be ignored. */
   readonly trailingDots: boolean;
   /** Whether HEAD may run what GET runs. */
   readonly headAsGet: boolean;

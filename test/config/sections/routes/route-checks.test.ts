@@ -63,7 +63,7 @@ t.test('folded spellings that reach a less restrictive route are an error naming
     fold(
       'c.yaml:6:39: error: route "rest" with "/**" (line 6) is less restrictive than route "admin" with "/admin" (line 5): ' +
         'GET "/ADMIN" reaches it, which a router that ignores case or a trailing slash or a suffix such as .json or dots ' +
-        'and blanks at the end takes for the other’s',
+        'behind or blanks around a segment takes for the other’s',
     ),
   ]);
   t.same(
@@ -88,7 +88,7 @@ t.test(
       /error: route "any" .*: GET "\/o\/admin\.x" reaches it, which a router that ignores a suffix such as \.json takes .* or receiver\.format_suffix: false where/,
     ]);
     t.match(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, format_suffix: false }` })), [
-      /error: route "any" .*: GET "\/o\/admin\." reaches it, which a router that ignores dots and blanks at the end takes .* or receiver\.trailing_dots: false where/,
+      /error: route "any" .*: GET "\/o\/admin\." reaches it, which a router that ignores dots behind or blanks around a segment takes .* or receiver\.trailing_dots: false where/,
     ]);
     t.same(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, ${noEndings} }` })), []);
     const blanks = [route('admin', '/o/admin', 'root'), route('blank', '/o/%20admin', 'root, guest')];
@@ -142,7 +142,7 @@ t.test('folded spellings that reach another operation are warned of, for one key
     const expected = told
       ? [
           'c.yaml:7:37: warning: route "b" with "/o/{id}" (line 7) keeps idempotency keys apart from route "a" with "/o/x" (line 6): ' +
-            'POST "/o/X" reaches it, which a router that ignores case or a trailing slash or a suffix such as .json or dots and blanks at the end takes ' +
+            'POST "/o/X" reaches it, which a router that ignores case or a trailing slash or a suffix such as .json or dots behind or blanks around a segment takes ' +
             'for the other’s; allowed: the same idempotency.operation on both, or receiver.case_sensitive: true, receiver.strict_slash: true, ' +
             'receiver.format_suffix: false, receiver.trailing_dots: false where the receiver’s router is known to be so',
         ]
