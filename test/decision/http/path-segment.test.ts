@@ -5,7 +5,7 @@ import { readPathSegment } from '../../../src/decision/http/request-target.js';
 const read: { input: string; text: string; encodedSlash?: boolean; parameters?: boolean }[] = [
   { input: '', text: '' },
   { input: 'plain', text: 'plain' },
-  { input: '%20', text: ' ' },
+  { input: '%20a%20', text: ' a ' },
   { input: 'a%20b%5Bc', text: 'a b[c' },
   { input: '%25', text: '%' },
   { input: '%25zz', text: '%zz' },
@@ -14,7 +14,7 @@ const read: { input: string; text: string; encodedSlash?: boolean; parameters?: 
   { input: '%25g2', text: '%g2' },
   { input: '%2F', text: '%2F', encodedSlash: true },
   { input: 'a%2fb%20c', text: 'a%2fb c', encodedSlash: true },
-  { input: '%20%2F%20', text: ' %2F ', encodedSlash: true },
+  { input: '%20a%2F.b%20', text: ' a%2F.b ', encodedSlash: true },
   { input: 'a;b=c', text: 'a;b=c', parameters: true },
   { input: 'a;', text: 'a;', parameters: true },
   { input: 'a%2fb;c', text: 'a%2fb;c', encodedSlash: true, parameters: true },
@@ -41,6 +41,11 @@ const refused: { name: string; inputs: readonly string[]; whole?: true }[] = [
   {
     name: 'dots where slashes are decoded',
     inputs: ['..%2f', '%2F..', 'a%2f..', '.%2Fa', 'a%2f.%2fb', 'a%2f..;b'],
+    whole: true,
+  },
+  {
+    name: 'nothing, or dots, where blanks are cut off',
+    inputs: ['%20', '%20%20', '.%20', '%20..', '%20%2F%20', 'a%2f%20', 'a;.%20'],
     whole: true,
   },
   {
