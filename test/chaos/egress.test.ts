@@ -53,14 +53,13 @@ t.test(
   'tokens that end, keys that rotate and keys that are revoked cost no write of both sides',
   { timeout: 240_000 },
   async (t) => {
-    const report = await callThroughChaos(t, { writes: 300, callers: 6, kinds: ['tokens'] });
+    const report = await callThroughChaos(t, { writes: 500, callers: 6, kinds: ['tokens'] });
     for (const line of linesOf(report)) t.comment(line);
     t.same(report.violations, []);
     // The other service has failures of its own.
     const orders = report.writes.filter(({ target }) => target === 'orders');
     t.same([...new Set(orders.map(({ answer }) => answer.status))], [201]);
-    // As many as there is time for.
-    t.ok(report.faults.length > 1);
+    t.ok(report.faults.length > 2);
     t.ok(report.fetches <= report.seconds / 5 + report.faults.length, 'a handful of tokens');
   },
 );
