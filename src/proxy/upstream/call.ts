@@ -159,11 +159,11 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     isAlone: boolean,
     sink: ResponseSink,
     host: CallHost<C>,
-    span: CallSpan | null = null,
+    span: CallSpan | null,
   ) {
     this.hasOwnConnection = isAlone;
     this.holder = request.holder;
-    this.request = request;
+    this.request = span?.request ?? request;
     this.sink = sink;
     this.host = host;
     this.span = span;

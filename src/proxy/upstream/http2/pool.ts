@@ -154,10 +154,8 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
   };
   return {
     host: upstreamHost(settings.url),
-    send: (given, sink) => {
-      const span = beginSpan(given, settings);
-      const request = span?.request ?? given;
-      const call = new Call(request, false, sink, host, span);
+    send: (request, sink) => {
+      const call = new Call(request, false, sink, host, beginSpan(request, settings));
       if (startsSoon || !tryToStart(call)) {
         joinLine(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
       }

@@ -188,11 +188,9 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
   };
   return {
     host: upstreamHost(settings.url),
-    send: (given, sink) => {
-      const span = beginSpan(given, settings);
-      const request = span?.request ?? given;
+    send: (request, sink) => {
       const isAlone = request.upgrade !== undefined || needsOwnConnection(request, settings);
-      const call = new Call(request, isAlone, sink, host, span);
+      const call = new Call(request, isAlone, sink, host, beginSpan(request, settings));
       if (startsSoon || !tryToStart(call)) {
         call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
         line.join(call);
