@@ -24,8 +24,8 @@ export interface RestPeriods {
  */
 const manyIdle = 16;
 
-/** One look serves all that have rested meanwhile: under load they are not worth a timer each. Milliseconds. */
-const betweenLooksMs = 1;
+/** A look at those that rest, while somebody waits for one; milliseconds. */
+const soonMs = 1;
 
 /** Under load each turn tells what was read, and a look need not ask for another turn. Milliseconds. */
 const freshMs = 1;
@@ -46,6 +46,8 @@ export class IdleConnections {
   private readUntilMs = -Infinity;
   /** Calls the next look off; `null` where none is to come. */
   private callOff: (() => void) | null = null;
+  /** Whether the next look is as near as can be. */
+  private looksSoon = false;
   /** The fewest that were left over since `spareSinceMs`. */
   private spare = Infinity;
   private spareSinceMs = 0;
@@ -58,17 +60,25 @@ export class IdleConnections {
     return this.queue.length;
   }
 
+  /**
+   * Whether so many rest that the next can be had in a moment. Another connection is not open sooner, and stays: with
+   * twice as many, requests took a twentieth more of the processor.
+   */
+  areMany(): boolean {
+    return this.queue.length >= manyIdle;
+  }
+
   put(connection: HttpConnection): void {
     this.queue.push(connection);
-    if (this.options.rest.usualMs === 0) this.restedCount += 1;
-    else if (this.callOff === null) this.lookIn(this.options.rest.leastMs);
+    const { usualMs } = this.options.rest;
+    if (usualMs > 0 && this.callOff === null) this.lookIn(usualMs);
   }
 
   /** The one that rested longest; `null` where there is none. */
   take(): HttpConnection | null {
+    this.countRested();
     if (this.restedCount === 0) return this.takeEarly();
-    const connection = this.queue.shift();
-    this.restedCount -= 1;
+    const connection = this.takeOldest();
     this.spare = Math.min(this.spare, this.restedCount);
     if (connection !== null && connection.idleSinceMs - this.spareSinceMs >= spareAfterMs) {
       this.giveUpSpare(connection.idleSinceMs);
@@ -85,6 +95,7 @@ export class IdleConnections {
   takeAll(): readonly HttpConnection[] {
     this.callOff?.();
     this.callOff = null;
+    this.looksSoon = false;
     this.restedCount = 0;
     return this.queue.takeAll();
   }
@@ -116,32 +127,52 @@ export class IdleConnections {
     };
   }
 
+  private lookSoon(): void {
+    this.callOff?.();
+    this.looksSoon = true;
+    this.lookIn(soonMs);
+  }
+
   private readonly endRests = (readUntilMs: number): void => {
     this.callOff = null;
+    this.looksSoon = false;
     this.readUntilMs = Math.max(this.readUntilMs, readUntilMs);
-    while (this.hasRested(this.restedCount, this.options.rest.usualMs)) this.restedCount += 1;
-    if (this.restedCount < this.queue.length) this.lookIn(betweenLooksMs);
+    this.countRested();
+    const next = this.queue.at(this.restedCount);
+    if (next !== null) this.lookIn(this.nextLookMs(next));
     this.options.onRested();
   };
 
+  /** Where many are idle there is traffic, and each turn of it is a look. */
+  private nextLookMs({ idleSinceMs }: HttpConnection): number {
+    const { usualMs } = this.options.rest;
+    return this.areMany() ? usualMs : Math.max(soonMs, idleSinceMs + usualMs - this.readUntilMs);
+  }
+
+  private countRested(): void {
+    while (this.hasRested(this.restedCount, this.options.rest.usualMs)) this.restedCount += 1;
+  }
+
   private takeEarly(): HttpConnection | null {
     this.spare = 0;
-    return this.queue.length >= manyIdle && this.hasRested(0, this.options.rest.leastMs) ? this.queue.shift() : null;
+    if (this.areMany() && this.hasRested(0, this.options.rest.leastMs)) return this.queue.shift();
+    if (this.queue.length > 0 && !this.looksSoon) this.lookSoon();
+    return null;
   }
 
   /** Whether the one at this place of the queue is there and has rested that long. */
   private hasRested(index: number, restMs: number): boolean {
     const connection = this.queue.at(index);
-    return connection !== null && connection.idleSinceMs + restMs <= Math.max(this.readUntilMs, arrivalsReadUntilMs());
+    if (connection === null || restMs === 0) return connection !== null;
+    return connection.idleSinceMs + restMs <= Math.max(this.readUntilMs, arrivalsReadUntilMs());
   }
 
   private giveUpSpare(nowMs: number): void {
     const count = Math.min(this.spare, this.restedCount);
-    this.restedCount -= count;
-    this.spare = this.restedCount;
+    this.spare = this.restedCount - count;
     this.spareSinceMs = nowMs;
     for (let given = 0; given < count; given += 1) {
-      const connection = this.queue.shift();
+      const connection = this.takeOldest();
       if (connection !== null) this.options.onSpare(connection);
     }
   }

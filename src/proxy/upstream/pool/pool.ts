@@ -142,6 +142,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     oldest.closeIdle();
   };
   const open = (isAlone: boolean): HttpConnection | null => {
+    if (!isAlone && idle.areMany()) return null;
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + closing.count() >= settings.maxConnections) closing.cutShort();

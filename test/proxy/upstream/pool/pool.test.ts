@@ -132,6 +132,36 @@ for (const { scheme, create } of kinds) {
   });
 }
 
+t.test('while many connections rest, requests wait for one of them, and no other is opened', async (t) => {
+  // All are answered in one turn, and the next ones sent in the turn in which these end.
+  const asking: Socket[] = [];
+  let expected = 0;
+  const receiver = await startRawUpstream(t, (socket) => {
+    asking.push(socket);
+    if (asking.length === expected) for (const one of asking.splice(0)) one.write(okResponse('ok'));
+  });
+  const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 200 });
+  const askAtOnce = async (count: number): Promise<void> => {
+    expected = count;
+    const all: Heard[] = [];
+    await Promise.all(
+      Array.from(
+        { length: count },
+        () => new Promise<void>((resolve) => void all.push(send({}, undefined, undefined, resolve))),
+      ),
+    );
+    t.same(
+      all.map((heard) => heard.status()),
+      all.map(() => 200),
+    );
+  };
+  await askAtOnce(40);
+  t.equal(receiver.connections(), 40);
+  for (let i = 0; i < 20; i++) await askAtOnce(20);
+  t.equal(receiver.connections(), 40, 'those that had carried a request a moment before');
+  t.same(upstream.counts(), { active: 0, waiting: 0 });
+});
+
 t.test('an upstream that was replaced serves its line and keeps nothing', async (t) => {
   const receiver = await startRawUpstream(t, (socket) => socket.write(okResponse('ok')));
   const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 2 });
