@@ -76,7 +76,7 @@ const leftOut: Readonly<Record<string, Partial<Record<Unsayable | LeftOut, reado
     chunked: ['GET /live 400 bad-request'],
     'no request line': ['GET /live 408 bad-request'],
     // Opening handshakes, with every bad target.
-    'of a connection': 121,
+    'of a connection': 127,
     'other version': ['GET /live 400 bad-request'],
   },
 };
