@@ -12,6 +12,8 @@ import { until } from './until.js';
 export interface RedisServer {
   readonly port: number;
   readonly dir: string;
+  /** Of the process that runs now. */
+  readonly pid: () => number;
   /** A client of the test's own, for looking and for breaking things. */
   readonly client: Redis;
   /** Ends the process at once, as a crash does. */
@@ -90,6 +92,7 @@ export async function startRedis(
   return {
     port,
     dir,
+    pid: () => child.pid ?? 0,
     client,
     kill: (signal = 'SIGKILL') => end(signal),
     restart: async () => {

@@ -87,7 +87,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private readonly onOver: (write: ReservedWrite) => void;
   private phase: Phase = 'reading';
   private body: Buffer = noBody;
-  /** Made when the body is here. */
+  /** Made when it has its turn: in overload most writes never do. */
   private attempt!: Attempt;
   private isAborted = false;
   private hasEnded = false;
@@ -133,7 +133,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
    */
   private awaitTurn(body: Buffer): void {
     if (this.phase !== 'reading') return;
-    const { admission, preparation, method, activeConfig, trace } = this.request;
+    const { admission, preparation, activeConfig } = this.request;
     const { clock } = this.deps;
     if (this.isGrpc() && this.isKept() && !isOneMessage(body, preparation.rules.maxBodyBytes)) {
       this.refuse(denial('grpc_not_unary'));
@@ -141,7 +141,6 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     }
     this.phase = 'waiting';
     this.body = body;
-    this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
     const sinceMs = clock.monotonic();
     this.leaveQueue = activeConfig.upstream.awaitTurn({
       holder: holderOf(admission),
@@ -217,7 +216,10 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private reserve(): void {
     this.phase = 'reserving';
+    const { body } = this;
+    const { admission, preparation, method, activeConfig, trace } = this.request;
     this.run(async () => {
+      this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
       const reserved = await this.attempt.reserve();
       if (reserved === null) this.refuse(denial('store_unavailable'));
       else if (reserved.kind === 'acquired') await this.dispatchOrRelease();

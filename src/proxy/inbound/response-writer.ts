@@ -120,7 +120,8 @@ export class Http1ResponseWriter implements ResponseWriter {
       [...headers, 'Content-Length', String(Buffer.byteLength(body))],
       closing.has(status) || (this.comesWithBody && !isBodyRead),
     );
-    this.res.end(body);
+    this.writeInOnePiece(body, 'utf8');
+    this.res.end();
     this.connection.startWriteTimeout(refusalFlushMs, () => {
       this.abort();
     });
@@ -182,14 +183,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     const { heldChunk } = this;
     this.isFlushed = true;
     this.heldChunk = null;
-    if (heldChunk !== null) {
-      const { socket } = this.req;
-      // Node would cork it too, and uncork it in a turn of its queue that nobody needs.
-      socket.cork();
-      // One string goes out with the head in one piece; `end` would make a vector of pieces of it, which costs more.
-      this.res.write(heldChunk.toString('latin1'), 'latin1');
-      socket.uncork();
-    }
+    if (heldChunk !== null) this.writeInOnePiece(heldChunk.toString('latin1'), 'latin1');
     this.gatheredWrites?.flush();
     if (trailers !== null && this.res.chunkedEncoding) this.res.addTrailers(pairsOf(trailers));
     this.res.end();
@@ -249,6 +243,15 @@ export class Http1ResponseWriter implements ResponseWriter {
     if (!this.res.shouldKeepAlive || !this.isReceived()) return true;
     // What follows an offer to upgrade in the same packet is lost in Node's parser.
     return this.offersUpgrade || this.connection.isLast() || this.host.isShuttingDown();
+  }
+
+  /** One string goes out with the head in one piece; `end` would make a vector of pieces of it, which costs more. */
+  private writeInOnePiece(body: string, encoding: 'latin1' | 'utf8'): void {
+    const { socket } = this.req;
+    // Node would cork it too, and uncork it in a turn of its queue that nobody needs.
+    socket.cork();
+    this.res.write(body, encoding);
+    socket.uncork();
   }
 
   /** Sends what came so far: a head whose body is yet to come must not wait for it. */

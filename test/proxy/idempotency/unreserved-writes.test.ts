@@ -12,12 +12,12 @@ const maxConnections = 40;
 /** What one caller may have of these. */
 const connectionsOfOne = 35;
 /** With a connection, or ready for the next one. */
-const mostReserved = 60;
+const mostReserved = 50;
 /**
- * What one caller may have of these. No more than 60 wait anywhere here: it would be overload on a machine that is
+ * What one caller may have of these. No more than 60 wait in a line here: it would be overload on a machine that is
  * slow.
  */
-const mostOfOne = 52;
+const mostOfOne = 43;
 
 interface Held extends ReservingProxy {
   /** Requests that the receiver has not answered. */

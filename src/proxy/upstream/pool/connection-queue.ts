@@ -5,7 +5,7 @@
 const waitingPerConnection = 1.5;
 
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
-export const minQueueLength = 8;
+const minQueueLength = 8;
 
 /** Milliseconds between two looks at whether more calls join the line than leave it. */
 const lookMs = 50;

@@ -1,12 +1,16 @@
 import { denial, type Denial } from '../../../decision/denial.js';
 import { FairShareLimiter, slotOf, type Slot } from '../../exchange/concurrency.js';
-import { minQueueLength, ConnectionQueue } from './connection-queue.js';
+import { ConnectionQueue } from './connection-queue.js';
 
 /**
  * Writes that may be reserved, or be about to, for each connection while all of those are busy. They are ready when a
- * connection is free, so none is idle while the store answers, and wait for half as long as the upstream takes.
+ * connection is free, so that hardly any is idle while the store answers, and wait for a quarter of the time that the
+ * upstream takes: what is reserved is served in its order, also in overload, and each more is one more to wait for.
  */
-const aheadPerConnection = 1 / 2;
+const aheadPerConnection = 1 / 4;
+
+/** Where connections are few. */
+const minAhead = 2;
 
 /** A write that is to be reserved. Hears one of the two, unless it leaves before. */
 export interface UnreservedWrite {
@@ -140,7 +144,7 @@ export class ReservationQueue {
 }
 
 function mostOf(maxConnections: number): number {
-  return maxConnections + Math.max(minQueueLength, Math.ceil(maxConnections * aheadPerConnection));
+  return maxConnections + Math.max(minAhead, Math.ceil(maxConnections * aheadPerConnection));
 }
 
 function end({ timer, onRefused }: Waiting, reason: Denial): void {
