@@ -61,8 +61,8 @@ export class IdleConnections {
   }
 
   /**
-   * Whether so many rest that the next can be had in a moment. Another connection is not open sooner, and stays: with
-   * twice as many, requests took a twentieth more of the processor.
+   * Whether so many rest that the next can be had in a moment. Another connection is not open sooner, and stays: what
+   * belongs to each of many has left the processor's caches when its turn comes.
    */
   areMany(): boolean {
     return this.queue.length >= manyIdle;
