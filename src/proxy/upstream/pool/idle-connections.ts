@@ -61,8 +61,7 @@ export class IdleConnections {
   }
 
   /**
-   * Whether so many rest that the next can be had in a moment. Another connection is not open sooner, and stays: what
-   * belongs to each of many has left the processor's caches when its turn comes.
+   * Whether there are so many that the next can be had in a moment. Another connection is not open sooner, and stays.
    */
   areMany(): boolean {
     return this.queue.length >= manyIdle;
@@ -128,6 +127,7 @@ export class IdleConnections {
   }
 
   private lookSoon(): void {
+    if (this.looksSoon) return;
     this.callOff?.();
     this.looksSoon = true;
     this.lookIn(soonMs);
@@ -143,10 +143,10 @@ export class IdleConnections {
     this.options.onRested();
   };
 
-  /** Where many are idle there is traffic, and each turn of it is a look. */
+  /** Where many are idle there is traffic, and each turn of it is a look. Timers cut off parts of a millisecond. */
   private nextLookMs({ idleSinceMs }: HttpConnection): number {
     const { usualMs } = this.options.rest;
-    return this.areMany() ? usualMs : Math.max(soonMs, idleSinceMs + usualMs - this.readUntilMs);
+    return this.areMany() ? usualMs : Math.ceil(idleSinceMs + usualMs - this.readUntilMs);
   }
 
   private countRested(): void {
@@ -156,7 +156,7 @@ export class IdleConnections {
   private takeEarly(): HttpConnection | null {
     this.spare = 0;
     if (this.areMany() && this.hasRested(0, this.options.rest.leastMs)) return this.queue.shift();
-    if (this.queue.length > 0 && !this.looksSoon) this.lookSoon();
+    if (this.queue.length > 0) this.lookSoon();
     return null;
   }
 
