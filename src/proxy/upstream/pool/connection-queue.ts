@@ -4,6 +4,9 @@
  */
 const waitingPerConnection = 1.5;
 
+/** Until it is known for overload or a burst, so many times as many wait in their order. */
+const orderedInDoubt = 2;
+
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
 const minQueueLength = 8;
 
@@ -18,6 +21,69 @@ export interface Queued {
   readonly holder: string;
 }
 
+/** Those that wait, by holder. Holders take turns, and the calls of each are in the order in which they came. */
+class Line<T extends Queued> {
+  /** The first one has its turn next. */
+  private readonly queues = new Map<string, Set<T>>();
+  private count = 0;
+
+  get length(): number {
+    return this.count;
+  }
+
+  join(call: T): void {
+    const queue = this.queues.get(call.holder);
+    if (queue === undefined) this.queues.set(call.holder, new Set([call]));
+    else queue.add(call);
+    this.count += 1;
+  }
+
+  /** Whether it was in line. */
+  leave(call: T): boolean {
+    const queue = this.queues.get(call.holder);
+    if (queue?.delete(call) !== true) return false;
+    this.count -= 1;
+    if (queue.size === 0) this.queues.delete(call.holder);
+    return true;
+  }
+
+  /** Takes the oldest call of the holder that has most in line. */
+  takeOldestOfMost(): T | null {
+    let most: Set<T> | null = null;
+    for (const queue of this.queues.values()) if (most === null || queue.size > most.size) most = queue;
+    const [oldest = null] = most ?? [];
+    if (oldest !== null) this.leave(oldest);
+    return oldest;
+  }
+
+  /** See `ConnectionQueue.startInTurn`. */
+  startInTurn(tryToStart: (call: T) => boolean, isFull: () => boolean): void {
+    const idle = new Set<string>();
+    while (idle.size < this.queues.size && !isFull()) {
+      for (const [holder, queue] of this.queues) {
+        if (idle.has(holder) || isFull()) continue;
+        const [first] = queue;
+        if (first === undefined || !tryToStart(first)) idle.add(holder);
+        else this.endTurn(holder);
+      }
+    }
+  }
+
+  takeAll(): readonly T[] {
+    const all = [...this.queues.values()].flatMap((queue) => [...queue]);
+    this.queues.clear();
+    this.count = 0;
+    return all;
+  }
+
+  private endTurn(holder: string): void {
+    const queue = this.queues.get(holder);
+    if (queue === undefined) return;
+    this.queues.delete(holder);
+    this.queues.set(holder, queue);
+  }
+}
+
 /**
  * Calls that wait for a connection, or writes that wait until they may be reserved. Holders take turns, and the calls
  * of each are in the order in which they came.
@@ -26,18 +92,22 @@ export interface Queued {
  * join than leave it, a long line helps nobody: as many are served as without it, each of them late. So it is cut, and
  * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
  * Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
+ *
+ * For as long as nobody knows which of the two it is, the line may be twice as long, and those that would give way are
+ * postponed: they start behind all others.
  */
 export class ConnectionQueue<T extends Queued> {
-  /** By holder. The first one has its turn next. */
-  private readonly queues = new Map<string, Set<T>>();
+  private line = new Line<T>();
+  /** Each is older than those of its holder in line. */
+  private postponed = new Line<T>();
   private maxInOverload = 0;
   private readonly onEvicted: (call: T) => void;
-  private count = 0;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
   private looking: NodeJS.Timeout | null = null;
   /** Counts since the last look; `null` before the first: a burst that came before it says nothing of those to come. */
   private since: { joined: number; left: number } | null = null;
-  private isOverloaded = false;
+  /** Whether it is a burst or overload: `null` while nobody knows. */
+  private isOverloaded: boolean | null = null;
   private calmLooks = 0;
 
   /** `onGiveWay` is called with a call that is in line no more. */
@@ -52,88 +122,89 @@ export class ConnectionQueue<T extends Queued> {
   }
 
   get length(): number {
-    return this.count;
+    return this.line.length + this.postponed.length;
   }
 
   join(call: T): void {
-    const queue = this.queues.get(call.holder);
-    if (queue === undefined) this.queues.set(call.holder, new Set([call]));
-    else queue.add(call);
-    this.count += 1;
+    this.line.join(call);
     if (this.since !== null) this.since.joined += 1;
-    if (this.isOverloaded) this.cut();
-    else if (this.looking === null && this.count > this.maxInOverload) this.looking = setInterval(this.look, lookMs);
+    if (this.line.length <= this.maxInOverload) return;
+    this.looking ??= setInterval(this.look, lookMs);
+    if (this.isOverloaded === true) this.cut();
+    else if (this.isOverloaded === null) this.postpone();
   }
 
   leave(call: T): void {
-    const queue = this.queues.get(call.holder);
-    if (queue?.delete(call) !== true) return;
-    this.count -= 1;
-    if (queue.size === 0) this.queues.delete(call.holder);
+    if (!this.line.leave(call) && !this.postponed.leave(call)) return;
     if (this.since !== null) this.since.left += 1;
   }
 
   /**
    * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the line before it
    * starts it, which may end it at once, and says whether it did; it is asked for the next one of the same holder only
-   * then.
+   * then. Those that are postponed are asked behind all others.
    */
   startInTurn(tryToStart: (call: T) => boolean, isFull: () => boolean): void {
-    const idle = new Set<string>();
-    while (idle.size < this.queues.size && !isFull()) {
-      for (const [holder, queue] of this.queues) {
-        if (idle.has(holder) || isFull()) continue;
-        const [first] = queue;
-        if (first === undefined || !tryToStart(first)) idle.add(holder);
-        else this.endTurn(holder);
-      }
-    }
+    this.line.startInTurn(tryToStart, isFull);
+    if (this.postponed.length > 0) this.postponed.startInTurn(tryToStart, isFull);
   }
 
   /** Takes all of them out. */
   takeAll(): readonly T[] {
-    const all = [...this.queues.values()].flatMap((queue) => [...queue]);
-    for (const call of all) this.leave(call);
+    const all = [...this.postponed.takeAll(), ...this.line.takeAll()];
     this.stopLooking();
     return all;
-  }
-
-  private endTurn(holder: string): void {
-    const queue = this.queues.get(holder);
-    if (queue === undefined) return;
-    this.queues.delete(holder);
-    this.queues.set(holder, queue);
   }
 
   private readonly look = (): void => {
     const { since } = this;
     this.since = { joined: 0, left: 0 };
-    if (this.isOverloaded) {
+    if (this.isOverloaded === true) {
       this.calmLooks += 1;
       if (this.calmLooks >= calmLooks) this.stopLooking();
-    } else if (this.count <= this.maxInOverload) this.stopLooking();
+    } else if (this.length <= this.maxInOverload) this.stopLooking();
     else if (since !== null && since.joined > since.left) {
       this.isOverloaded = true;
+      for (const call of this.postponed.takeAll()) this.onEvicted(call);
       this.cut();
+    } else if (since !== null) {
+      this.isOverloaded = false;
+      this.waitAsOne();
     }
   };
 
   private cut(): void {
-    while (this.count > this.maxInOverload) {
+    while (this.line.length > this.maxInOverload) {
       this.calmLooks = 0;
-      const longest = [...this.queues.values()].reduce((one, other) => (other.size > one.size ? other : one));
-      const [oldest] = longest;
-      if (oldest === undefined) return;
-      this.leave(oldest);
+      const oldest = this.line.takeOldestOfMost();
+      if (oldest === null) return;
       this.onEvicted(oldest);
     }
+  }
+
+  private postpone(): void {
+    while (this.line.length > this.maxInOverload * orderedInDoubt) {
+      const oldest = this.line.takeOldestOfMost();
+      if (oldest === null) return;
+      this.postponed.join(oldest);
+    }
+  }
+
+  /** Nothing is postponed any more: all are in the order in which they came. */
+  private waitAsOne(): void {
+    if (this.postponed.length === 0) return;
+    const newer = this.line.takeAll();
+    this.line = this.postponed;
+    this.postponed = new Line();
+    for (const call of newer) this.line.join(call);
   }
 
   private stopLooking(): void {
     if (this.looking !== null) clearInterval(this.looking);
     this.looking = null;
     this.since = null;
-    this.isOverloaded = false;
+    this.isOverloaded = null;
     this.calmLooks = 0;
+    this.waitAsOne();
   }
 }

@@ -100,6 +100,59 @@ t.test('a burst waits, however long, where no more join than start', async (t) =
   t.same(burst.gaveWay, []);
 });
 
+function numbers(first: number, last: number): string[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
+}
+
+t.test('until it is known for a burst the newest start first, and then all as they came', async (t) => {
+  const burst = lineUp(t);
+  for (const number of numbers(1, 48)) burst.join(number);
+  t.same(burst.start(1), ['1'], 'twice what may wait in overload is in its order');
+  for (const number of numbers(49, 60)) burst.join(number);
+  t.equal(burst.line.length, 59);
+  t.same(burst.start(2), ['13', '14']);
+  await sleep(300);
+  t.same(burst.start(100), [...numbers(2, 12), ...numbers(15, 60)]);
+  t.same(burst.gaveWay, []);
+});
+
+t.test('what is postponed starts behind all others, and one that floods postpones nobody else', (t) => {
+  const burst = lineUp(t);
+  burst.join('b1', 'b');
+  for (const number of numbers(1, 60)) burst.join(number);
+  t.same(burst.start(2), ['b1', '14']);
+  t.same(burst.start(100), [...numbers(15, 60), ...numbers(1, 13)]);
+  t.equal(burst.line.length, 0);
+  t.end();
+});
+
+t.test('in overload what is postponed gives way, the oldest first', async (t) => {
+  const flooded = lineUp(t);
+  for (const number of numbers(1, 60)) flooded.join(number);
+  await until('it gives way', () => {
+    flooded.join('more');
+    return flooded.gaveWay.length > 0;
+  });
+  t.same(flooded.gaveWay.slice(0, 36), numbers(1, 36));
+  t.equal(flooded.line.length, 24);
+});
+
+t.test('what is postponed may leave, and is among all that are taken out', (t) => {
+  const gaveWay: Queued[] = [];
+  const line = new ConnectionQueue<Queued>(16, (call) => gaveWay.push(call));
+  const calls = numbers(1, 60).map(() => ({ holder: 'a' }));
+  for (const call of calls) line.join(call);
+  const [first, ...others] = calls;
+  if (first !== undefined) line.leave(first);
+  t.equal(line.length, 59);
+  const taken = line.takeAll();
+  t.equal(taken.length, others.length);
+  t.ok(taken.every((call, i) => call === others[i]));
+  t.equal(line.length, 0);
+  t.same(gaveWay, []);
+  t.end();
+});
+
 t.test('a line that stands still waits', async (t) => {
   const still = lineUp(t, 1);
   for (let i = 0; i < 40; i += 1) still.join(String(i));
