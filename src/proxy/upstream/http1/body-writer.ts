@@ -1,111 +1,55 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-
-interface BodyWriterOptions {
-  /** Goes out with the first of the body. */
-  readonly head: string;
-  /** `null` sends it in chunks. */
-  readonly length: number | null;
-  /** What goes out behind the last chunk, names and values in turn; asked at the end of a body in chunks. */
-  readonly trailers?: () => readonly string[] | null;
-  /** Some of it was written. */
-  readonly onProgress: () => void;
-  /** All of it was written. */
-  readonly onEnd: () => void;
-  /** The rest will not come, or it is not as long as was said. */
-  readonly onBroken: () => void;
-}
+import { BodySender, type BodyOptions } from '../body-sender.js';
+import { trailersOf } from '../call.js';
 
 const lastChunk = '0\r\n';
 
 /** One line of a trailer section. What goes in was judged; this holds once more that it ends no line early. */
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*$/;
 
-/** Writes a body as it comes, no faster than the upstream takes it. It ends whole, or `onBroken` is called. */
-export class BodyWriter {
-  private readonly socket: Socket;
-  private readonly body: Readable;
-  private readonly options: BodyWriterOptions;
-  private hasBegun = false;
-  private isStopped = false;
-  private bytes = 0;
+/** Writes a body behind its head; one whose length nobody knows in chunks, with its trailers behind the last. */
+export class BodyWriter extends BodySender<Socket> {
+  /** Goes out with the first of the body; `null` once it did. */
+  private head: string | null;
 
-  constructor(socket: Socket, body: Readable, options: BodyWriterOptions) {
-    this.socket = socket;
-    this.body = body;
-    this.options = options;
+  constructor(socket: Socket, head: string, body: Readable, options: BodyOptions) {
+    super(socket, body, options);
+    this.head = head;
   }
 
-  start(): void {
-    this.socket.on('drain', this.onDrain);
-    this.body
-      .on('end', this.onEnd)
-      .on('error', this.onBroken)
-      .on('close', this.onBroken)
-      .on('data', this.onData)
-      .resume();
-    // One that ended before says nothing more.
-    if (this.body.destroyed || this.body.readableEnded) queueMicrotask(this.onBroken);
-  }
-
-  /** Takes no more of it. */
-  stop(): void {
-    this.isStopped = true;
-    this.socket.off('drain', this.onDrain);
-    this.body.off('end', this.onEnd).off('error', this.onBroken).off('close', this.onBroken).off('data', this.onData);
-    this.body.on('error', () => undefined).pause();
-  }
-
-  private readonly onDrain = (): void => {
-    this.body.resume();
-  };
-
-  private readonly onData = (chunk: Buffer): void => {
-    // As a chunk it would be the last one.
-    if (chunk.length === 0) return;
-    this.bytes += chunk.length;
-    const { length } = this.options;
-    if (length !== null && this.bytes > length) {
-      this.onBroken();
-      return;
-    }
-    this.socket.cork();
+  protected write(chunk: Buffer): boolean {
+    const { target } = this;
+    target.cork();
     this.begin();
-    if (length === null) this.socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
-    let flows = this.socket.write(chunk);
-    if (length === null) flows = this.socket.write('\r\n', 'latin1');
-    this.socket.uncork();
-    this.options.onProgress();
-    if (!flows) this.body.pause();
-  };
+    let flows: boolean;
+    if (this.isChunked()) {
+      target.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+      target.write(chunk);
+      flows = target.write('\r\n', 'latin1');
+    } else flows = target.write(chunk);
+    target.uncork();
+    return flows;
+  }
 
-  private readonly onEnd = (): void => {
-    const { length, onEnd } = this.options;
-    if (length !== null && this.bytes < length) {
-      this.onBroken();
-      return;
-    }
-    const trailers = length === null ? trailerSection(this.options.trailers?.() ?? null) : '';
-    if (trailers === null) {
-      this.onBroken();
-      return;
-    }
-    this.stop();
-    this.begin();
-    if (length === null) this.socket.write(`${lastChunk}${trailers}\r\n`, 'latin1');
-    onEnd();
-  };
+  protected ending(): (() => void) | null {
+    if (!this.isChunked()) return () => this.begin();
+    const trailers = trailerSection(trailersOf(this.body));
+    if (trailers === null) return null;
+    return () => {
+      this.begin();
+      this.target.write(`${lastChunk}${trailers}\r\n`, 'latin1');
+    };
+  }
 
-  private readonly onBroken = (): void => {
-    if (this.isStopped) return;
-    this.stop();
-    this.options.onBroken();
-  };
+  private isChunked(): boolean {
+    return this.options.length === null;
+  }
 
   private begin(): void {
-    if (this.hasBegun) return;
-    this.hasBegun = true;
-    this.socket.write(this.options.head, 'latin1');
+    if (this.head === null) return;
+    this.target.write(this.head, 'latin1');
+    this.head = null;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { trailersOf, type CallConnection, type ConnectionRequest, type RequestEvents } from '../call.js';
+import type { CallConnection, ConnectionRequest, RequestEvents } from '../call.js';
 import type { Connect } from '../connector.js';
 import type { ResponseHead } from './response-head.js';
 import { ResponseParser, type ResponseHeadEvents } from './response-parser.js';
@@ -192,10 +192,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
       this.onSent();
       return;
     }
-    this.upload = new BodyWriter(socket, body, {
-      head,
+    this.upload = new BodyWriter(socket, head, body, {
       length,
-      trailers: () => trailersOf(body),
       onProgress: () => this.events?.onBodySent(),
       onEnd: () => this.onSent(),
       onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),

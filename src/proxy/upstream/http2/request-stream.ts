@@ -10,7 +10,7 @@ import { bodyless } from '../http1/response-head.js';
 import { statedLength } from '../http1/serialize-request.js';
 import { maxHeadBytes, type Http2Connection } from './connection.js';
 import { requestHead } from './request-head.js';
-import { Upload } from './upload.js';
+import { StreamBodyWriter } from './body-writer.js';
 
 /** Interim responses before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
@@ -39,7 +39,7 @@ export class RequestStream implements CallConnection, StreamReader {
   /** Who hears of the request; `null` before it, and when it has ended. */
   private events: RequestEvents | null = null;
   private stream: ClientHttp2Stream | null = null;
-  private upload: Upload | null = null;
+  private upload: StreamBodyWriter | null = null;
   /** Whether the last of the request was handed to the stream. */
   private isSent = false;
   private hasHead = false;
@@ -217,7 +217,7 @@ export class RequestStream implements CallConnection, StreamReader {
   }
 
   private startUpload(stream: ClientHttp2Stream, body: Readable, length: number | null): void {
-    this.upload = new Upload(stream, body, {
+    this.upload = new StreamBodyWriter(stream, body, {
       length,
       onProgress: () => this.events?.onBodySent(),
       onEnd: () => this.onSent(),

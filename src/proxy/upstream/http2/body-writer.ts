@@ -1,0 +1,42 @@
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2';
+import { isFieldName } from '../../../decision/http/header-names.js';
+import { isFieldValue } from '../../../decision/http/header-values.js';
+import { BodySender } from '../body-sender.js';
+import { trailersOf } from '../call.js';
+import { addHeader } from './request-head.js';
+
+/** Writes a body to a stream, as far as the windows of stream and connection let it through, and ends the stream. */
+export class StreamBodyWriter extends BodySender<ClientHttp2Stream> {
+  override start(): void {
+    this.target.on('wantTrailers', this.onWantTrailers);
+    super.start();
+  }
+
+  protected write(chunk: Buffer): boolean {
+    return this.target.write(chunk);
+  }
+
+  protected ending(): () => void {
+    return () => this.target.end();
+  }
+
+  /** All of the body is on its way, and its trailers may follow. Without any, an empty frame ends the stream. */
+  private readonly onWantTrailers = (): void => {
+    const trailers = trailerSection(trailersOf(this.body));
+    if (trailers === null) this.options.onBroken();
+    else this.target.sendTrailers(trailers);
+  };
+}
+
+/** Fields of a trailer section (RFC 9113 §8.1); `null` where they would be something else. */
+function trailerSection(fields: readonly string[] | null): OutgoingHttpHeaders | null {
+  const section = Object.create(null) as OutgoingHttpHeaders;
+  if (fields === null) return section;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] ?? '').toLowerCase();
+    const value = fields[i + 1] ?? '';
+    if (!isFieldName(name) || !isFieldValue(value)) return null;
+    addHeader(section, name, value);
+  }
+  return section;
+}
