@@ -189,13 +189,16 @@ export function createIntrospector(
   /**
    * Milliseconds from the question on, within what is left of the token's life; `exp` is judged anew for each request.
    * A token without one, or whose time is over, is refused each time, and asked about no more often than others that
-   * are.
+   * are. One that still counts by the skew is asked about each time: what was said is not kept beyond `exp` (RFC 7662
+   * §4).
    */
   function freshForMs(claims: JsonObject | null): number {
     if (claims === null) return settings.maxNegativeAgeMs;
     const { exp } = claims;
-    const leftMs = isNumericDate(exp) ? exp * 1_000 - clock.now() : 0;
-    return leftMs > 0 ? Math.min(settings.maxAgeMs, leftMs) : settings.maxNegativeAgeMs;
+    if (!isNumericDate(exp)) return settings.maxNegativeAgeMs;
+    const leftMs = exp * 1_000 - clock.now();
+    if (leftMs > 0) return Math.min(settings.maxAgeMs, leftMs);
+    return leftMs + issuer.clockSkewS * 1_000 > 0 ? 0 : settings.maxNegativeAgeMs;
   }
 
   function fail(next: QuestionFailure): void {

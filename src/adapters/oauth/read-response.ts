@@ -1,9 +1,10 @@
 import { parseCompactJws, readPayload, verifySignature } from '../../decision/token/compact-jws.js';
 import { headerProblem } from '../../decision/token/service-header.js';
-import { isNumericDate, keyIdOf } from '../../decision/token/service-token.js';
+import { namesAudience } from '../../decision/token/profile-claims.js';
+import { isAbsentOr, isNumericDate, keyIdOf } from '../../decision/token/service-token.js';
 import type { IssuerRules } from '../../decision/route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
+import { defaultMaxDepth, isJsonObject, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 import type { KeySource } from '../../ports/auth.js';
 import { acceptedTypes } from './ask-issuer.js';
 
@@ -56,7 +57,7 @@ function readJson(bytes: Buffer): Result<JsonObject, string> {
 async function readJwt(
   text: string,
   { clientId, issuer, keys }: ResponseRules,
-  { fromMs, untilMs }: Asked,
+  asked: Asked,
 ): Promise<Result<JsonObject, string>> {
   const token = parseCompactJws(text, (header) => {
     const problem = headerProblem(header, { ...issuer, profile: 'oauth', headerTypes: jwtTypes });
@@ -72,15 +73,21 @@ async function readJwt(
   if (!verifySignature(token.value, key, algorithm)) return refuse('the signature of the response does not hold');
   const claims = readPayload(token.value);
   if (!claims.ok) return refuse('the response’s claims are no JSON object');
-  const { iss, aud, iat, token_introspection: members } = claims.value;
+  const { iss, aud, token_introspection: members } = claims.value;
   if (iss !== issuer.expectedIssuer) return refuse('the response is signed as another issuer’s');
-  if (aud !== clientId && !(isJsonArray(aud) && aud.includes(clientId))) {
+  if (!namesAudience(aud, new Set([clientId]))) {
     return refuse('the response is for another client');
   }
-  const skewMs = issuer.clockSkewS * 1_000;
-  // `iat` is in whole seconds, and so up to one before the question.
-  if (!isNumericDate(iat) || (iat + 1) * 1_000 + skewMs < fromMs || iat * 1_000 - skewMs > untilMs) {
-    return refuse('the response was not made when it was asked for: its iat is another time');
+  if (!isOfNow(claims.value, issuer.clockSkewS * 1_000, asked)) {
+    return refuse('the response was not made when it was asked for, or does not count now: its iat, exp or nbf');
   }
   return isJsonObject(members) ? accept(members) : refuse('the response has no token_introspection');
+}
+
+/** Made after the question and not ahead; `exp` and `nbf`, which it need not have, count as anywhere (RFC 7519 §4.1). */
+function isOfNow({ iat, exp, nbf }: JsonObject, skewMs: number, { fromMs, untilMs }: Asked): boolean {
+  // `iat` is in whole seconds: what was made in that second may be up to one later.
+  if (!isNumericDate(iat) || (iat + 1) * 1_000 + skewMs <= fromMs || iat * 1_000 - skewMs > untilMs) return false;
+  if (!isAbsentOr(isNumericDate, exp) || (exp !== undefined && untilMs >= exp * 1_000 + skewMs)) return false;
+  return isAbsentOr(isNumericDate, nbf) && (nbf === undefined || nbf * 1_000 <= untilMs + skewMs);
 }

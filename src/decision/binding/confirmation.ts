@@ -48,6 +48,12 @@ export function readConfirmation(cnf: JsonValue): Confirmation | null {
   };
 }
 
+/** The key that `cnf` names, whatever else it says; `null` where it names none. */
+export function boundKey(cnf: JsonValue | undefined): string | null {
+  const key = isJsonObject(cnf) ? cnf['jkt'] : undefined;
+  return isDigest(key) ? key : null;
+}
+
 /**
  * What has to be proved of a token with this `cnf`: `null` where nothing has to be, or why the token is refused.
  *
@@ -59,6 +65,6 @@ export function requiredProof(cnf: JsonValue | undefined, binding: Binding): Con
   return readConfirmation(cnf) ?? 'binding_unknown';
 }
 
-function isDigest(value: JsonValue | undefined): boolean {
+function isDigest(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value.length === digestLength && isCanonicalBase64Url(value);
 }

@@ -1,8 +1,9 @@
 /** Tokens that only their issuer can read: which they are, and what its response about one has to say (RFC 7662). */
+import { boundKey } from '../binding/confirmation.js';
 import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
 import { refuse, type Result } from '../../lib/result.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { maxSubjectLength } from './principal.js';
 import { namesAudience, permissionsOf, valueAt, withConfirmation } from './profile-claims.js';
@@ -70,5 +71,5 @@ function findMismatch(response: JsonObject, rules: IntrospectionRules): Reason |
 function isTokenType(type: JsonValue, cnf: JsonValue | undefined): boolean {
   if (typeof type !== 'string') return false;
   const name = type.toLowerCase();
-  return name === 'bearer' || (name === 'dpop' && isJsonObject(cnf) && cnf['jkt'] !== undefined);
+  return name === 'bearer' || (name === 'dpop' && boundKey(cnf) !== null);
 }

@@ -1,4 +1,4 @@
-import { readConfirmation } from '../binding/confirmation.js';
+import { boundKey, readConfirmation } from '../binding/confirmation.js';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { ClaimPath, ClaimRules } from './profiles.js';
 import { maxPermissions } from './service-token.js';
@@ -62,10 +62,20 @@ export function keepClaims(response: JsonObject, { subject, permissions, require
 /** Of two members at most, which are digests. */
 const confirmationBytes = objectBytes + 2 * (memberBytes + textBytes + 43 * characterBytes);
 
+/** Stands for members that are not known: it is none itself. */
+const otherMembers = '';
+
 function confirmationOf(cnf: JsonValue): JsonValue {
-  const confirmation = readConfirmation(cnf);
-  if (confirmation === null) return null;
   const kept = newObject();
+  const confirmation = readConfirmation(cnf);
+  if (confirmation === null) {
+    // Where `binding` is `none` nobody asks for a proof, and a `token_type` of `DPoP` stands beside its key all the same.
+    const key = boundKey(cnf);
+    if (key === null) return null;
+    kept['jkt'] = key;
+    kept[otherMembers] = null;
+    return kept;
+  }
   if (confirmation.certificate !== null) kept['x5t#S256'] = confirmation.certificate;
   if (confirmation.key !== null) kept['jkt'] = confirmation.key;
   return kept;

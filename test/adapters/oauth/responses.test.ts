@@ -114,6 +114,9 @@ function signed({ time, active }: IntrospectorHarness, { header, claims, by = ke
   );
 }
 
+/** Of the harness, whose clock stands at 1,000 s. */
+const skewS = 5;
+
 const jwtRows: readonly (Signed & { readonly name: string; readonly why?: RegExp })[] = [
   { name: 'as it should be' },
   { name: 'the whole type', header: { typ: 'application/Token-Introspection+JWT' } },
@@ -132,9 +135,17 @@ const jwtRows: readonly (Signed & { readonly name: string; readonly why?: RegExp
   { name: 'another issuer', claims: { iss: 'https://evil.example.com' }, why: /another issuer/ },
   { name: 'for another client', claims: { aud: 'other' }, why: /another client/ },
   { name: 'for nobody', claims: { aud: undefined }, why: /another client/ },
-  { name: 'kept since yesterday', claims: { iat: 900 }, why: /its iat is another time/ },
-  { name: 'made tomorrow', claims: { iat: 2_000 }, why: /its iat is another time/ },
-  { name: 'made at no time', claims: { iat: undefined }, why: /its iat is another time/ },
+  { name: 'kept since yesterday', claims: { iat: 900 }, why: /not made when it was asked for/ },
+  { name: 'made tomorrow', claims: { iat: 2_000 }, why: /not made when it was asked for/ },
+  { name: 'made at no time', claims: { iat: undefined }, why: /not made when it was asked for/ },
+  { name: 'made in the second before', claims: { iat: 999 - skewS }, why: /not made when it was asked for/ },
+  { name: 'made in this second, by a clock behind ours', claims: { iat: 1_000 - skewS } },
+  { name: 'with a time until it counts', claims: { exp: 1_001, nbf: 1_000 } },
+  { name: 'which counts no more', claims: { exp: 1_000 - skewS }, why: /does not count now/ },
+  { name: 'which counts until some text', claims: { exp: 'soon' }, why: /does not count now/ },
+  { name: 'which does not count yet', claims: { nbf: 1_001 + skewS }, why: /does not count now/ },
+  { name: 'which counts from no time', claims: { nbf: null }, why: /does not count now/ },
+  { name: 'for us and what is no client', claims: { aud: [clientId, 5] }, why: /another client/ },
   {
     name: 'with its claims outside',
     claims: { token_introspection: undefined, active: true },

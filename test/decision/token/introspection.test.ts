@@ -122,6 +122,18 @@ const rows: readonly {
     answer: { ...good, token_type: 'DPoP', cnf: { 'x5t#S256': 'A'.repeat(43) } },
     expected: 'token_type_mismatch',
   },
+  {
+    name: 'one for DPoP beside a key and what nobody knows, where cnf says nothing',
+    answer: { ...good, token_type: 'DPoP', cnf: { jkt: 'A'.repeat(43), kid: 'x' } },
+    by: { ...rules, binding: 'none' },
+    expected: ['orders:read', 'orders:write'],
+  },
+  {
+    name: 'one for DPoP beside what is no key, where cnf says nothing',
+    answer: { ...good, token_type: 'DPoP', cnf: { jkt: null } },
+    by: { ...rules, binding: 'none' },
+    expected: 'token_type_mismatch',
+  },
   { name: 'a token for DPoP', answer: { ...good, token_type: 'DPoP' }, expected: 'token_type_mismatch' },
   { name: 'a type that is no text', answer: { ...good, token_type: null }, expected: 'token_type_mismatch' },
   {

@@ -29,6 +29,11 @@ const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: 
   {
     name: 'what it is bound to beside something else',
     answer: { cnf: { jkt: 'A'.repeat(43), kid: 'x' } },
+    expected: { cnf: { jkt: 'A'.repeat(43), '': null } },
+  },
+  {
+    name: 'what nobody knows',
+    answer: { cnf: { kid: 'x' } },
     expected: { cnf: null },
   },
   { name: 'what it is bound to, in no form that counts', answer: { cnf: { jkt: 'x' } }, expected: { cnf: null } },
