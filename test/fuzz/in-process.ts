@@ -164,7 +164,7 @@ export async function tryHead(head: Head, { surroundings, activeConfig }: Stage)
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
     { remoteAddress: callerAddress, encrypted: false, trusted, certificate: shown },
     activeConfig,
-    nowMs,
+    surroundings.nowMs,
     (step, result) => {
       steps.push(step);
       return result;

@@ -53,6 +53,25 @@ export interface PolicyIssuer {
     readonly permissions?: string;
     readonly require?: Readonly<Record<string, PolicyValue | readonly PolicyValue[]>>;
   };
+  readonly introspection?: PolicyIntrospection;
+}
+
+/** How an issuer is asked about its opaque tokens, in the words of the config. */
+export interface PolicyIntrospection {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_auth?: 'client_secret_basic' | 'client_secret_post';
+  readonly client_secret_file: string;
+  readonly answer?: 'json' | 'jwt';
+  readonly token_prefix?: string;
+  readonly require_aud?: boolean;
+  readonly has_jti?: boolean;
+  readonly max_age?: string;
+  readonly max_negative_age?: string;
+  readonly timeout?: string;
+  readonly max_bytes?: string;
+  readonly unknown_per_second?: number;
+  readonly unknown_per_address?: number;
 }
 
 /** What a claim may be asked to be. */

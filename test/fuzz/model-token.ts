@@ -1,4 +1,5 @@
 /** docs/contract.md 3.5 and 3.6, docs/issuers.md: what a service token is worth. */
+import { askedAbout, callerBy, isOpaque, type Oracle } from './introspection/model-answers.js';
 import { readObject, type Json } from './model-json.js';
 import type { Policy, PolicyIssuer } from './model-policy.js';
 import { decodePart } from './model-text.js';
@@ -25,7 +26,12 @@ export function readCaller(
   policy: Policy,
   keys: ReadonlyMap<string, ModelKeys>,
   nowMs: number,
+  said: Oracle | null = null,
 ): Caller | 401 | 503 {
+  if (isOpaque(token)) {
+    const asked = askedAbout(token, policy);
+    return asked === null || said === null ? 401 : callerBy(said(token, asked.name), asked, keys, nowMs);
+  }
   const opened = open(token);
   if (opened === null) return 401;
   const fitting = Object.entries(policy.issuers).filter(([, issuer]) => fitsHeader(opened.header, issuer));

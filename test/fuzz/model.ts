@@ -3,6 +3,7 @@
  * It is written from the contract alone and imports nothing of `src`, so that a mistake there is not repeated here.
  */
 import { certificateShown, possession, type Listening, type ShownCertificate } from './model-bound-tokens.js';
+import type { Oracle } from './introspection/model-answers.js';
 import { hopFields, readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
 import { bytesOf, findRoute, type Policy, type PolicyRoute, type PolicySubject } from './model-policy.js';
 import { credentialOf, meetsClaims, readUser, withoutSession, type User } from './model-session.js';
@@ -48,6 +49,8 @@ export interface Surroundings {
   readonly upstreamHost: string;
   readonly callerAddress: string;
   readonly listening: Listening;
+  /** What issuers say of opaque tokens; left out where none is asked. */
+  readonly said?: Oracle;
 }
 
 const maxHeaderBytes = 16 * 1024;
@@ -96,7 +99,7 @@ export function judge(head: Head, surroundings: Surroundings): Expected {
       ? readUser(shown, head.method, fields.passed, policy, surroundings.sessionKeys, surroundings.nowMs)
       : null;
   if (typeof user === 'number') return refused(user);
-  const caller = user ?? readCaller(shown.token, policy, surroundings.keys, surroundings.nowMs);
+  const caller = user ?? readCaller(shown.token, policy, surroundings.keys, surroundings.nowMs, surroundings.said);
   if (typeof caller === 'number') return refused(caller);
   const taken =
     found === null || !fits || 'claims' in caller ? caller : takenOn(found, caller, shown.token, surroundings);
@@ -120,11 +123,11 @@ function takenOn(
   { issuers }: PolicyRoute,
   caller: Caller,
   token: string,
-  { policy, keys, nowMs }: Surroundings,
+  { policy, keys, nowMs, said }: Surroundings,
 ): Caller | null {
   if (issuers === undefined || issuers.includes(caller.issuerName)) return caller;
   const own = Object.entries(policy.issuers).filter(([name]) => issuers.includes(name));
-  const second = readCaller(token, { ...policy, issuers: Object.fromEntries(own) }, keys, nowMs);
+  const second = readCaller(token, { ...policy, issuers: Object.fromEntries(own) }, keys, nowMs, said);
   return typeof second === 'number' ? null : second;
 }
 

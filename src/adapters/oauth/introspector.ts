@@ -142,6 +142,7 @@ export function createIntrospector(
     section: Section,
   ): Promise<IntrospectionResponse> {
     const beganAtMs = clock.monotonic();
+    const wallMs = clock.now();
     let said: Result<Said, QuestionFailure>;
     try {
       said = await put(token, section);
@@ -163,7 +164,7 @@ export function createIntrospector(
     const { claims, bytes } = said.value;
     metrics.introspection(name, claims === null ? 'inactive' : 'active');
     if (claims !== null) refund();
-    responses.set(digest, { claims, freshUntilMs: beganAtMs + freshForMs(claims) }, bytes);
+    responses.set(digest, { claims, freshUntilMs: beganAtMs + freshForMs(claims, wallMs) }, bytes);
     return claims === null ? inactive : { kind: 'active', claims };
   }
 
@@ -192,11 +193,11 @@ export function createIntrospector(
    * are. One that still counts by the skew is asked about each time: what was said is not kept beyond `exp` (RFC 7662
    * §4).
    */
-  function freshForMs(claims: JsonObject | null): number {
+  function freshForMs(claims: JsonObject | null, askedMs: number): number {
     if (claims === null) return settings.maxNegativeAgeMs;
     const { exp } = claims;
     if (!isNumericDate(exp)) return settings.maxNegativeAgeMs;
-    const leftMs = exp * 1_000 - clock.now();
+    const leftMs = exp * 1_000 - askedMs;
     if (leftMs > 0) return Math.min(settings.maxAgeMs, leftMs);
     return leftMs + issuer.clockSkewS * 1_000 > 0 ? 0 : settings.maxNegativeAgeMs;
   }

@@ -55,7 +55,7 @@ export function readClaims(claims: Members, signed: Signed, issuer: PolicyIssuer
 }
 
 /** docs/bound-tokens.md, the table of `binding`; `null` where the token is refused. */
-function boundTo(cnf: Json | undefined, { binding = 'accept' }: PolicyIssuer): Caller['confirmation'] | null {
+export function boundTo(cnf: Json | undefined, { binding = 'accept' }: PolicyIssuer): Caller['confirmation'] | null {
   if (binding === 'none') return 'ignored';
   if (cnf === undefined) return binding === 'require' ? null : undefined;
   return confirmationOf(cnf);
@@ -70,13 +70,19 @@ export function isMeantFor(claims: Members, issuer: PolicyIssuer): boolean {
   if (issuer.issuer !== undefined && claims.get('iss') !== issuer.issuer) return false;
   const ours = typeof issuer.audience === 'string' ? [issuer.audience] : issuer.audience;
   const audience = claims.get('aud');
+  if ((issuer.profile ?? 'core') === 'core') return typeof audience === 'string' && ours.includes(audience);
+  return namesService(audience, ours);
+}
+
+/** One of these names, or a list of at most 100 texts that holds one. */
+export function namesService(audience: Json | undefined, ours: readonly string[]): boolean {
   if (typeof audience === 'string') return ours.includes(audience);
-  if ((issuer.profile ?? 'core') === 'core' || !Array.isArray(audience) || audience.length > 100) return false;
+  if (!Array.isArray(audience) || audience.length > 100) return false;
   const names = audience as readonly Json[];
   return names.every((name) => typeof name === 'string') && names.some((name) => ours.some((our) => our === name));
 }
 
-function holdsInTime(claims: Members, issuer: PolicyIssuer, now: number): boolean {
+export function holdsInTime(claims: Members, issuer: PolicyIssuer, now: number): boolean {
   const [exp, nbf, iat] = ['exp', 'nbf', 'iat'].map((name) => claims.get(name));
   const [skew, cap] = [secondsOf(issuer.clock_skew ?? '5s'), secondsOf(issuer.max_lifetime ?? '2h')];
   if (!isInteger(exp) || now >= exp + skew || exp - now > cap + skew) return false;
@@ -139,7 +145,7 @@ function isSubdomain(text: string | undefined): text is string {
 }
 
 /** A text with blanks between, or a list of texts; nothing where the token has no such claim. */
-function permissionsOf(claims: Members, issuer: PolicyIssuer): readonly string[] | null {
+export function permissionsOf(claims: Members, issuer: PolicyIssuer): readonly string[] | null {
   const path = issuer.claims?.permissions ?? standardOf(issuer).permissions;
   const value = path === null ? undefined : valueAt(claims, path);
   const isCore = (issuer.profile ?? 'core') === 'core';
@@ -164,18 +170,18 @@ export function namesOf(path: string): readonly string[] {
   return names;
 }
 
-function valueAt(claims: Members, path: string): Json | undefined {
+export function valueAt(claims: Members, path: string): Json | undefined {
   let value: Json | undefined = claims;
   for (const name of namesOf(path)) value = value instanceof Map ? (value as Members).get(name) : undefined;
   return value;
 }
 
-function isOneOf(value: Json | undefined, wanted: PlainValue | readonly PlainValue[]): boolean {
+export function isOneOf(value: Json | undefined, wanted: PlainValue | readonly PlainValue[]): boolean {
   return Array.isArray(wanted) ? wanted.some((one) => one === value) : wanted === value;
 }
 
 type PlainValue = string | number | boolean;
 
-function isInteger(value: Json | undefined): value is number {
+export function isInteger(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value);
 }

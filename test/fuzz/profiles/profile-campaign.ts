@@ -100,7 +100,7 @@ export function someAsk(draw: Draw, token: string): Head {
   };
 }
 
-function compiledOf(policy: Policy): CompiledConfig | string {
+export function compiledOf(policy: Policy): CompiledConfig | string {
   const text = baseConfig({ ...configOf(policy), upstream: { url: upstreamUrl }, issuers: undefined });
   const issuers = JSON.stringify(configOf(policy)['issuers']);
   const { config, problems } = validateConfig(`${text}issuers: ${issuers}\n`, {

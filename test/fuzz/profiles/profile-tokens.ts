@@ -53,7 +53,7 @@ function isWrong(wrong: string, part: string): boolean {
 }
 
 /** What this key could sign by as well; most often what the issuer allows. */
-function otherAlgorithms({ rules }: WorldIssuer, { pair, algorithm }: Signer): readonly string[] {
+export function otherAlgorithms({ rules }: WorldIssuer, { pair, algorithm }: Signer): readonly string[] {
   const others = allAlgorithms.filter((name) => kindFor(name) === pair.kind && name !== algorithm);
   const allowed = others.filter((name) => algorithmsOf(rules).includes(name));
   return allowed.length > 0 ? [...allowed, ...allowed, ...others] : [...others, algorithm];
@@ -69,7 +69,7 @@ function soundHeader(
 }
 
 /** What a header may say instead, right and wrong. */
-function changedHeader(draw: Draw, header: readonly Entry[], signer: Signer): readonly Entry[] {
+export function changedHeader(draw: Draw, header: readonly Entry[], signer: Signer): readonly Entry[] {
   const values: Readonly<Record<string, readonly unknown[]>> = {
     alg: [...allAlgorithms, 'none', 'HS256', 'rs256', 'RS256 ', ['RS256'], null, 5, 'ES256K', 'Ed25519'],
     kid: ['k-1', 'k-2', 'k-3', 'k-9', '', 'K-1', 'k-\u00e9', ['k-1'], null, 5, 'x'.repeat(257), '__proto__'],
@@ -99,12 +99,12 @@ function changedHeader(draw: Draw, header: readonly Entry[], signer: Signer): re
   return header.map((known, index) => (index === at ? entry : known));
 }
 
-function signedBy({ algorithm, pair }: Signer, input: string): Buffer {
+export function signedBy({ algorithm, pair }: Signer, input: string): Buffer {
   return signatureBy(algorithm as Parameters<typeof signatureBy>[0], pair.privateKey, input);
 }
 
 /** Signatures of somebody else, by another algorithm, with a shared secret that is none, or broken ones. */
-function wronglySigned(draw: Draw, input: string, signer: Signer, world: World): Buffer {
+export function wronglySigned(draw: Draw, input: string, signer: Signer, world: Pick<World, 'issuers'>): Buffer {
   const { pair, algorithm } = signer;
   const texts = [
     pair.publicKey.export({ format: 'pem', type: 'spki' }),
@@ -153,12 +153,12 @@ function keyFormOf(draw: Draw, { pair }: Signer): Parameters<typeof sign>[2] {
   return { key, dsaEncoding: pick(draw, ['der', 'ieee-p1363'] as const) };
 }
 
-function entriesOf(members: Readonly<Record<string, unknown>>): readonly Entry[] {
+export function entriesOf(members: Readonly<Record<string, unknown>>): readonly Entry[] {
   return Object.entries(members).map(([name, value]): Entry => [name, JSON.stringify(value)]);
 }
 
 /** JSON by hand, because a name that comes twice is what no serialiser writes. */
-function spelled(draw: Draw, entries: readonly Entry[]): string {
+export function spelled(draw: Draw, entries: readonly Entry[]): string {
   const space = once(draw, 12) ? ' ' : '';
   const text = `{${space}${entries.map(([name, value]) => `${nameOf(draw, name)}${space}:${value}`).join(',')}${space}}`;
   if (!once(draw, 80)) return text;

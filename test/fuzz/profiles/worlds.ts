@@ -44,7 +44,7 @@ export const knownSubjects = {
   spiffe: ['spiffe://shop.example/ns/shop/sa/api', 'spiffe://shop.example/billing', 'spiffe://shop.example/ns/shop/x'],
 } as const;
 
-const identity: Policy['identity'] = {
+export const identity: Policy['identity'] = {
   subject: 'X-Auth-Subject',
   issuer: 'X-Auth-Issuer',
   permissions: 'X-Auth-Permissions',
@@ -81,7 +81,7 @@ export function someWorld(draw: Draw): World {
   };
 }
 
-function someRoutes(draw: Draw, names: readonly string[]): readonly PolicyRoute[] {
+export function someRoutes(draw: Draw, names: readonly string[]): readonly PolicyRoute[] {
   const common = { methods: ['GET'], idempotency: 'none' as const };
   const { plain, kubernetes, spiffe } = knownSubjects;
   const prefixes = ['team/', 'shop/', 'spiffe://shop.example/ns/shop/'].map((prefix) => ({ prefix }));
@@ -152,7 +152,7 @@ function someIssuer(draw: Draw, name: string, others: readonly PolicyIssuer[]): 
 const coreIds = { accept: ['d-*', 'k-*'], reject: ['k-3'] };
 
 /** Often several that one kind of key could verify, or curves that are taken for each other. */
-function someAlgorithms(draw: Draw): readonly string[] {
+export function someAlgorithms(draw: Draw): readonly string[] {
   const families = [['RS256', 'PS256'], ['RS256', 'RS384', 'PS256'], ['PS256'], ['ES256', 'ES384'], ['EdDSA', 'ES256']];
   if (!once(draw, 3)) return pick(draw, families);
   return [...new Set(several(draw, 1 + draw.below(3), (one) => pick(one, allAlgorithms)))];
@@ -165,17 +165,17 @@ function someTypes(draw: Draw): Pick<PolicyIssuer, 'token_typ'> {
 
 type ClaimSettings = NonNullable<PolicyIssuer['claims']>;
 
-function someSubject(draw: Draw): ClaimSettings {
+export function someSubject(draw: Draw): ClaimSettings {
   if (!once(draw, 2)) return {};
   return { subject: pick(draw, ['azp', 'client_id', 'https://shop\\.example/id', 'act.sub', 'a\\\\b']) };
 }
 
-function somePermissions(draw: Draw): ClaimSettings {
+export function somePermissions(draw: Draw): ClaimSettings {
   if (!once(draw, 2)) return {};
   return { permissions: pick(draw, ['scp', 'realm_access.roles', 'https://shop\\.example/roles', 'scope']) };
 }
 
-function someRequired(draw: Draw, profile: ProfileName): ClaimSettings {
+export function someRequired(draw: Draw, profile: ProfileName): ClaimSettings {
   if (!once(draw, 3)) return {};
   if (profile === 'kubernetes' && once(draw, 2)) return { require: { 'kubernetes\\.io.node.name': ['n-1', 'n-2'] } };
   return {
@@ -192,7 +192,7 @@ function someRequired(draw: Draw, profile: ProfileName): ClaimSettings {
 const oddKeyIds = ['k-1', '', 'k 1', 'k-\u00e9', `k-${'x'.repeat(254)}`, `k-${'x'.repeat(255)}`];
 
 /** Two to four keys, most of them sound. */
-function someKeys(draw: Draw, issuer: PolicyIssuer, owner: string): Pick<WorldIssuer, 'keySet' | 'signers'> {
+export function someKeys(draw: Draw, issuer: PolicyIssuer, owner: string): Pick<WorldIssuer, 'keySet' | 'signers'> {
   const signers = several(draw, 2 + draw.below(3), (one): Signer => {
     const algorithm = once(one, 12) ? pick(one, allAlgorithms) : pick(one, algorithmsOf(issuer));
     return {
