@@ -84,7 +84,7 @@ async function readJwt(
   return isJsonObject(members) ? accept(members) : refuse('the response has no token_introspection');
 }
 
-/** Made after the question and not ahead; `exp` and `nbf`, which it need not have, count as anywhere (RFC 7519 §4.1). */
+/** Made after the question and not ahead. `exp` and `nbf` may be missing, and count as anywhere (RFC 7519 §4.1). */
 function isOfNow({ iat, exp, nbf }: JsonObject, skewMs: number, { fromMs, untilMs }: Asked): boolean {
   // `iat` is in whole seconds: what was made in that second may be up to one later.
   if (!isNumericDate(iat) || (iat + 1) * 1_000 + skewMs <= fromMs || iat * 1_000 - skewMs > untilMs) return false;

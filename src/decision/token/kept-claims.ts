@@ -69,7 +69,7 @@ function confirmationOf(cnf: JsonValue): JsonValue {
   const kept = newObject();
   const confirmation = readConfirmation(cnf);
   if (confirmation === null) {
-    // Where `binding` is `none` nobody asks for a proof, and a `token_type` of `DPoP` stands beside its key all the same.
+    // Where `binding` is `none` nobody asks for a proof, and a `token_type` of `DPoP` stands beside its key even so.
     const key = boundKey(cnf);
     if (key === null) return null;
     kept['jkt'] = key;

@@ -195,8 +195,9 @@ async function tryToken(draw: Draw, stage: AskedStage, id: string): Promise<Seen
     if (again.fault !== null) faults.push(`again: ${again.fault}`);
     const more = issuer.questions.length - before - first;
     const remembered = asked === null || script === null ? true : isRemembered(script, asked, stage);
-    if (remembered !== null && more !== (remembered ? 0 : 1))
+    if (remembered !== null && more !== (remembered ? 0 : 1)) {
       faults.push(`${String(more)} questions when it came again`);
+    }
   }
   stage.advance(1_000);
   const [outcome] = outcomes;

@@ -78,7 +78,7 @@ function someMembers(
   };
   let entries = entriesOf(members);
   if (is('members')) {
-    entries = once(draw, 3) ? changedMembers(draw, entries) : changedClaims(draw, entries, rules, nowS);
+    entries = once(draw, 3) ? changedMembers(draw, entries, nowS) : changedClaims(draw, entries, rules, nowS);
   }
   if (is('active')) entries = oddActive(draw, entries);
   return spelled(draw, entries);
@@ -199,7 +199,7 @@ function sent(draw: Draw, draft: Draft): Script {
 function wronglySent(draw: Draw, draft: Draft, world: AskedWorld, { introspection }: AskedWorldIssuer): Script {
   const { body } = draft;
   const typed = (...types: readonly string[]): Field[] => types.map((type): Field => ['Content-Type', type]);
-  const [[, type = ''] = []] = draft.fields;
+  const type = draft.fields[0]?.[1] ?? '';
   switch (draw.below(14)) {
     case 0: {
       const status = pick(draw, [400, 401, 403, 404, 500, 503, 429, 201, 202, 206, 299]);

@@ -114,8 +114,9 @@ function readQuestion(bytes: Buffer): Question | null {
 function problemOf({ line, fields, form }: Question, client: PolicyIntrospection | undefined): string | null {
   const valueOf = (name: string): string | undefined => fields.find(([known]) => known === name)?.[1];
   if (client === undefined) return 'nobody is to be asked there';
-  if (!line.startsWith('POST ') || valueOf('content-type') !== 'application/x-www-form-urlencoded')
+  if (!line.startsWith('POST ') || valueOf('content-type') !== 'application/x-www-form-urlencoded') {
     return 'no question';
+  }
   const wanted = client.answer === 'jwt' ? 'application/token-introspection+jwt' : 'application/json';
   if (valueOf('accept') !== wanted) return 'another answer is asked for';
   const isInBody = client.client_auth === 'client_secret_post';

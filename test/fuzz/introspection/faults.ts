@@ -143,10 +143,38 @@ export const answerFaults: readonly PlantedFault[] = [
     from: 'responses.set(digest,',
     to: 'void (digest,',
   },
+];
+
+/** What of memory alone shows. */
+export const memoryFaults: readonly PlantedFault[] = [
   {
     name: 'what is said is kept beyond exp',
     file: introspector,
     from: 'return leftMs + issuer.clockSkewS * 1_000 > 0 ? 0 : settings.maxNegativeAgeMs;',
     to: 'return settings.maxNegativeAgeMs;',
+  },
+  {
+    name: 'what is said is kept for max_age, whatever exp says',
+    file: introspector,
+    from: 'return Math.min(settings.maxAgeMs, leftMs);',
+    to: 'return settings.maxAgeMs;',
+  },
+  {
+    name: 'what is said is kept until exp, whatever max_age says',
+    file: introspector,
+    from: 'return Math.min(settings.maxAgeMs, leftMs);',
+    to: 'return leftMs;',
+  },
+  {
+    name: 'a token that is not active is so for as long as one that is',
+    file: introspector,
+    from: 'if (claims === null)\n            return settings.maxNegativeAgeMs;',
+    to: 'if (claims === null)\n            return settings.maxAgeMs;',
+  },
+  {
+    name: 'it is kept from when the answer came',
+    file: introspector,
+    from: 'freshUntilMs: beganAtMs +',
+    to: 'freshUntilMs: clock.monotonic() +',
   },
 ];

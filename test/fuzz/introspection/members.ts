@@ -6,9 +6,9 @@ import type { Entry } from '../profiles/profile-claims.js';
 export function oddActive(draw: Draw, entries: readonly Entry[]): readonly Entry[] {
   const rest = entries.filter(([name]) => name !== 'active');
   // What a reader that converts takes for a yes, first of all.
-  const yes = pick(draw, ['"true"', '"true"', '1', '[true]', '"yes"', '{}']);
-  const odd = pick(draw, [yes, yes, 'null', 'false', '"false"', '0', '[]', 'true', '""']);
-  switch (draw.below(6)) {
+  const yes = ['"true"', '"true"', '"true"', '1', '[true]', '"yes"', '{}'];
+  const odd = pick(draw, [...yes, 'true', 'false', '"false"', 'null', '0', '""']);
+  switch (draw.below(8)) {
     case 0:
       return rest;
     case 1:
@@ -88,10 +88,10 @@ const confirmations: readonly unknown[] = [
 /** Names that say something elsewhere, and nothing here. */
 const strangers = ['username', 'client_id', 'Aud', 'expires_in', 'ext', '__proto__', 'constructor', 'at_hash', 'exp '];
 
-export function changedMembers(draw: Draw, entries: readonly Entry[]): readonly Entry[] {
+export function changedMembers(draw: Draw, entries: readonly Entry[], nowS: number): readonly Entry[] {
   const without = (...names: readonly string[]): readonly Entry[] => entries.filter(([name]) => !names.includes(name));
   const said = (name: string, values: readonly unknown[]): Entry => [name, JSON.stringify(pick(draw, values))];
-  switch (draw.below(6)) {
+  switch (draw.below(8)) {
     case 0:
       return [...without('token_type'), said('token_type', types)];
     case 1:
@@ -106,6 +106,10 @@ export function changedMembers(draw: Draw, entries: readonly Entry[]): readonly 
       return [...without('scope'), said('scope', permissions)];
     case 4:
       return [...entries, said(pick(draw, strangers), ['x', null, 5, [], {}, 'x'.repeat(9000)])];
+    case 5:
+      return [...without('aud'), said('aud', ['other-service', ['other-service'], ['other-service', 'more'], [], ''])];
+    case 6:
+      return [...without('exp', 'iat'), said('exp', [nowS - 61, nowS - 61, nowS - 3_600, String(nowS + 60), 1e300])];
     default:
       return once(draw, 2) ? without('sub') : without('client_id', 'scope');
   }

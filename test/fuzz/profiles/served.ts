@@ -68,7 +68,12 @@ function surroundingsOf({ policy, issuers }: World): Surroundings {
   };
 }
 
-function faultOf(expected: Expected, response: RawResponse, proxy: ProxyProcess, received: number): string | null {
+export function faultOf(
+  expected: Expected,
+  response: RawResponse,
+  proxy: ProxyProcess,
+  received: number,
+): string | null {
   const request = proxy.receiver.requests[received];
   if (expected.kind === 'refused') {
     if (request !== undefined) return `BYPASS: reached the receiver instead of ${expected.statuses.join(' or ')}`;
