@@ -39,7 +39,10 @@ export async function runServedAnswers(t: Scope, seed: number, number: number, c
   let [forwarded, refused] = [0, 0];
   for (let count = 0; count < cases; count++) {
     const asked = pick(draw, world.issuers);
-    const token = `${asked.introspection.token_prefix ?? ''}${String(count)}${pick(draw, ['', '=', '~', '.x'])}`;
+    const prefix = asked.introspection.token_prefix ?? '';
+    // With two dots it may be a JWT, about which nobody is asked.
+    const ends = prefix.includes('.') ? ['', '=', '~'] : ['', '=', '~', '.x'];
+    const token = `${prefix}${String(count)}${pick(draw, ends)}`;
     const script = someWholeAnswer(draw, world, asked);
     issuer.scripts.set(token, script);
     const callers = once(draw, 4) ? 3 : 1;
