@@ -4,7 +4,7 @@ import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/l
 import { createMetrics, type ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import { replaceSampling } from './telemetry.js';
-import type { HostPort } from '../config/types.js';
+import type { HostPort, ListenSettings } from '../config/types.js';
 import type { CheckMessages } from '../ports/envoy.js';
 import type { RequestRecord, UpstreamConnections } from '../ports/observability.js';
 import { createRefusedRequests, type RefusedRequests } from '../admin/console/refusals.js';
@@ -13,7 +13,7 @@ import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import { statusOf, type Status } from '../admin/status.js';
 import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import { createDoor } from '../proxy/decide/door.js';
-import { createProxyServer, type ProxyServer } from '../proxy/server.js';
+import { createProxyServer, type ProxyServer, type SharedListener } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import type { PageSources } from './admin-servers.js';
 import type { ConfigSource } from './config/config-source.js';
@@ -43,6 +43,8 @@ interface WorkerPlace {
   readonly number: number;
   /** Count requests of callers for all of them. */
   readonly limitCounters: LimitCounters;
+  /** What this one has of a listener, by its name in the config. */
+  readonly placesOf: (name: string, listen: ListenSettings) => SharedListener;
 }
 
 /** What the process is at the moment; the pages show it. */
@@ -125,6 +127,8 @@ export function composeApp(
           if (record.reason !== null) refused.add(record, systemClock.now());
           logger.request(record);
         };
+  const placesOf = (name: string, listen: ListenSettings): { readonly places?: SharedListener } =>
+    options.worker === undefined ? {} : { places: options.worker.placesOf(name, listen) };
   /** What every listener for requests has. */
   const shared = { clock: systemClock, timers: systemTimers, metrics, log, limits: limits.callers };
   const proxy = createProxyServer({
@@ -132,6 +136,7 @@ export function composeApp(
     activeConfig: activator.activeConfig,
     requestLog,
     listen: opened.listen,
+    ...placesOf('listen', opened.listen),
     tls,
     tracer: telemetry?.tracer ?? null,
     challenges: decision.challenges,
@@ -155,6 +160,7 @@ export function composeApp(
           activeConfig: egress.activeConfig,
           requestLog: logger.request,
           listen: opened.egress.listen,
+          ...placesOf('egress.listen', opened.egress.listen),
           ...(opened.egress.socket === null ? {} : { socket: opened.egress.socket }),
           tls: null,
           tracer: telemetry?.tracer ?? null,
@@ -167,6 +173,7 @@ export function composeApp(
       activeConfig,
       requestLog,
       listen: settings.listen,
+      ...placesOf(`decide.${String(opened.decide.indexOf(settings))}`, settings.listen),
       tls: null,
       tracer: telemetry?.tracer ?? null,
       challenges: decision.challenges,

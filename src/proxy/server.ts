@@ -26,7 +26,7 @@ import { acceptQueue, createListener, type TlsMaterial } from './inbound/listene
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
 import { planRequest } from './idempotency/plan-reservation.js';
-import { createSlots } from './exchange/concurrency.js';
+import { createSlots, type Slots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
 import { adoptConnection, stopAccepting } from './node-internals/server.js';
 import { openUnixSocket } from './inbound/unix-socket.js';
@@ -80,6 +80,17 @@ interface ProxyServerDeps {
   readonly door?: Door;
   /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
   readonly isReady: () => boolean;
+  /** Left out where this process serves alone. */
+  readonly places?: SharedListener;
+}
+
+/** What a listener has that several processes serve. */
+export interface SharedListener {
+  /** Those of all of them. */
+  readonly inFlight: Slots;
+  readonly webSockets: Slots;
+  /** What this process may have of them. */
+  readonly maxConnections: number;
 }
 
 /** What a listener has of its own on which others ask about requests. */
@@ -116,7 +127,8 @@ export interface ProxyServer {
 /** Builds the callers' server. Nothing listens yet. */
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen } = deps;
-  const slots = createSlots(listen.maxInFlight);
+  const slots = deps.places?.inFlight ?? createSlots(listen.maxInFlight);
+  const maxConnections = deps.places?.maxConnections ?? maxConnectionsOf(listen);
   let streams = 0;
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
@@ -128,7 +140,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
   const webSockets = createWebSockets({
     ...deps,
-    max: listen.maxWebSockets,
+    slots: deps.places?.webSockets ?? createSlots(listen.maxWebSockets),
     idleTimeoutMs: listen.webSocketIdleTimeoutMs,
   });
   const grpcCalls = createGrpcCalls(deps);
@@ -156,9 +168,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { clock, isReady } = deps;
   const healthDeps = { clock, isReady, bodyPace, isShuttingDown: () => isShuttingDown, onBug: reportBug };
 
-  const listener = createListener(listen, deps.tls);
+  const listener = createListener(listen, deps.tls, maxConnections);
   const { server, setTls } = listener;
-  const connections = createClientConnections(listener, listen, acceptHttp2, deps);
+  const connections = createClientConnections(listener, { ...listen, maxConnections }, acceptHttp2, deps);
   const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof ClientRequest)) {
@@ -266,7 +278,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
           ? new HealthCheck(request, healthDeps)
           : serve(exchangeDeps, request),
       takePlace: () => {
-        if (streams >= maxStreamsOf(listen)) return false;
+        // Streams of all connections together: as many as there may be connections, each of which may have a request.
+        if (streams >= maxConnections) return false;
         streams += 1;
         return true;
       },
@@ -276,9 +289,4 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       fail: reportBug,
     });
   }
-}
-
-/** Streams of all connections together: as many as there may be connections, each of which may have a request. */
-function maxStreamsOf(listen: ListenSettings): number {
-  return maxConnectionsOf(listen);
 }

@@ -9,15 +9,16 @@ const quotaFile = '/sys/fs/cgroup/cpu.max';
 
 /** Workers of a config: as many as it says, or one for each core that this process may use. */
 export function countWorkers(
-  config: Pick<CompiledConfig, 'workers' | 'listen' | 'upstream' | 'servesCallers'>,
+  config: Pick<CompiledConfig, 'workers' | 'upstream' | 'servesCallers' | 'egress'>,
 ): number {
   if (config.workers !== 'auto') return config.workers;
-  const { listen, upstream, servesCallers } = config;
-  // Each needs a part of what they share.
-  const most = servesCallers
-    ? Math.min(listen.maxInFlight, listen.maxWebSockets, upstream.maxConnections)
-    : Number.MAX_SAFE_INTEGER;
-  return Math.max(1, Math.min(mostWorkers, most, usableCores(availableParallelism(), readQuota())));
+  const { upstream, servesCallers, egress } = config;
+  // Each needs a connection at least of what they share.
+  const connections = [
+    ...(servesCallers ? [upstream.maxConnections] : []),
+    ...(egress?.targets ?? []).map((target) => target.upstream.maxConnections),
+  ];
+  return Math.max(1, Math.min(mostWorkers, ...connections, usableCores(availableParallelism(), readQuota())));
 }
 
 /**

@@ -72,12 +72,38 @@ export type CountAsk =
     }
   | { readonly id: number; readonly name: string; readonly max: number };
 
+/** A bound of a listener that holds for all workers together; with a holder, what that one may have of it. */
+export interface SharedBound {
+  readonly name: string;
+  readonly holder: string | null;
+  /** Places that there are. */
+  readonly max: number;
+}
+
+/** Places of a bound that a worker has no more. */
+export interface PlacesBack {
+  readonly bound: SharedBound;
+  readonly count: number;
+}
+
+/** What a worker is to do about places, in this order. */
+export type PlaceOrder =
+  /** Give back what is unused, say so, and from now on what gets free. */
+  | { readonly kind: 'recall'; readonly bound: SharedBound }
+  /** These are the worker's too, who keeps what gets free. */
+  | { readonly kind: 'grant'; readonly bound: SharedBound; readonly count: number }
+  /** To a worker that begins: others have what would be its part. */
+  | { readonly kind: 'none'; readonly bound: SharedBound; readonly isRecalled: boolean }
+  /** To an ask by its number: the place is the worker's, or there is none. */
+  | { readonly kind: 'answer'; readonly id: number; readonly isGranted: boolean };
+
 export type ToWorker =
   | { readonly kind: 'call'; readonly id: number; readonly name: CallName; readonly given: unknown }
   /** Comes with the handle of a connection. */
   | { readonly kind: 'connection'; readonly id: number; readonly listener: number }
   /** To asks by their number: milliseconds to wait for; of flights 0 for a place and 1 for none. */
-  | { readonly kind: 'counted'; readonly answers: readonly (readonly [id: number, answer: number])[] };
+  | { readonly kind: 'counted'; readonly answers: readonly (readonly [id: number, answer: number])[] }
+  | { readonly kind: 'places'; readonly orders: readonly PlaceOrder[] };
 
 export type ToPrimary =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
@@ -85,4 +111,11 @@ export type ToPrimary =
   /** The connection is the worker's. */
   | { readonly kind: 'took'; readonly id: number }
   /** `left` names flights that gave a place back. */
-  | { readonly kind: 'count'; readonly asks: readonly CountAsk[]; readonly left: readonly string[] };
+  | { readonly kind: 'count'; readonly asks: readonly CountAsk[]; readonly left: readonly string[] }
+  | {
+      readonly kind: 'places';
+      readonly back: readonly PlacesBack[];
+      /** Answers to recalls. */
+      readonly recalled: readonly PlacesBack[];
+      readonly asks: readonly { readonly id: number; readonly bound: SharedBound }[];
+    };

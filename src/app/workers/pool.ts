@@ -7,6 +7,7 @@ import type { Traffic } from '../../ports/observability.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 import { createSharedCounts } from './limit-counts.js';
 import type { Numbers, StartOrder } from './messages.js';
+import { createSharedPlaces } from './shared-places.js';
 import { addCounts, addTraffic } from './sums.js';
 import { startWorkerProcess, type Accepted, type WorkerProcess } from './worker-process.js';
 
@@ -75,6 +76,7 @@ const mostHeld = 4_096;
 export function createPool(deps: PoolDeps): Pool {
   const { count, log } = deps;
   const shared = createSharedCounts();
+  const places = createSharedPlaces(count, systemClock.monotonic);
   const serving = new Map<number, WorkerProcess>();
   /** Those whose process runs, serving or not. */
   const alive = new Set<WorkerProcess>();
@@ -108,6 +110,7 @@ export function createPool(deps: PoolDeps): Pool {
       program: deps.program,
       nowMs: systemClock.monotonic,
       counts: shared.ofWorker(),
+      places,
       onLines: deps.onLines,
       onLeft: (left) => {
         serving.delete(number);
@@ -141,6 +144,7 @@ export function createPool(deps: PoolDeps): Pool {
       worker.kill();
       return null;
     }
+    worker.joinPlaces();
     serving.set(number, worker);
     log.info('a worker serves', { number, worker_pid: worker.pid });
     for (const accepted of held.splice(0)) give(accepted);
@@ -212,6 +216,7 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   function look(): void {
+    places.look();
     for (const worker of serving.values()) {
       if (worker.silentMs() > longestSilenceMs) {
         log.error('a worker does not answer and is ended', { number: worker.number, worker_pid: worker.pid });

@@ -1,5 +1,9 @@
 /** What one worker has of bounds that hold for all of them together. */
+import { nameOf } from '../../config/load/report.js';
+import { leavesNothing } from '../../config/sections/workers.js';
 import type { CompiledConfig, IssuerSettings, ListenSettings } from '../../config/types.js';
+import type { SharedBound } from './messages.js';
+import { maxConnectionsOf } from '../../proxy/inbound/client-connections.js';
 
 /** Which of how many workers. */
 export interface Share {
@@ -10,20 +14,13 @@ export interface Share {
 
 /**
  * The config as one worker has it: its part of each bound, so that all of them together never have more than the config
- * says. Limits by caller stay whole, which the primary counts for all.
+ * says. Whole stay limits by caller and the places of listeners, which the primary counts for all.
  */
 export function shareConfig(config: CompiledConfig, share: Share): CompiledConfig {
   const whole = (bound: number): number => partOf(bound, share);
-  const listener = (listen: ListenSettings): ListenSettings => ({
-    ...listen,
-    maxInFlight: whole(listen.maxInFlight),
-    maxWebSockets: whole(listen.maxWebSockets),
-  });
   const { egress, telemetry, log, tokenCacheBytes } = config;
   return {
     ...config,
-    listen: listener(config.listen),
-    decide: config.decide.map((door) => ({ ...door, listen: listener(door.listen) })),
     upstream: { ...config.upstream, maxConnections: whole(config.upstream.maxConnections) },
     issuers: config.issuers.map((issuer) => sharedIssuer(issuer, share)),
     tokenCacheBytes: tokenCacheBytes === null ? null : whole(tokenCacheBytes),
@@ -34,7 +31,6 @@ export function shareConfig(config: CompiledConfig, share: Share): CompiledConfi
         ? null
         : {
             ...egress,
-            listen: listener(egress.listen),
             maxHeldBytes: whole(egress.maxHeldBytes),
             targets: egress.targets.map((target) => ({
               ...target,
@@ -44,9 +40,32 @@ export function shareConfig(config: CompiledConfig, share: Share): CompiledConfi
   };
 }
 
+/** What of a config leaves some of so many workers no connection; `null` where each has one. */
+export function findWithoutPart({ upstream, servesCallers, egress }: CompiledConfig, count: number): string | null {
+  const bounds: readonly (readonly [string, number])[] = [
+    ...(servesCallers ? [['upstream.max_connections', upstream.maxConnections] as const] : []),
+    ...(egress?.targets ?? []).map(
+      (target, index) =>
+        [nameOf(['egress', 'targets', index, 'max_connections']), target.upstream.maxConnections] as const,
+    ),
+  ];
+  const [name, connections] = bounds.find(([, value]) => value < count) ?? [];
+  return name === undefined || connections === undefined ? null : leavesNothing(name, connections, count);
+}
+
+/** Of connections to a listener, which follow from its places, so many are one worker's. */
+export function ownConnections({ maxInFlight, maxWebSockets }: ListenSettings, share: Share): number {
+  return maxConnectionsOf({ maxInFlight: partOf(maxInFlight, share), maxWebSockets: partOf(maxWebSockets, share) });
+}
+
 /** The remainder goes to the first ones. */
-function partOf(bound: number, { number, count }: Share): number {
+export function partOf(bound: number, { number, count }: Share): number {
   return Math.floor(bound / count) + (number <= bound % count ? 1 : 0);
+}
+
+/** One name for each bound: it has no line break, and a holder may. */
+export function boundKey({ name, holder }: Pick<SharedBound, 'name' | 'holder'>): string {
+  return holder === null ? name : `${name}\n${holder}`;
 }
 
 /** Questions about opaque tokens are few a second: a part of one is a question in some seconds. */

@@ -3,6 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { connectionHandle } from '../../proxy/node-internals/server.js';
 import type { createSharedCounts } from './limit-counts.js';
+import type { PlaceMember, SharedPlaces } from './shared-places.js';
 import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
 
 /** A connection that was accepted and that nobody serves yet. */
@@ -27,6 +28,8 @@ export interface WorkerProcess {
     given: WorkerCalls[Name]['given'],
     withinMs?: number,
   ) => Promise<WorkerCalls[Name]['answer']>;
+  /** From now on it has its part of what all share; to be called before it is given anything. */
+  readonly joinPlaces: () => void;
   /** Hands a connection over, one after the other. */
   readonly give: (accepted: Accepted) => void;
   /** Connections that wait to be handed over. */
@@ -45,6 +48,7 @@ interface WorkerProcessDeps {
   readonly program: string;
   readonly nowMs: () => number;
   readonly counts: ReturnType<ReturnType<typeof createSharedCounts>['ofWorker']>;
+  readonly places: SharedPlaces;
   /** Takes whole lines of its log. */
   readonly onLines: (lines: string) => void;
   /** It is gone, and did not take these. */
@@ -73,6 +77,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   let numbers: Numbers | null = null;
   let heardAtMs = deps.nowMs();
   let isGone = false;
+  let member: PlaceMember | null = null;
 
   const send = (message: ToWorker, handle?: object): void => {
     if (isGone || !child.connected) return;
@@ -111,6 +116,9 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
         return;
       case 'count':
         send(deps.counts.count(message));
+        return;
+      case 'places':
+        member?.take(message);
     }
   });
   // What cannot be sent to a process that ends is told by its end.
@@ -121,6 +129,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     if (isGone) return;
     isGone = true;
     deps.counts.forget();
+    member?.leave();
     for (const { reject } of calls.values()) reject(new Error(`worker ${String(number)} ended`));
     calls.clear();
     const left = [...(handing === null ? [] : [handing.accepted]), ...queue.splice(0)];
@@ -155,6 +164,9 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
       const answer = (await within(answered, withinMs)) as WorkerCalls[Name]['answer'];
       if (name === 'numbers' || name === 'close') numbers = answer as Numbers;
       return answer;
+    },
+    joinPlaces: () => {
+      if (!isGone) member = deps.places.join(number, send);
     },
     give: (accepted) => {
       queue.push(accepted);

@@ -1,6 +1,7 @@
 /** One of the processes that serve callers: what the primary has it do, over the channel between them. */
 import { localFiles } from '../../adapters/files/files.js';
 import { metricsData } from '../../adapters/metrics/merge.js';
+import { systemTimers } from '../../adapters/system/clock.js';
 import { releaseMemory } from '../../adapters/system/release-memory.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
@@ -19,7 +20,8 @@ import { startFailure, type StartFailure } from '../start-failure.js';
 import { lastExportMs, loadTelemetry } from '../telemetry.js';
 import { createAskedCounters, type AskedCounters } from './limit-counts.js';
 import type { CallName, DrainedPart, Numbers, StartOrder, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
-import { shareConfig, type Share } from './share-config.js';
+import { findWithoutPart, ownConnections, shareConfig, type Share } from './share-config.js';
+import { createWorkerPlaces, type WorkerPlaces } from './worker-places.js';
 
 /** The channel to the primary. */
 export interface PrimaryChannel {
@@ -50,6 +52,7 @@ interface Taking {
 /** Serves until the primary ends it. */
 export function runWorker(channel: PrimaryChannel, env: Environment): void {
   const counters = createAskedCounters(channel.send);
+  const places = createWorkerPlaces({ send: channel.send, timers: systemTimers, atTurnEnd: setImmediate });
   let running: Running | null = null;
   let taking: Taking | null = null;
   const of = (): Running => {
@@ -59,7 +62,7 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
 
   const calls: { readonly [Name in CallName]: (given: Given<Name>) => Promise<Answer<Name>> | Answer<Name> } = {
     start: async (order) => {
-      const started = await start(order, counters, env);
+      const started = await start(order, { counters, places }, env);
       if (!started.ok) return started.error;
       running = started.value;
       releaseMemory();
@@ -127,6 +130,9 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
       case 'counted':
         counters.onAnswers(message);
         return;
+      case 'places':
+        places.onOrders(message);
+        return;
       case 'connection': {
         const adopt = of().adopt[message.listener];
         // Nothing is read before the primary can know that it is ours: else it would give it to another worker too.
@@ -157,7 +163,7 @@ async function pageOf({ pages }: ComposedApp, path: string, query: string): Prom
 
 async function start(
   order: StartOrder,
-  counters: AskedCounters,
+  { counters, places }: { readonly counters: AskedCounters; readonly places: WorkerPlaces },
   env: Environment,
 ): Promise<Result<Running, StartFailure>> {
   const files = heldFiles(order.first.files, localFiles);
@@ -176,7 +182,19 @@ async function start(
       checkMessages: await loadCheckMessages(config.decide),
       ...decisionFiles.value,
     },
-    { source: sourceOf(order, order.first), env, worker: { number: order.number, limitCounters: counters } },
+    {
+      source: sourceOf(order, order.first),
+      env,
+      worker: {
+        number: order.number,
+        limitCounters: counters,
+        placesOf: (name, listen) => ({
+          inFlight: places.slots(`${name}.max_in_flight`, listen.maxInFlight, order),
+          webSockets: places.slots(`${name}.max_websockets`, listen.maxWebSockets, order),
+          maxConnections: ownConnections(listen, order),
+        }),
+      },
+    },
   );
   app.decision.certificates.useAuthorities('upstream_ca', first.value.upstreamCa);
   app.decision.certificates.useAuthorities('store_ca', decisionFiles.value.storeCa);
@@ -210,8 +228,13 @@ async function load(
 ): Promise<Result<CompleteConfig, StartFailure>> {
   const files: Files = heldFiles(texts.files, localFiles);
   const loaded = await loadComplete(sourceOf(order, texts), { env, held: texts.files }, files);
+  if (!loaded.ok) return loaded;
   const share: Share = order;
-  return loaded.ok ? accept({ ...loaded.value, config: shareConfig(loaded.value.config, share) }) : loaded;
+  const { config } = loaded.value;
+  // `auto` is as many as there were at the start.
+  const unfit = findWithoutPart(config, share.count);
+  if (unfit !== null) return refuse(startFailure('invalid', unfit));
+  return accept({ ...loaded.value, config: shareConfig(config, share) });
 }
 
 /**

@@ -1,7 +1,8 @@
 /** The section that says how many processes serve callers. */
 import { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
-import type { Report } from '../load/report.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { Path } from '../load/source-tree.js';
 import { integer } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 
@@ -36,26 +37,31 @@ function check(config: ParsedConfig, report: Report): void {
     );
   }
   if (count === 'auto') return;
-  for (const { path, value } of sharedOut(config)) {
+  for (const { path, value } of connectionBounds(config)) {
     if (value >= count) continue;
-    report.error(
-      path,
-      `${path.join('.')} is ${String(value)}, which leaves nothing for some of ${String(count)} workers`,
-      `at least ${String(count)}, or fewer workers`,
-    );
+    report.error(path, leavesNothing(nameOf(path), value, count), `at least ${String(count)}, or fewer workers`);
   }
 }
 
-/** Bounds of the process of which each worker has its part: it needs at least one. */
-function sharedOut({
-  listen,
+/** Of so many connections some workers would have none, and could serve nobody. */
+export function leavesNothing(name: string, connections: number, count: number): string {
+  return `${name} is ${String(connections)}, which leaves nothing for some of ${String(count)} workers`;
+}
+
+/** Each worker has its part of these, and connections of its own. */
+function connectionBounds({
   upstream,
   servesCallers,
-}: ParsedConfig): readonly { readonly path: readonly string[]; readonly value: number }[] {
-  if (!servesCallers || listen === null || upstream === null) return [];
+  egress,
+}: ParsedConfig): readonly { readonly path: Path; readonly value: number }[] {
+  const targets = egress?.value?.targets ?? [];
   return [
-    { path: ['listen', 'max_in_flight'], value: listen.value.max_in_flight },
-    { path: ['listen', 'max_websockets'], value: listen.value.max_websockets },
-    { path: ['upstream', 'max_connections'], value: upstream.value.max_connections },
+    ...(servesCallers && upstream !== null
+      ? [{ path: ['upstream', 'max_connections'], value: upstream.value.max_connections }]
+      : []),
+    ...targets.map((target, index) => ({
+      path: ['egress', 'targets', index, 'max_connections'],
+      value: target.max_connections,
+    })),
   ];
 }

@@ -41,11 +41,19 @@ export type AcquireLease = (admission: Admitted) => Result<Lease, Denial> | Prom
 
 /** Only what was admitted comes here: who has no credential cannot hold a place that somebody with one needs. */
 export function createAdmissionControl(slots: Slots, limits: CallerLimits): AcquireLease {
-  const take = (admission: Admitted, callerPlace: Slot | null): Result<Lease, Denial> => {
-    const globalPlace = slots.take(holderOf(admission));
+  const settle = (globalPlace: Slot | null, callerPlace: Slot | null): Result<Lease, Denial> => {
     if (globalPlace !== null) return accept(new Lease(globalPlace, callerPlace));
     callerPlace?.();
     return refuse(denial('overloaded'));
+  };
+  const take = (
+    admission: Admitted,
+    callerPlace: Slot | null,
+  ): Result<Lease, Denial> | Promise<Result<Lease, Denial>> => {
+    const globalPlace = slots.take(holderOf(admission));
+    if (typeof globalPlace === 'function') return accept(new Lease(globalPlace, callerPlace));
+    if (globalPlace === null) return settle(null, callerPlace);
+    return globalPlace.then((place) => settle(place, callerPlace));
   };
   return (admission) => {
     const { principal, route } = admission;

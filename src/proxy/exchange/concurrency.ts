@@ -15,9 +15,15 @@ export function slotOf(giveBack: () => void): Slot {
 
 /** How many requests are under way at once, so that a flood is answered quickly instead of slowly by all. */
 export interface Slots {
-  /** A place for one request of this holder, or `null` where there is none. */
-  readonly take: (holder: string) => Slot | null;
+  /** A place for one request of this holder, or `null` where there is none. At once, unless others have to be asked. */
+  readonly take: (holder: string) => Slot | null | Promise<Slot | null>;
+  /** In this process. */
   readonly taken: () => number;
+}
+
+/** Those of a process that serves alone. */
+interface OwnSlots extends Slots {
+  readonly take: (holder: string) => Slot | null;
 }
 
 /** Everybody without a credential, together. */
@@ -98,8 +104,14 @@ export class FairShareLimiter {
   }
 }
 
+/** Says what a holder may have of so many slots. */
+export function slotsOfHolder(max: number): (holder: string) => number {
+  const fairShares = new FairShareLimiter(max, placesInAnyCase);
+  return (holder) => fairShares.mostOf(holder);
+}
+
 /** Keeps count of `max` slots, at least 1. */
-export function createSlots(max: number): Slots {
+export function createSlots(max: number): OwnSlots {
   const fairShares = new FairShareLimiter(max, placesInAnyCase);
   let taken = 0;
   return {

@@ -173,9 +173,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private send(admission: Admission, body: Readable | Buffer | null): void {
     // The client may have left while the body was read.
     if (this.phase !== 'forwarding') return;
-    const { method } = this.head;
     const { forwarded, headers, route, target } = admission;
-    const assertion = assertionHeaders(admission, method, this.activeConfig);
+    const assertion = assertionHeaders(admission, this.head.method, this.activeConfig);
     const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
     const needsLength = headers.chunked && headers.contentLength === null && Buffer.isBuffer(body);
@@ -183,7 +182,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     this.operation = this.activeConfig.upstream.send(
       {
         holder: holderOf(admission),
-        method,
+        method: this.head.method,
         target: target.raw,
         headers: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
         body,
@@ -216,8 +215,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   private openWebSocket(admission: Admission): void {
-    const { writer, received, summary, deps, head, activeConfig, lease } = this;
-    const opened = deps.webSockets.take({
+    const { writer, received, summary, head, activeConfig, lease } = this;
+    const handshake = {
       admission,
       head,
       peer: received.connection.peer,
@@ -227,14 +226,17 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       client: this,
       summary,
       releaseGlobal: () => lease?.releaseGlobal(),
+    };
+    this.deps.webSockets.take(handshake, (taken) => {
+      if (!taken.ok) this.refuse(taken.error);
+      // The client left, or a shutdown came, while the other processes were asked for a place.
+      else if (this.isGone()) taken.value.cancel();
+      else {
+        this.phase = 'forwarding';
+        this.operation = taken.value;
+        taken.value.send(head.method);
+      }
     });
-    if (!opened.ok) {
-      this.refuse(opened.error);
-      return;
-    }
-    this.phase = 'forwarding';
-    this.operation = opened.value;
-    opened.value.send(head.method);
   }
 
   private openBody(admission: Admission, maxBytes: number): RequestBody | null {
@@ -268,10 +270,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       const { activeConfig, findings, deps } = this;
       const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
-      const isWhole = this.writer.begin(
-        status,
-        withRenewedToken(headers, findings.principal, activeConfig, deps.clock),
-      );
+      const renewed = withRenewedToken(headers, findings.principal, activeConfig, deps.clock);
+      const isWhole = this.writer.begin(status, renewed);
       this.phase = isWhole ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);

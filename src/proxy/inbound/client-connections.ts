@@ -89,7 +89,7 @@ export function maxConnectionsOf({
 /** Keeps the connections of a listener, and ends them where there is too much to do. */
 export function createClientConnections(
   { server, isTls, serveHttp1 }: Listener,
-  settings: ListenSettings,
+  settings: ListenSettings & { readonly maxConnections: number },
   acceptHttp2: AcceptHttp2,
   { log, clock, metrics }: ClientConnectionsDeps,
 ): ClientConnections {
@@ -102,7 +102,7 @@ export function createClientConnections(
   const http2 = new Map<Socket, Http2Connection>();
   const connections = new Map<Socket, OpenConnection>();
   let onEmpty = (): void => undefined;
-  const limit = maxConnectionsOf(settings);
+  const limit = settings.maxConnections;
   const queueBudget = new QueueBudget(queueLimits);
   const tell = createFloodLog(log, clock);
   const ended = (ending: ConnectionEnding): void => {

@@ -44,7 +44,11 @@ const checkingIntervalMs = 1_000;
 const maxClosingShare = 2;
 
 /** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
-export function createListener(settings: ListenSettings, tls: TlsMaterial | null): Listener {
+export function createListener(
+  settings: ListenSettings,
+  tls: TlsMaterial | null,
+  maxConnections = maxConnectionsOf(settings),
+): Listener {
   const options: ServerOptions<typeof ClientRequest> = {
     IncomingMessage: ClientRequest,
     // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
@@ -62,7 +66,7 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
   };
   const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
   server.timeout = 0;
-  server.maxConnections = maxClosingShare * maxConnectionsOf(settings);
+  server.maxConnections = maxClosingShare * maxConnections;
   const listener: Listener = {
     server,
     isTls: tls !== null,

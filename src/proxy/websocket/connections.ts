@@ -5,7 +5,7 @@ import { closeCauses } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { createSlots, holderOf, type Slot } from '../exchange/concurrency.js';
+import { holderOf, type Slot, type Slots } from '../exchange/concurrency.js';
 import { WebSocket, type Handshake, type WebSocketHost } from './connection.js';
 
 interface WebSocketsDeps {
@@ -14,14 +14,17 @@ interface WebSocketsDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly metrics: Pick<Metrics, 'webSocketClosed'>;
-  readonly max: number;
+  readonly slots: Slots;
   readonly idleTimeoutMs: number;
 }
 
 /** The WebSocket connections of a server. */
 export interface WebSockets {
-  /** Takes a place for one. Refuses with `websocket_handshake`, `overloaded` and `shutting_down`. */
-  readonly take: (handshake: Handshake) => Result<WebSocket, Denial>;
+  /**
+   * Takes a place for one, at once unless other processes have to be asked. Refuses with `websocket_handshake`,
+   * `overloaded` and `shutting_down`.
+   */
+  readonly take: (handshake: Handshake, onTaken: (taken: Result<WebSocket, Denial>) => void) => void;
   /** How many are open. */
   readonly count: () => number;
   /** What is in force has changed: those that it no longer allows are closed. */
@@ -34,7 +37,6 @@ export interface WebSockets {
 const judgedAtOnce = 32;
 
 export function createWebSockets(deps: WebSocketsDeps): WebSockets {
-  const slots = createSlots(deps.max);
   const open = new Set<WebSocket>();
   const places = new Map<WebSocket, Slot>();
   let isDraining = false;
@@ -51,15 +53,30 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       if (cause !== null) deps.metrics.webSocketClosed(cause.as);
     },
   };
+  function openWith(place: Slot | null, handshake: Handshake): Result<WebSocket, Denial> {
+    if (place === null) return refuse(denial('overloaded'));
+    if (isDraining) {
+      place();
+      return refuse(denial('shutting_down'));
+    }
+    const webSocket = new WebSocket(handshake, host);
+    places.set(webSocket, place);
+    return accept(webSocket);
+  }
+
   return {
-    take: (handshake) => {
-      if (handshake.upgrade === null) return refuse(denial('websocket_handshake'));
-      if (isDraining) return refuse(denial('shutting_down'));
-      const place = slots.take(holderOf(handshake.admission));
-      if (place === null) return refuse(denial('overloaded'));
-      const webSocket = new WebSocket(handshake, host);
-      places.set(webSocket, place);
-      return accept(webSocket);
+    take: (handshake, onTaken) => {
+      if (handshake.upgrade === null) {
+        onTaken(refuse(denial('websocket_handshake')));
+        return;
+      }
+      if (isDraining) {
+        onTaken(refuse(denial('shutting_down')));
+        return;
+      }
+      const place = deps.slots.take(holderOf(handshake.admission));
+      if (!(place instanceof Promise)) onTaken(openWith(place, handshake));
+      else place.then((settled) => onTaken(openWith(settled, handshake))).catch(handshake.client.fail);
     },
     count: () => open.size,
     reauthorize: async () => {

@@ -9,8 +9,8 @@ import {
 } from '../../../src/adapters/metrics/merge.js';
 import { mergeReadiness } from '../../../src/app/workers/merge-status.js';
 import { createSharedCounts } from '../../../src/app/workers/limit-counts.js';
-import { shareConfig } from '../../../src/app/workers/share-config.js';
-import { usableCores } from '../../../src/app/workers/count.js';
+import { findWithoutPart, shareConfig } from '../../../src/app/workers/share-config.js';
+import { countWorkers, usableCores } from '../../../src/app/workers/count.js';
 import type { Readiness } from '../../../src/admin/readiness.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { inspect } from '../../config/inspection.js';
@@ -26,22 +26,35 @@ function compiled(overrides: ConfigTree): CompiledConfig {
   return config;
 }
 
+/** A calling side with one target. */
+function billing(max_connections: number): ConfigTree {
+  const target = {
+    name: 'billing',
+    prefix: '/billing',
+    url: 'http://127.0.0.1:9',
+    allow: [{ methods: ['GET'], path: '/**' }],
+  };
+  return { listen: { port: 4180 }, targets: [{ ...target, max_connections }] };
+}
+
 t.test('parts of each bound add up to it', (t) => {
   const config = compiled({
     workers: 3,
     listen: { max_in_flight: 10, max_websockets: 8 },
     upstream: { max_connections: 7 },
+    egress: billing(4),
     token_cache: '64KiB',
     log: { refusals_per_second: 2 },
   });
   const shares = [1, 2, 3].map((number) => shareConfig(config, { number, count: 3 }));
   t.same(
-    shares.map(({ listen }) => listen.maxInFlight),
-    [4, 3, 3],
+    shares.map(({ listen }) => [listen.maxInFlight, listen.maxWebSockets]),
+    Array.from({ length: 3 }, () => [10, 8]),
+    'places of all are counted for all',
   );
   t.same(
-    shares.map(({ listen }) => listen.maxWebSockets),
-    [3, 3, 2],
+    shares.map(({ egress }) => egress?.targets[0]?.upstream.maxConnections),
+    [2, 1, 1],
   );
   t.same(
     shares.map(({ upstream }) => upstream.maxConnections),
@@ -70,10 +83,26 @@ t.test('what each process would have for itself, and bounds that leave a worker 
   t.same(problemsOf({ workers: 1, store: { memory: {} } }), []);
   t.same(problemsOf({ workers: 2 }), []);
   t.same(problemsOf({ workers: 'auto' }), []);
-  t.match(problemsOf({ workers: 3, listen: { max_in_flight: 2 } }), [/^listen\.max_in_flight is 2/]);
-  t.same(problemsOf({ workers: 3, listen: { max_in_flight: 3 } }), []);
+  t.same(problemsOf({ workers: 3, listen: { max_in_flight: 1, max_websockets: 1 } }), [], 'each may have the place');
   t.match(problemsOf({ workers: 3, upstream: { max_connections: 2 } }), [/^upstream\.max_connections is 2/]);
+  t.same(problemsOf({ workers: 3, upstream: { max_connections: 3 } }), []);
+  const targetsWith = (max_connections: number): ConfigTree => ({
+    workers: 3,
+    egress: billing(max_connections),
+  });
+  t.match(problemsOf(targetsWith(2)), [/^egress\.targets\[0\]\.max_connections is 2, which leaves nothing/]);
+  t.same(problemsOf(targetsWith(3)), []);
   for (const workers of [0, 65, 1.5, 'all']) t.equal(problemsOf({ workers }).length, 1, String(workers));
+  t.end();
+});
+
+t.test('auto has no more workers than each can have a connection of its own', (t) => {
+  for (const overrides of [{ upstream: { max_connections: 1 } }, { egress: billing(1) }]) {
+    t.equal(countWorkers(compiled({ workers: 'auto', ...overrides })), 1);
+  }
+  const config = compiled({ workers: 'auto', upstream: { max_connections: 3 } });
+  t.equal(findWithoutPart(config, 3), null);
+  t.match(findWithoutPart(config, 4), /^upstream\.max_connections is 3, which leaves nothing for some of 4 workers$/);
   t.end();
 });
 
