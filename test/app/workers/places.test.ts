@@ -196,8 +196,9 @@ t.test('who stays within the part of a worker costs no message, and who has gone
   t.equal(workers.messages, 0);
 
   const held: (Slot | null)[] = [];
-  for (let request = 0; request < 200; request += 1)
-    {held.push(await workers.taken(1, `caller ${String(request % 16)}`));}
+  for (let request = 0; request < 200; request += 1) {
+    held.push(await workers.taken(1, `caller ${String(request % 16)}`));
+  }
   t.notOk(held.includes(null));
   const messages = workers.messages;
   t.ok(messages <= 20, `${String(messages)} messages: each who asks has its part made larger`);
