@@ -3,8 +3,11 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { until } from '../support/until.js';
 import { createSteppedClock } from '../support/stepped-clock.js';
-import { seriesValue } from '../support/proxy-process.js';
+import { seriesValue, usualWorkers } from '../support/proxy-process.js';
 import { beginWrite, problemOrStatus, shareRedis, singlePasses, write } from './shared-redis.js';
+
+// As long as usual for each process that has to be started.
+t.setTimeout(30_000 * usualWorkers);
 
 const shared = await shareRedis(t);
 const [left, right] = [await shared.startProxy(), await shared.startProxy()];
@@ -97,6 +100,13 @@ t.test(
 
 t.test('no key without an end, and no secret in all that Redis holds', async (t) => {
   const { client } = shared.redis;
+  // Each process of each proxy connects again for itself.
+  for (const proxy of [left, right]) {
+    await until('Redis to be back', async () => {
+      const { store } = JSON.parse((await proxy.admin('/status')).text) as { readonly store: { readonly up: boolean } };
+      return store.up;
+    });
+  }
   // What the receiver answered before told of the request, as it may.
   await client.flushall();
   shared.receiver.behave((req, res) => {
@@ -139,7 +149,9 @@ t.test(
     for (const input of used) t.equal((await write(late, input)).status, 401);
     t.equal(shared.executions().length - sentBefore, used.length, 'each ran once');
     for (const proxy of [left, right]) {
-      t.equal(proxy.logs().filter(({ msg }) => String(msg).startsWith('the clock of the store stepped')).length, 1);
+      const lines = proxy.logs().filter(({ msg }) => String(msg).startsWith('the clock of the store stepped'));
+      t.equal(lines.length, usualWorkers, 'each process says so once');
+      t.equal(new Set(lines.map((line) => line['worker'])).size, usualWorkers);
       t.equal(seriesValue((await proxy.admin('/metrics')).text, 'sallyport_store_failovers_total'), 1);
     }
     for (const proxy of [left, right, late]) await singlePasses(proxy);

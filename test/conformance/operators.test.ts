@@ -2,7 +2,7 @@
 import t from 'tap';
 import { request } from '../support/raw-client.js';
 import { markedSecret } from '../support/secrets.js';
-import { startProxyProcess } from '../support/proxy-process.js';
+import { startProxyProcess, usualWorkers } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -139,6 +139,7 @@ t.test('one log line per request', async (t) => {
     'grpc_status',
     'client_address',
     'user_agent',
+    ...(usualWorkers === 1 ? [] : ['worker']),
   ];
   const service = { kind: 'service', issuer: 'core', subject: 'checkout', key_id: 'd-1' };
   const nobody = { kind: null, issuer: null, subject: null, key_id: null };

@@ -269,12 +269,14 @@ export const tokenCacheSwitch = 'SALLYPORT_TEST_TOKEN_CACHE';
 /** Workers of proxies of tests, unless their config says otherwise or has a store that they could not share. */
 export const workersSwitch = 'SALLYPORT_TEST_WORKERS';
 
+/** Processes that serve callers of such a proxy. Each fetches keys and connects to Redis for itself. */
+export const usualWorkers = Number(process.env[workersSwitch] ?? 1);
+
 const everywhere: ConfigTree = process.env[tokenCacheSwitch] === 'off' ? { token_cache: null } : {};
 
 function workersOf(overrides: ConfigTree): ConfigTree {
-  const count = Number(process.env[workersSwitch] ?? 1);
   const { store } = overrides;
-  return count === 1 || (isTree(store) && 'memory' in store) ? {} : { workers: count };
+  return usualWorkers === 1 || (isTree(store) && 'memory' in store) ? {} : { workers: usualWorkers };
 }
 
 /** `under` with `over` laid on it. */

@@ -6,8 +6,13 @@ import { runTestFile } from '../../support/run-test-file.js';
 
 t.setTimeout(600_000);
 
-/** One of conformance, one of fuzz over a running program, one of chaos. */
-const files = ['conformance/framing.test.js', 'fuzz/profiles/served.test.js', 'chaos/killed-proxy.test.js'];
+/** Of conformance what has bounds, keys, pages and log; one of fuzz over a running program, two of chaos. */
+const files = [
+  ...['framing', 'limits', 'websockets', 'keys', 'operators'].map((name) => `conformance/${name}.test.js`),
+  'fuzz/profiles/served.test.js',
+  'chaos/killed-proxy.test.js',
+  'chaos/two-proxies.test.js',
+];
 
 t.test('conformance, fuzz and chaos pass with two workers', async (t) => {
   t.equal((parse(baseConfig()) as Record<string, unknown>)['workers'], undefined, 'this process has the usual config');
