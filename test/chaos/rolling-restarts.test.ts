@@ -1,6 +1,10 @@
 import t from 'tap';
+import { usualWorkers } from '../support/proxy-process.js';
 import { linesOf } from './restarts.js';
 import { restartInTurn } from './rolling-restarts.js';
+
+// As long as usual for each process that has to be started.
+t.setTimeout(30_000 * usualWorkers);
 
 t.test('two proxies behind HAProxy are restarted in turn, and no request fails', async (t) => {
   const report = await restartInTurn(t, { restarts: 2, requests: 150, delay: '2s', reuse: 'safe', callers: 20 });

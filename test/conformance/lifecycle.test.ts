@@ -3,7 +3,10 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
-import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
+import { startProxyProcess, usualWorkers, type ProxyProcess } from '../support/proxy-process.js';
+
+// As long as usual for each process that has to be started.
+t.setTimeout(30_000 * usualWorkers);
 
 const route = (name: string, path: string): object => ({
   name,
