@@ -91,7 +91,8 @@ class Line<T extends Queued> {
  * A burst may make it long, up to what the time limit of each call allows. In overload, when it is long and more calls
  * join than leave it, a long line helps nobody: as many are served as without it, each of them late. So it is cut, and
  * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
- * Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
+ * Those that are served have waited for a short time then, and no holder's flood makes those of another give way. It is
+ * over when nobody waits: bursts that can be served would else make calls give way for as long as they come.
  *
  * For as long as nobody knows which of the two it is, the line may be twice as long, and those that would give way are
  * postponed: they start behind all others.
@@ -161,7 +162,7 @@ export class ConnectionQueue<T extends Queued> {
     this.since = { joined: 0, left: 0 };
     if (this.isOverloaded === true) {
       this.calmLooks += 1;
-      if (this.calmLooks >= calmLooks) this.stopLooking();
+      if (this.length === 0 || this.calmLooks >= calmLooks) this.stopLooking();
     } else if (this.length <= this.maxInOverload) this.stopLooking();
     else if (since !== null && since.joined > since.left) {
       this.isOverloaded = true;

@@ -203,6 +203,8 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     retire: () => {
       isRetired = true;
       discardIdle();
+      // Those that waited for one of these need another.
+      startNext();
     },
     close: () => {
       isRetired = true;

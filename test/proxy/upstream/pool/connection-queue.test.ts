@@ -204,3 +204,17 @@ t.test('some time after the overload a burst waits again', async (t) => {
   });
   t.ok(flooded.gaveWay.length >= before);
 });
+
+t.test('an overload is over when nobody waits, so that bursts which can be served are served', async (t) => {
+  const flooded = lineUp(t);
+  await overload(flooded);
+  flooded.start(100);
+  // Shorter than what makes an overload end where calls wait: bursts that were cut would prolong it without end.
+  await until('a burst waits', async () => {
+    await sleep(120);
+    const before = flooded.gaveWay.length;
+    for (let i = 0; i < 60; i += 1) flooded.join(String(i));
+    flooded.start(100);
+    return flooded.gaveWay.length === before;
+  });
+});

@@ -177,3 +177,21 @@ t.test('an upstream that was replaced serves its line and keeps nothing', async 
   await until('its connections are closed', () => receiver.open() === 0);
   t.same(upstream.counts(), { active: 0, waiting: 0 });
 });
+
+t.test('what waits for a connection that rests is served although the upstream is replaced meanwhile', async (t) => {
+  const held: Socket[] = [];
+  const receiver = await startRawUpstream(t, (socket, received) => {
+    if (/^GET \/now /.test(received)) socket.write(okResponse('ok'));
+    else held.push(socket);
+  });
+  const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 4, connectTimeoutMs: 1_000 });
+  for (const holder of ['a', 'b', 'c']) send({ holder });
+  await until('three are busy', () => held.length === 3);
+  // One that rests for longer would be used at once.
+  await new Promise<void>((resolve) => send({ target: '/now' }, undefined, undefined, resolve));
+  const waiting = send({ target: '/now' });
+  t.same(upstream.counts(), { active: 3, waiting: 1 });
+  upstream.retire();
+  await until('it ended', () => waiting.ends() === 1);
+  t.equal(waiting.failure(), null);
+});
