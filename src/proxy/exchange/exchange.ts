@@ -295,6 +295,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
       this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
+      this.upload?.destroy(); // What the upstream did not wait for: held back, it would keep its place.
     } catch (error) {
       this.fail(error);
     }
@@ -317,8 +318,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
-      const { activeConfig, findings, deps } = this;
-      this.writer.sendWhole(status, withRenewedToken(headers, findings.principal, activeConfig, deps.clock), body);
+      const sent = withRenewedToken(headers, this.findings.principal, this.activeConfig, this.deps.clock);
+      this.writer.sendWhole(status, sent, body);
       this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
     } catch (error) {
       this.fail(error);
@@ -396,8 +397,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     const { connection } = this.received;
     const endedMs = this.deps.clock.monotonic();
     try {
-      const status = this.writer.status();
-      const grpcStatus = this.writer.grpcStatus();
+      const [status, grpcStatus] = [this.writer.status(), this.writer.grpcStatus()];
       recordRequest(this.deps, { findings, head, peer: connection.peer, status, grpcStatus, summary, endedMs });
     } finally {
       connection.finish(this, endedMs);

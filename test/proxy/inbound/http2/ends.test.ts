@@ -3,6 +3,7 @@ import t from 'tap';
 import { certificates } from '../../../support/certificates.js';
 import { connect as connectTls } from 'node:tls';
 import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connectFrames, flags, frame, frameTypes, headers, preface, uint32 } from '../../../support/http2-frames.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
@@ -115,3 +116,21 @@ t.test('a caller that ends its side of the connection has left: what it asked fo
     t.match(proxy.records, [{ status: 200, reason: 'caller_gone' }]);
   }
 });
+
+t.test(
+  'a request that was answered before its body came has its place until the rest had a moment to come',
+  async (t) => {
+    const proxy = await start(t);
+    proxy.receiver.behave((_req, res) => res.writeHead(413).end());
+    const client = connectHttp2(`http://127.0.0.1:${String(proxy.port)}`);
+    t.teardown(() => client.destroy());
+    const headers = { ...proxy.authorization(), 'content-length': 900_000 };
+    const stream = client.request({ ':method': 'POST', ':path': '/orders', ...headers });
+    // More than is held for an upstream, and never its end.
+    stream.on('error', () => undefined).write(Buffer.alloc(500_000));
+    const [answer] = (await once(stream, 'response')) as [{ ':status'?: number }];
+    t.equal(answer[':status'], 413);
+    stream.resume();
+    await until('its place is given back', () => proxy.server.counts().streams === 0, 10_000);
+  },
+);
