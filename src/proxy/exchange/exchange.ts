@@ -271,8 +271,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       const { activeConfig, findings, deps } = this;
       const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
       const renewed = withRenewedToken(headers, findings.principal, activeConfig, deps.clock);
-      const isWhole = this.writer.begin(status, renewed);
-      this.phase = isWhole ? 'responded' : 'responding';
+      this.phase = this.writer.begin(status, renewed) ? 'responded' : 'responding';
     } catch (error) {
       this.fail(error);
     }
@@ -292,10 +291,11 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       this.earlyPlace?.();
       this.summary.upstreamResponded();
+      // What the upstream did not wait for: held back, it would keep its place.
+      this.upload?.destroy();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
       this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
-      this.upload?.destroy(); // What the upstream did not wait for: held back, it would keep its place.
     } catch (error) {
       this.fail(error);
     }
@@ -393,8 +393,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   private record(): void {
-    const { summary, findings, head } = this;
     const { connection } = this.received;
+    const { summary, findings, head } = this;
     const endedMs = this.deps.clock.monotonic();
     try {
       const [status, grpcStatus] = [this.writer.status(), this.writer.grpcStatus()];
