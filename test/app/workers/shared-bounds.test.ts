@@ -1,6 +1,7 @@
 /** `workers: 2`: `listen.max_in_flight` and `listen.max_websockets` are those of one proxy. */
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { longestAskMs } from '../../../src/app/workers/worker-places.js';
 import { createRandom } from '../../proxy/exchange/chaos.js';
@@ -19,7 +20,10 @@ interface Bounded {
   readonly configOf: (max: number) => ConfigTree;
   readonly held: ServerResponse[];
   /** Sends a request that the upstream keeps; resolves with its status when it is answered. */
-  readonly ask: (connection: RawConnection | undefined) => Promise<number | null>;
+  readonly ask: (
+    connection: RawConnection | undefined,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<number | null>;
   /** New connections, by the number of the worker that serves them. */
   readonly connect: (t: Scope, countOfEach: number) => Promise<Readonly<Record<1 | 2, readonly RawConnection[]>>>;
   readonly workers: () => readonly number[];
@@ -52,7 +56,7 @@ async function startBounded(t: Scope, max: number): Promise<Bounded> {
     proxy,
     configOf,
     held,
-    ask: (connection) => send(connection, {}),
+    ask: (connection, headers = {}) => send(connection, headers),
     connect: async (scope, countOfEach) => {
       const found: Record<1 | 2, RawConnection[]> = { 1: [], 2: [] };
       proxy.receiver.behave(null);
@@ -104,10 +108,10 @@ t.test('a bound of 10, whose places are all wanted by connections of one worker'
       [1, 2],
     ] as const) {
       const open = await connect(t, 12);
-      const answers = open[number].slice(0, 10).map(ask);
+      const answers = open[number].slice(0, 10).map((connection) => ask(connection));
       await until('ten to be under way', () => held.length === 10);
-      t.same(await Promise.all(open[other].map(ask)), Array(open[other].length).fill(503));
-      t.same(await Promise.all(open[number].slice(10, 12).map(ask)), [503, 503]);
+      t.same(await Promise.all(open[other].map((connection) => ask(connection))), Array(open[other].length).fill(503));
+      t.same(await Promise.all(open[number].slice(10, 12).map((connection) => ask(connection))), [503, 503]);
       await release();
       t.same(new Set(await Promise.all(answers)), new Set([200]));
     }
@@ -115,19 +119,23 @@ t.test('a bound of 10, whose places are all wanted by connections of one worker'
 
   await t.test('a worker that dies gives back what it had', async (t) => {
     const open = await connect(t, 10);
-    const lost = open[1].slice(0, 7).map(ask);
+    const lost = open[1].slice(0, 7).map((connection) => ask(connection));
     await until('seven to be under way', () => held.length === 7);
-    const kept = open[2].slice(0, 3).map(ask);
+    const kept = open[2].slice(0, 3).map((connection) => ask(connection));
     await until('ten to be under way', () => held.length === 10);
     t.equal(await ask(open[2][9]), 503);
     const [victim = 0] = workers();
     process.kill(victim, 'SIGKILL');
     t.same(new Set(await Promise.all(lost)), new Set([null]));
-    const more = open[2].slice(3, 10).map(ask);
+    const more = open[2].slice(3, 10).map((connection) => ask(connection));
     await until('their places to be had', () => held.length === 17);
     await until('another worker', async () => (await proxy.metric('sallyport_workers_serving')) === 2);
     const fresh = await Promise.all([1, 2, 3, 4].map(async () => connectRaw(proxy.port)));
-    t.same(await Promise.all(fresh.map(ask)), [503, 503, 503, 503], 'the new one has none of its own');
+    t.same(
+      await Promise.all(fresh.map((connection) => ask(connection))),
+      [503, 503, 503, 503],
+      'the new one has none of its own',
+    );
     for (const connection of fresh) connection.end();
     await release();
     t.same(new Set(await Promise.all([...kept, ...more])), new Set([200]));
@@ -143,7 +151,7 @@ t.test('a bound of 10, whose places are all wanted by connections of one worker'
     await until('its end', () => !workers().includes(victim));
     await until('another worker', async () => (await proxy.metric('sallyport_workers_serving')) === 2);
     const { 1: one, 2: two } = await connect(t, 6);
-    const answers = [...one.slice(0, 5), ...two.slice(0, 5)].map(ask);
+    const answers = [...one.slice(0, 5), ...two.slice(0, 5)].map((connection) => ask(connection));
     await until('ten to be under way', () => held.length === 10);
     t.equal(await ask(one[5]), 503);
     t.equal(await ask(two[5]), 503);
@@ -153,25 +161,33 @@ t.test('a bound of 10, whose places are all wanted by connections of one worker'
 
   await t.test('never more than ten under random traffic, and all are free after it', async (t) => {
     const random = createRandom(1);
+    /** Long beside what a request takes on its way, so that all places are had at a time. */
+    const serviceMs = (): number => 100 + random() * 100;
     let most = 0;
     let now = 0;
     proxy.receiver.behave((req, res) => {
       req.resume();
-      now += 1;
+      // The place of a caller that leaves is free before the upstream hears of it.
+      const counts = req.headers['x-leaves'] === undefined ? 1 : 0;
+      now += counts;
       most = Math.max(most, now);
       setTimeout(() => {
-        now -= 1;
+        now -= counts;
         res.end('done');
-      }, random() * 15);
+      }, serviceMs());
     });
     const statuses: (number | null)[] = [];
     const callers = Array.from({ length: 24 }, async () => {
       for (let round = 0; round < 4; round += 1) {
         const connection = await connectRaw(proxy.port);
         const count = Math.floor(random() * 20);
-        for (let sent = 0; sent < count; sent += 1) statuses.push(await ask(connection));
+        for (let sent = 0; sent < count; sent += 1) {
+          const status = await ask(connection);
+          statuses.push(status);
+          if (status === 503) await sleep(random() * 60);
+        }
         // Some leave while they wait.
-        if (random() < 0.5) void ask(connection);
+        if (random() < 0.5) void ask(connection, { 'X-Leaves': '1' });
         if (random() < 0.5) await new Promise(setImmediate);
         connection.end();
       }
@@ -182,7 +198,7 @@ t.test('a bound of 10, whose places are all wanted by connections of one worker'
     await until('all places to be free', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
     const { 1: one, 2: two } = await connect(t, 10);
     for (const open of [one, two]) {
-      const answers = open.slice(0, 10).map(ask);
+      const answers = open.slice(0, 10).map((connection) => ask(connection));
       await until('ten to be under way', () => held.length === 10);
       await release();
       t.same(new Set(await Promise.all(answers)), new Set([200]), 'none was lost');
