@@ -3,8 +3,8 @@ import { usualWorkers } from '../support/proxy-process.js';
 import { linesOf } from './restarts.js';
 import { restartInTurn } from './rolling-restarts.js';
 
-// As long as usual for each process that has to be started.
-t.setTimeout(30_000 * usualWorkers);
+// Many processes have to be started, each of them with as many workers.
+t.setTimeout(60_000 * usualWorkers);
 
 t.test('two proxies behind HAProxy are restarted in turn, and no request fails', async (t) => {
   const report = await restartInTurn(t, { restarts: 2, requests: 150, delay: '2s', reuse: 'safe', callers: 20 });

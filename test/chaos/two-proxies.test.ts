@@ -6,8 +6,8 @@ import { createSteppedClock } from '../support/stepped-clock.js';
 import { seriesValue, usualWorkers } from '../support/proxy-process.js';
 import { beginWrite, problemOrStatus, shareRedis, singlePasses, write } from './shared-redis.js';
 
-// As long as usual for each process that has to be started.
-t.setTimeout(30_000 * usualWorkers);
+// Many processes have to be started, each of them with as many workers.
+t.setTimeout(60_000 * usualWorkers);
 
 const shared = await shareRedis(t);
 const [left, right] = [await shared.startProxy(), await shared.startProxy()];

@@ -5,8 +5,8 @@ import { connectRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startProxyProcess, usualWorkers, type ProxyProcess } from '../support/proxy-process.js';
 
-// As long as usual for each process that has to be started.
-t.setTimeout(30_000 * usualWorkers);
+// Many processes have to be started, each of them with as many workers.
+t.setTimeout(60_000 * usualWorkers);
 
 const route = (name: string, path: string): object => ({
   name,
