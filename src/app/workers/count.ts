@@ -1,24 +1,39 @@
 /** How many processes serve. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import type { Path } from '../../config/load/source-tree.js';
 import { mostWorkers } from '../../config/sections/workers.js';
 import type { CompiledConfig } from '../../config/types.js';
 
 /** Time of the processors that a container may use: `200000 100000` is two of them, `max 100000` all. */
 const quotaFile = '/sys/fs/cgroup/cpu.max';
 
+/** Connections of which each worker has its part, and needs one at least. */
+export function connectionBounds({
+  upstream,
+  servesCallers,
+  egress,
+}: Pick<CompiledConfig, 'upstream' | 'servesCallers' | 'egress'>): readonly {
+  readonly path: Path;
+  readonly connections: number;
+}[] {
+  const targets = egress?.targets ?? [];
+  return [
+    ...(servesCallers ? [{ path: ['upstream', 'max_connections'], connections: upstream.maxConnections }] : []),
+    ...targets.map((target, index) => ({
+      path: ['egress', 'targets', index, 'max_connections'],
+      connections: target.upstream.maxConnections,
+    })),
+  ];
+}
+
 /** Workers of a config: as many as it says, or one for each core that this process may use. */
 export function countWorkers(
   config: Pick<CompiledConfig, 'workers' | 'upstream' | 'servesCallers' | 'egress'>,
 ): number {
   if (config.workers !== 'auto') return config.workers;
-  const { upstream, servesCallers, egress } = config;
-  // Each needs a connection at least of what they share.
-  const connections = [
-    ...(servesCallers ? [upstream.maxConnections] : []),
-    ...(egress?.targets ?? []).map((target) => target.upstream.maxConnections),
-  ];
-  return Math.max(1, Math.min(mostWorkers, ...connections, usableCores(availableParallelism(), readQuota())));
+  const bounds = connectionBounds(config).map(({ connections }) => connections);
+  return Math.max(1, Math.min(mostWorkers, ...bounds, usableCores(availableParallelism(), readQuota())));
 }
 
 /**

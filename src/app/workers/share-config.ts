@@ -2,6 +2,7 @@
 import { nameOf } from '../../config/load/report.js';
 import { leavesNothing } from '../../config/sections/workers.js';
 import type { CompiledConfig, IssuerSettings, ListenSettings } from '../../config/types.js';
+import { connectionBounds } from './count.js';
 import type { SharedBound } from './messages.js';
 import { maxConnectionsOf } from '../../proxy/inbound/client-connections.js';
 
@@ -41,16 +42,9 @@ export function shareConfig(config: CompiledConfig, share: Share): CompiledConfi
 }
 
 /** What of a config leaves some of so many workers no connection; `null` where each has one. */
-export function findWithoutPart({ upstream, servesCallers, egress }: CompiledConfig, count: number): string | null {
-  const bounds: readonly (readonly [string, number])[] = [
-    ...(servesCallers ? [['upstream.max_connections', upstream.maxConnections] as const] : []),
-    ...(egress?.targets ?? []).map(
-      (target, index) =>
-        [nameOf(['egress', 'targets', index, 'max_connections']), target.upstream.maxConnections] as const,
-    ),
-  ];
-  const [name, connections] = bounds.find(([, value]) => value < count) ?? [];
-  return name === undefined || connections === undefined ? null : leavesNothing(name, connections, count);
+export function findWithoutPart(config: CompiledConfig, count: number): string | null {
+  const found = connectionBounds(config).find(({ connections }) => connections < count);
+  return found === undefined ? null : leavesNothing(nameOf(found.path), found.connections, count);
 }
 
 /** Of connections to a listener, which follow from its places, so many are one worker's. */

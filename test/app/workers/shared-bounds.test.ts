@@ -215,7 +215,7 @@ t.test('where nobody answers in time a request is refused, and its place is not 
   proxy.signal('SIGSTOP');
   const beganMs = performance.now();
   const left = ask(second);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   second?.end();
   t.equal(await ask(first), 503);
   const tookMs = performance.now() - beganMs;
