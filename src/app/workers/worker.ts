@@ -3,6 +3,7 @@ import { localFiles } from '../../adapters/files/files.js';
 import { metricsData } from '../../adapters/metrics/merge.js';
 import { systemTimers } from '../../adapters/system/clock.js';
 import { releaseMemory } from '../../adapters/system/release-memory.js';
+import { tuneForServing } from '../../adapters/system/v8-options.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 import type { ProxyServer } from '../../proxy/server.js';
@@ -66,6 +67,7 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
       if (!started.ok) return started.error;
       running = started.value;
       releaseMemory();
+      tuneForServing();
       return null;
     },
     prepare: async (texts) => {

@@ -91,7 +91,8 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
     subject: sub,
     permissions: grantsOf(permissions),
     tokenId: jti ?? null,
-    ...times.value,
+    expiresAtS: times.value.expiresAtS,
+    issuedAtS: times.value.issuedAtS,
   });
 }
 

@@ -1,4 +1,5 @@
 import { releaseMemory } from '../../../adapters/system/release-memory.js';
+import { tuneForServing } from '../../../adapters/system/v8-options.js';
 import { startServing, type ServingApp } from '../../../app/start.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';
@@ -44,7 +45,10 @@ async function serveUntilSignalled(
     source: chosen.value.source,
     env: io.env,
     notices: notice === null ? [] : [notice],
-    onBuilt: releaseMemory,
+    onBuilt: () => {
+      releaseMemory();
+      tuneForServing();
+    },
     program: io.program?.[1] ?? '',
   });
   if (!started.ok) {

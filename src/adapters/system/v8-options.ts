@@ -1,0 +1,17 @@
+import { setFlagsFromString } from 'node:v8';
+
+/**
+ * Options of V8, as `node --v8-options` lists them, for a process that does one thing on one thread. A request goes
+ * through many small functions, which V8 by default joins into one only up to 920 bytes of bytecode; and threads that
+ * help to collect what little a request leaves cost more than they spare. docs/adr/0026 has what that is worth.
+ */
+export const servingOptions: readonly string[] = [
+  '--max-inlined-bytecode-size=1000',
+  '--max-inlined-bytecode-size-cumulative=3000',
+  '--no-parallel-scavenge',
+];
+
+/** Sets them for what is compiled and collected from now on; each stays until the process ends. */
+export function tuneForServing(): void {
+  for (const option of servingOptions) setFlagsFromString(option);
+}
