@@ -2,6 +2,7 @@ import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, TLSSocket, type ConnectionOptions } from 'node:tls';
 import type { UpstreamSettings } from '../../config/types.js';
+import { ConnectTimeout } from './errors.js';
 import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
 import { upstreamPlace } from './place.js';
 
@@ -95,10 +96,6 @@ export function createConnector(
 
 class NoHttp2Agreed extends Error {
   readonly code = 'ERR_TLS_NO_HTTP2';
-}
-
-class ConnectTimeout extends Error {
-  readonly code = 'ETIMEDOUT';
 }
 
 function tlsOptions(serverName: string, ca: string | null, protocol: string): ConnectionOptions {

@@ -16,6 +16,11 @@ export class NotHttp2 extends Error {
   readonly code = 'SALLYPORT_NOT_HTTP2';
 }
 
+/** No connection that can carry a request within the time for it. */
+export class ConnectTimeout extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
 /** A request that could not be written: a mistake of ours, for the client's part was checked. */
 const ownMistake = 'SALLYPORT_MALFORMED_REQUEST';
 

@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
 import { freeAfterStream, nativeSession } from '../../node-internals/http2-stream.js';
-import { BrokenResponse, NotHttp2, NotProcessed } from '../errors.js';
+import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { Budget, type Allowance } from './budget.js';
 import type { HeadRules } from './request-head.js';
@@ -230,7 +230,7 @@ export class Http2Connection {
     });
     this.session = session;
     this.native = nativeSession(session);
-    this.limitTo(settingsTimeoutMs, () => this.fail(new NotHttp2('no settings came in time')));
+    this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
     this.watch = setInterval(this.look, times.quietMs / 2);
     session
       .once('connect', () => session.setLocalWindowSize(connectionWindowBytes))

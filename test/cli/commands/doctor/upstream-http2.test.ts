@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp1 } from 'node:http';
 import { createSecureServer, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createHttps } from 'node:https';
-import type { Server } from 'node:net';
+import { createServer as createTcp, type Server } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Finding } from '../../../../src/cli/commands/doctor/finding.js';
@@ -91,6 +91,16 @@ t.test('a service that does not is a problem, and says what to do', async (t) =>
   const ca = certificates(t).ca.certFile;
   const tls = { url: `https://localhost:${String(secure.port)}`, ca_file: ca };
   t.match(await findingOf(t, tls), { finding: doesNot, code: 1 });
+});
+
+t.test('one that says nothing in time is out of reach: whether it speaks HTTP/2 nobody knows', async (t) => {
+  const { port } = await listen(
+    t,
+    createTcp((socket) => socket.on('error', () => undefined).resume()),
+  );
+  const found = await findingOf(t, { url: `http://127.0.0.1:${String(port)}`, connect_timeout: '300ms' });
+  const what = 'made no HTTP/2 connection within 300 ms';
+  t.match(found, { finding: { level: 'problem', what, fix: /^see why it is slow, or set / }, code: 3 });
 });
 
 t.test('one that speaks it, and breaks off instead of an answer, is a warning', async (t) => {
