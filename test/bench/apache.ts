@@ -1,11 +1,12 @@
 import type { KeyObject } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apacheModules, apacheProgram, runApache } from '../support/apache.js';
 import { freePort } from '../support/listening.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
+import { childrenOf } from '../support/linux.js';
 import { until } from '../support/until.js';
 import { versionOf, type Child } from './child.js';
 
@@ -73,18 +74,13 @@ export async function startApache(
     `  ProxyPass http://127.0.0.1:${String(receiverPort)}/orders keepalive=On`,
     '</Location>',
   ];
-  const pid = String(runApache(t, port, modules, config.join('\n')).pid);
-  const workers = (): readonly number[] =>
-    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-      .split(' ')
-      .filter((text) => text !== '')
-      .map(Number);
+  const { pid } = runApache(t, port, modules, config.join('\n'));
   const headers = { Authorization: `Bearer ${token}` };
   await until(
     'Apache answers',
     async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status === 200,
   );
-  const [worker] = workers();
+  const [worker] = childrenOf(pid);
   if (worker === undefined) throw new Error('Apache has no worker');
   return { pid: worker, port };
 }

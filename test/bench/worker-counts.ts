@@ -1,5 +1,6 @@
 /** What a second worker brings, and what it takes: throughput, CPU and memory with one and with two. */
 import { readFileSync } from 'node:fs';
+import { childrenOf } from '../support/linux.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
@@ -115,9 +116,7 @@ export function workersTable(measured: readonly MeasuredWorkers[]): string {
 
 /** One process alone serves by itself. */
 function processesOf({ pid }: Proxy): { readonly serving: readonly number[]; readonly primary: readonly number[] } {
-  const children = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8')
-    .split(' ')
-    .flatMap((id) => (id.trim() === '' ? [] : [Number(id)]));
+  const children = childrenOf(pid);
   return children.length === 0 ? { serving: [pid], primary: [] } : { serving: children, primary: [pid] };
 }
 

@@ -6,7 +6,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startProxyProcess } from '../support/proxy-process.js';
+import { startProxyProcess, usualWorkers } from '../support/proxy-process.js';
 
 interface Answer {
   readonly status: number;
@@ -114,7 +114,7 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
     ['401 about:blank', '503 urn:sallyport:overloaded Retry-After'],
     'who made the ids up learns nothing',
   );
-  const most = Math.ceil((performance.now() - startedMs) / cooldownMs) + 1;
+  const most = usualWorkers * (Math.ceil((performance.now() - startedMs) / cooldownMs) + 1);
   t.ok(
     jwks.hits() - hitsBefore <= most,
     `${String(jwks.hits() - hitsBefore)} fetches, at most ${String(most)} in that time`,
@@ -141,5 +141,5 @@ t.test('SIGTERM: who waits for a key is answered at once, and the process ends',
     t.same(answer, { status: 503, type: 'urn:sallyport:keys-unavailable', retryAfter: '1' });
   }
   t.match(await ended, { code: 0 });
-  t.equal(jwks.hits(), 1, 'nothing was fetched for it');
+  t.equal(jwks.hits(), usualWorkers, 'nothing was fetched for it');
 });

@@ -29,6 +29,15 @@ export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${String(pid)}/fd`).length;
 }
 
+/** Processes that it started, and that are not over. */
+export function childrenOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
+  return children
+    .split(' ')
+    .filter((id) => id.trim() !== '')
+    .map(Number);
+}
+
 /** When a process began, in ticks since the machine did: field 22 of its `stat` (proc_pid_stat(5)). */
 export function beganAt(pid: number): string {
   const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');

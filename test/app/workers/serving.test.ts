@@ -1,8 +1,9 @@
 /** `workers: 2`: limits, metrics, log, pages, reload and shutdown are those of one proxy. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import t from 'tap';
 import { statusProblems } from '../../admin/status-schema.js';
 import { connectRaw, request, requestBytes, type RawConnection } from '../../support/raw-client.js';
+import { childrenOf } from '../../support/linux.js';
 import { startProxyProcess, type ProxyProcess } from '../../support/proxy-process.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
@@ -32,9 +33,7 @@ const proxy = await startProxyProcess(t, { config: { workers: 2, routes } });
 
 /** Ids of the processes that a proxy started. */
 function workersOf({ process: { pid } }: ProxyProcess): readonly number[] {
-  return readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8')
-    .split(' ')
-    .flatMap((id) => (id.trim() === '' ? [] : [Number(id)]));
+  return childrenOf(pid);
 }
 
 /** So many connections, which go to the workers in turn. */

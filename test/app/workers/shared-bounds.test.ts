@@ -1,10 +1,10 @@
 /** `workers: 2`: `listen.max_in_flight` and `listen.max_websockets` are those of one proxy. */
-import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { longestAskMs } from '../../../src/app/workers/worker-places.js';
 import { createRandom } from '../../proxy/exchange/chaos.js';
+import { childrenOf } from '../../support/linux.js';
 import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../../support/proxy-process.js';
 import { connectRaw, requestBytes, type RawConnection } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
@@ -75,10 +75,7 @@ async function startBounded(t: Scope, max: number): Promise<Bounded> {
       hold();
       return found;
     },
-    workers: () => {
-      const pid = String(proxy.process.pid);
-      return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-    },
+    workers: () => childrenOf(proxy.process.pid),
     release,
   };
 }

@@ -1,10 +1,10 @@
 /** `workers: 2` on one Redis: what a worker leaves that is killed, and what is revoked. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { problemOrStatus, shareRedis, write, writeTo } from '../../chaos/shared-redis.js';
+import { childrenOf } from '../../support/linux.js';
 import { projectDir } from '../../support/project-dir.js';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
@@ -19,8 +19,7 @@ const shared = await shareRedis(t, {
 const proxy = await shared.startProxy();
 
 function workers(): readonly number[] {
-  const pid = String(proxy.process.pid);
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return childrenOf(proxy.process.pid);
 }
 
 t.test('a key is reserved once, whichever worker is asked', async (t) => {
