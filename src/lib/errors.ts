@@ -59,6 +59,14 @@ export function fileFailure(error: unknown, link: string): string {
   return `cannot be read (${code})`;
 }
 
+/** Says why a file cannot be written, in words that follow its path. */
+export function writeFailure(error: unknown): string {
+  const code = codeOf(error);
+  if (code === 'ENOENT') return 'its folder does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be written by this user';
+  return `cannot be written (${code})`;
+}
+
 /** Frames of a stack that are told. */
 const maxFrames = 6;
 

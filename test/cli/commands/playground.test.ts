@@ -45,7 +45,7 @@ t.test('an older page is replaced, and nothing else', (t) => {
     ['c.yaml', /c\.yaml: there is a file that is no playground; allowed: another name/],
     ['folder', /is no playground/],
     ['/dev/null', /is no playground/],
-    ['missing/page.html', /cannot be written \(ENOENT\)/],
+    ['missing/page.html', /missing\/page\.html: its folder does not exist\n/],
   ] as const) {
     const { code, err } = playground(cwd, ['--out', out, '--config', 'c.yaml']);
     t.equal(code, 2, out);

@@ -393,7 +393,9 @@ t.test('--min-coverage, --json, --tap, --junit', async (t) => {
     /<testcase classname="bad\.yaml" name="a # &lt;b&gt;" line="3">\n {6}<failure message="status: expected 200, got 400">/,
   );
   t.match(xml, /<testcase classname="bad\.yaml" name="c" line="4"\/>/);
-  t.equal((await test(cwd, 'bad.yaml', '--junit', 'none/out.xml')).code(), 2);
+  const unwritten = await test(cwd, 'bad.yaml', '--junit', 'none/out.xml');
+  t.equal(unwritten.code(), 2);
+  t.match(unwritten.err(), /error: none\/out\.xml: its folder does not exist\n/);
 });
 
 t.test('--watch runs again when the config or the file changes, and ends at a signal', async (t) => {

@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { secretsWritten } from '../../../config/load/redact.js';
 import { mayShowValue } from '../../../config/load/report.js';
-import { codeOf } from '../../../lib/errors.js';
+import { codeOf, writeFailure } from '../../../lib/errors.js';
 import { replaceFile } from '../../../lib/files.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { defaultConfig } from '../../config/argument.js';
@@ -90,6 +90,6 @@ async function write(path: string, page: string): Promise<Result<null, string>> 
     await replaceFile(target, page);
     return accept(null);
   } catch (error) {
-    return refuse(`cannot be written (${codeOf(error)})`);
+    return refuse(writeFailure(error));
   }
 }

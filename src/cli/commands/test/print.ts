@@ -1,4 +1,4 @@
-import { codeOf } from '../../../lib/errors.js';
+import { writeFailure } from '../../../lib/errors.js';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { escapeControls } from '../../../lib/text.js';
@@ -40,8 +40,7 @@ export async function junitFile(run: SuiteRun, { junit }: PrintOptions, io: Io):
   try {
     await writeFile(resolve(io.cwd, junit), junitReport(run.results));
   } catch (error) {
-    const code = codeOf(error);
-    io.stderr(`error: ${junit}: cannot be written (${code})\n`);
+    io.stderr(`error: ${junit}: ${writeFailure(error)}\n`);
     io.exit(2);
   }
 }
