@@ -57,6 +57,9 @@ export function settle(command: Command, io: Io, path = command.name()): Command
     .configureOutput({
       writeOut: io.stdout,
       writeErr: io.stderr,
+      outputError: (text, write) => {
+        write(inOurWords(text));
+      },
       getOutHelpWidth: () => widthOf(io, 'stdout'),
       getErrHelpWidth: () => widthOf(io, 'stderr'),
       getOutHasColors: () => false,
@@ -73,6 +76,11 @@ export function settle(command: Command, io: Io, path = command.name()): Command
   }
   for (const child of command.commands) settle(child, io, `${path} ${child.name()}`);
   return command;
+}
+
+/** Commander speaks of a `command-argument`, which is no word of help or docs. */
+function inOurWords(text: string): string {
+  return text.replace(/^error: command-argument value /, 'error: ');
 }
 
 function widthOf(io: Io, stream: 'stdout' | 'stderr'): number {

@@ -116,6 +116,12 @@ t.test('help, version, and wrong usage of the program', async (t) => {
       err: /^error: option '--port <number>' argument '70000' is invalid\. Allowed: .* 65535\.\nsee sallyport dev --help\n$/,
     },
     {
+      name: 'an argument that is none of those there are',
+      argv: ['completion', 'tcsh'],
+      code: 2,
+      err: /^error: 'tcsh' is invalid for argument 'shell'\. Allowed choices are bash, zsh, fish\.\nsee sallyport completion --help\n$/,
+    },
+    {
       name: 'arguments that do not go together',
       argv: ['test'],
       code: 2,

@@ -63,8 +63,10 @@ function sections(command: Command, heading: string, above = 'sallyport'): reado
 
 function table(command: Command): string {
   const rows = [
-    ...command.registeredArguments.map((argument) => row(valueName(argument), argument.description)),
-    ...command.options.map((option) => row(option.flags, `${option.description}${defaultOf(option)}`)),
+    ...command.registeredArguments.map((argument) =>
+      row(valueName(argument), `${argument.description}${notesOf(argument)}`),
+    ),
+    ...command.options.map((option) => row(option.flags, `${option.description}${notesOf(option)}`)),
   ];
   return rows.length === 0 ? '' : `| argument, option | |\n| --- | --- |\n${rows.join('')}`;
 }
@@ -78,7 +80,7 @@ function row(name: string, text: string): string {
   return `| \`${name}\` | ${text.replaceAll('|', '\\|')} |\n`;
 }
 
-function defaultOf({ defaultValue, defaultValueDescription, argChoices }: Option): string {
+function notesOf({ defaultValue, defaultValueDescription, argChoices }: Argument | Option): string {
   const choices = argChoices === undefined ? [] : [`one of ${argChoices.join(', ')}`];
   const standard: unknown = defaultValueDescription ?? defaultValue;
   const told = typeof standard === 'string' || typeof standard === 'number' ? [`default ${String(standard)}`] : [];
