@@ -5,14 +5,12 @@ import { createMetrics, type ProcessMetrics } from '../adapters/metrics/metrics.
 import type { Telemetry } from '../adapters/telemetry/telemetry.js';
 import { replaceSampling } from './telemetry.js';
 import type { HostPort, ListenSettings } from '../config/types.js';
-import type { CheckMessages } from '../ports/envoy.js';
 import type { RequestRecord, UpstreamConnections } from '../ports/observability.js';
 import { createRefusedRequests, type RefusedRequests } from '../admin/console/refusals.js';
 import { countMetrics } from '../admin/counters.js';
 import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import { statusOf, type Status } from '../admin/status.js';
 import type { TlsMaterial } from '../proxy/inbound/listener.js';
-import { createDoor } from '../proxy/decide/door.js';
 import { createProxyServer, type ProxyServer, type SharedListener } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import type { PageSources } from './admin-servers.js';
@@ -22,7 +20,8 @@ import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
 import { openDoors, type RunningDoor } from './doors.js';
-import { openEgress, type Egress } from './egress.js';
+import type { Egress } from './egress.js';
+import type { OptionalParts } from './optional-parts.js';
 import { activatorOf, createReloader, type Reloader } from './reload/reload.js';
 import type { LimitCounters } from './store/store.js';
 
@@ -86,18 +85,16 @@ export interface ComposedApp {
 }
 
 /** What was read and loaded that counts at start only. */
-interface StartFiles extends DecisionFiles {
+interface StartFiles extends DecisionFiles, OptionalParts {
   readonly tls: TlsMaterial | null;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: Telemetry | null;
-  /** What reads and writes Envoy's gRPC; `null` where no Envoy asks. */
-  readonly checkMessages: CheckMessages | null;
 }
 
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
-  { tls, telemetry, checkMessages, ...files }: StartFiles,
+  { tls, telemetry, makeDoor, openEgress, ...files }: StartFiles,
   options: ComposeOptions,
 ): ComposedApp {
   const opened = first.config;
@@ -144,7 +141,7 @@ export function composeApp(
     isReady: () => readiness().status !== 'unavailable',
   });
   const egress =
-    opened.egress === null
+    opened.egress === null || openEgress === null
       ? null
       : openEgress(opened, opened.egress, first, {
           log,
@@ -167,21 +164,24 @@ export function composeApp(
           reservations: null,
           isReady: () => true,
         });
-  const decide = openDoors(opened.decide, activator.activeConfig, (settings, activeConfig) =>
-    createProxyServer({
-      ...shared,
-      activeConfig,
-      requestLog,
-      listen: settings.listen,
-      ...placesOf(`decide.${String(opened.decide.indexOf(settings))}`, settings.listen),
-      tls: null,
-      tracer: telemetry?.tracer ?? null,
-      challenges: decision.challenges,
-      reservations: null,
-      door: createDoor(settings, checkMessages),
-      isReady: () => true,
-    }),
-  );
+  const decide =
+    makeDoor === null
+      ? []
+      : openDoors(opened.decide, activator.activeConfig, (settings, activeConfig) =>
+          createProxyServer({
+            ...shared,
+            activeConfig,
+            requestLog,
+            listen: settings.listen,
+            ...placesOf(`decide.${String(opened.decide.indexOf(settings))}`, settings.listen),
+            tls: null,
+            tracer: telemetry?.tracer ?? null,
+            challenges: decision.challenges,
+            reservations: null,
+            door: makeDoor(settings),
+            isReady: () => true,
+          }),
+        );
   revocations.onRevoked(() => void proxy.reauthorizeConnections());
   const onReplaced: ComposedApp['onReplaced'] = ({ config, upstreamCa, ...targetFiles }) => {
     certificates.useAuthorities('upstream_ca', upstreamCa);

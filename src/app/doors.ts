@@ -1,6 +1,5 @@
 /** The listeners on which proxies ask for decisions, while they run. */
 import type { DecideSettings } from '../config/types.js';
-import type { CheckMessages } from '../ports/envoy.js';
 import { askedConfig, type ActiveConfig } from '../proxy/auth/active-config.js';
 import type { ProxyServer } from '../proxy/server.js';
 
@@ -32,11 +31,4 @@ function configOf({ accepts }: DecideSettings, activeConfig: ActiveConfigOf): Ac
     if (last?.from !== from) last = { from, own: askedConfig(from, accepts.has('assertion')) };
     return last.own;
   };
-}
-
-/** Loads what reads and writes Envoy's gRPC; `null` where no Envoy asks. */
-export async function loadCheckMessages(all: readonly DecideSettings[]): Promise<CheckMessages | null> {
-  if (!all.some(({ form }) => form === 'envoy')) return null;
-  const { checkMessages } = await import('../adapters/envoy/check-messages.js');
-  return checkMessages;
 }

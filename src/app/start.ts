@@ -15,12 +15,11 @@ import { logWarnings } from './reload/reload.js';
 import { openListener, type ListenerName } from './listeners.js';
 import type { StartFailure } from './start-failure.js';
 import { findUnfitStore, loadDecisionFiles, type DecisionFiles } from './decision.js';
-import { loadCheckMessages } from './doors.js';
+import { loadOptionalParts, type OptionalParts } from './optional-parts.js';
 import { countWorkers } from './workers/count.js';
 import { lastExportMs, loadTelemetry, type LoadedTelemetry } from './telemetry.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { CheckMessages } from '../ports/envoy.js';
 import type { FileWatch } from '../ports/system.js';
 import type { Readiness } from '../admin/readiness.js';
 import type { PageServer } from '../admin/server.js';
@@ -104,13 +103,13 @@ function refuseStart(failure: StartFailure, { logTo }: AppOptions): Result<never
 async function startLoaded(first: CompleteConfig, options: AppOptions): Promise<Result<App, StartFailure>> {
   const loaded = await load(first, options);
   if (!loaded.ok) return refuseStart(loaded.error, options);
-  const { certificates, files, telemetry, checkMessages } = loaded.value;
+  const { certificates, files, telemetry, parts } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
   const material = tls === null || certificates === null ? null : tlsMaterial(tls, certificates);
   const composed = composeApp(
     first,
-    { tls: material, telemetry: telemetry?.open() ?? null, checkMessages, ...files },
+    { tls: material, telemetry: telemetry?.open() ?? null, ...parts, ...files },
     options,
   );
   const app: RunningApp = { ...composed, ...createAdminServers(config, composed.pages, composed.logger.log) };
@@ -159,8 +158,7 @@ interface Loaded {
   readonly files: DecisionFiles;
   /** `null` where nothing is sent to a collector. */
   readonly telemetry: LoadedTelemetry | null;
-  /** `null` where no Envoy asks. */
-  readonly checkMessages: CheckMessages | null;
+  readonly parts: OptionalParts;
 }
 
 async function load({ config }: CompleteConfig, { env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
@@ -175,7 +173,7 @@ async function load({ config }: CompleteConfig, { env }: AppOptions): Promise<Re
     certificates: certificates?.value ?? null,
     files: files.value,
     telemetry: telemetry.value,
-    checkMessages: await loadCheckMessages(config.decide),
+    parts: await loadOptionalParts(config),
   });
 }
 

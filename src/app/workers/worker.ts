@@ -13,7 +13,7 @@ import { heldFiles } from '../config/held-files.js';
 import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-config.js';
 import type { Environment } from '../config/read-config.js';
 import { findUnfitStore, loadDecisionFiles } from '../decision.js';
-import { loadCheckMessages } from '../doors.js';
+import { loadOptionalParts } from '../optional-parts.js';
 import type { AssertionFile, Assertions } from '../keys/assertion-keys.js';
 import { activatorOf, putInForce } from '../reload/reload.js';
 import { neverOpened } from '../reload/restart-needed.js';
@@ -181,7 +181,7 @@ async function start(
     {
       tls: order.tls,
       telemetry: telemetry.value?.open() ?? null,
-      checkMessages: await loadCheckMessages(config.decide),
+      ...(await loadOptionalParts(config)),
       ...decisionFiles.value,
     },
     {
