@@ -6,7 +6,7 @@ import { openUnixSocket } from '../../proxy/inbound/unix-socket.js';
 import { stopAccepting } from '../../proxy/node-internals/server.js';
 import type { ListenerName } from '../listeners.js';
 import type { DrainedPart } from './messages.js';
-import type { Accepted } from './worker-process.js';
+import type { Accepted } from './handover.js';
 
 export interface CallersListener {
   readonly name: Exclude<ListenerName, 'admin' | 'probes'>;

@@ -5,11 +5,12 @@ import type { Counts } from '../../admin/status.js';
 import type { Log } from '../../ports/system.js';
 import type { Traffic } from '../../ports/observability.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
+import { createHandover, type Handover } from './handover.js';
 import { createSharedCounts } from './limit-counts.js';
 import type { Numbers, StartOrder } from './messages.js';
 import { createSharedPlaces } from './shared-places.js';
 import { addCounts, addTraffic } from './sums.js';
-import { startWorkerProcess, type Accepted, type WorkerProcess } from './worker-process.js';
+import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 
 interface PoolDeps {
   readonly count: number;
@@ -20,6 +21,8 @@ interface PoolDeps {
   /** Another config on its way into force; `null` where none ever was. */
   readonly reloading: () => Promise<unknown> | null;
   readonly onLines: (lines: string) => void;
+  /** A connection that no worker took yet gave way to another. */
+  readonly onGaveWay: (waiting: number) => void;
   /** Whether a series with these labels is one of the config in force. */
   readonly isCounted: (labels: Readonly<Partial<Record<string, string | number>>>) => boolean;
   /** Workers end one after the other as soon as they serve: the proxy cannot. */
@@ -42,7 +45,7 @@ export interface Pool {
   /** How many ended that nobody had asked to. */
   readonly deaths: () => number;
   readonly retired: () => Retired;
-  readonly give: (accepted: Accepted) => void;
+  readonly give: Handover['give'];
   /** Another config is in force: what was counted of parts that it does not have is forgotten. */
   readonly forgetSeries: () => void;
   /** From now on none is replaced. */
@@ -67,12 +70,6 @@ const numbersEveryMs = 1_000;
 /** A worker that answers nothing for so long is stuck, milliseconds. */
 const longestSilenceMs = 30_000;
 
-/** Connections that wait for one worker, where others could take them sooner. */
-const mostWaiting = 16;
-
-/** Connections that wait while no worker serves, or for one where all are busy; more are ended. */
-const mostHeld = 4_096;
-
 export function createPool(deps: PoolDeps): Pool {
   const { count, log } = deps;
   const shared = createSharedCounts();
@@ -80,28 +77,18 @@ export function createPool(deps: PoolDeps): Pool {
   const serving = new Map<number, WorkerProcess>();
   /** Those whose process runs, serving or not. */
   const alive = new Set<WorkerProcess>();
-  const held: Accepted[] = [];
   let retired: Retired = { metrics: noMetrics, counts: null, traffic: null };
   let deaths = 0;
   let youngDeaths = 0;
-  let turn = 0;
   let isStopping = false;
   const stops = (): boolean => isStopping;
   let looking: NodeJS.Timeout | null = null;
 
-  function give(accepted: Accepted): void {
-    const all = [...serving.values()];
-    if (all.length === 0) {
-      if (held.length < mostHeld && !isStopping) held.push(accepted);
-      else accepted.socket.destroy();
-      return;
-    }
-    turn += 1;
-    const next = all[turn % all.length];
-    const least = all.reduce((one, other) => (other.waiting() < one.waiting() ? other : one));
-    const taker = next === undefined || next.waiting() >= mostWaiting ? least : next;
-    if (taker.waiting() < mostHeld) taker.give(accepted);
-    else accepted.socket.destroy();
+  const handover = createHandover({ takers: () => [...serving.values()], onGaveWay: deps.onGaveWay });
+
+  /** Nobody takes what waits any more. */
+  function dropWhereOver(): void {
+    if (isStopping && serving.size === 0) handover.drop();
   }
 
   /** Starts one; resolves when it serves, or with why it does not. */
@@ -112,9 +99,11 @@ export function createPool(deps: PoolDeps): Pool {
       counts: shared.ofWorker(),
       places,
       onLines: deps.onLines,
-      onLeft: (left) => {
+      onFree: handover.goOn,
+      onGone: (left) => {
         serving.delete(number);
-        for (const accepted of left) give(accepted);
+        for (const accepted of left) handover.give(accepted);
+        dropWhereOver();
       },
     });
     alive.add(worker);
@@ -147,7 +136,7 @@ export function createPool(deps: PoolDeps): Pool {
     worker.joinPlaces();
     serving.set(number, worker);
     log.info('a worker serves', { number, worker_pid: worker.pid });
-    for (const accepted of held.splice(0)) give(accepted);
+    handover.goOn();
     const servingSinceMs = systemClock.monotonic();
     void ended.then(({ code, signal }) => {
       if (isStopping) return;
@@ -239,17 +228,21 @@ export function createPool(deps: PoolDeps): Pool {
     serving: () => [...serving.values()],
     deaths: () => deaths,
     retired: () => retired,
-    give,
+    give: (accepted) => {
+      handover.give(accepted);
+      dropWhereOver();
+    },
     forgetSeries: () => {
       retired = { ...retired, metrics: retireMetrics(noMetrics, retired.metrics, deps.isCounted) };
     },
     stop: () => {
       isStopping = true;
       if (looking !== null) clearInterval(looking);
-      for (const { socket } of held.splice(0)) socket.destroy();
+      dropWhereOver();
     },
     close: async () => {
       isStopping = true;
+      handover.drop();
       const all = [...alive];
       for (const worker of all) worker.kill();
       await Promise.all(all.map(async ({ ended }) => ended));

@@ -9,6 +9,7 @@ import type { Status } from '../../admin/status.js';
 import type { CompiledConfig, HostPort } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { timestamp } from '../../lib/timestamp.js';
+import { createFloodLog } from '../../proxy/inbound/client-connections.js';
 import type { TlsMaterial } from '../../proxy/inbound/listener.js';
 import { node, revision, version } from '../../version.js';
 import { createAdminServers } from '../admin-servers.js';
@@ -77,6 +78,7 @@ export async function startPrimary(
     failed = resolve;
   });
   let reloading: Promise<unknown> | null = null;
+  const tellOfFlood = createFloodLog(log, systemClock);
   const pool = createPool({
     count,
     program: options.program,
@@ -92,6 +94,10 @@ export async function startPrimary(
     }),
     reloading: () => reloading,
     onLines: logger.relay,
+    onGaveWay: (waiting) => {
+      metrics.connectionEnded('gave_way');
+      tellOfFlood('gave_way', waiting);
+    },
     isCounted: (labels) => isCounted(current.config, labels),
     onFailed: (failure) => {
       logger.fatal('the proxy ends', { problems: failure.messages });

@@ -1,23 +1,17 @@
 /** One worker as the primary sees it: a process, the channel to it, and the lines that it writes. */
 import { fork, type ChildProcess } from 'node:child_process';
-import type { Socket } from 'node:net';
 import { connectionHandle } from '../../proxy/node-internals/server.js';
+import type { Accepted, Taker } from './handover.js';
 import type { createSharedCounts } from './limit-counts.js';
 import type { PlaceMember, SharedPlaces } from './shared-places.js';
 import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
-
-/** A connection that was accepted and that nobody serves yet. */
-export interface Accepted {
-  readonly listener: number;
-  readonly socket: Socket;
-}
 
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface WorkerProcess {
+export interface WorkerProcess extends Taker {
   /** From 1; that of the worker whose place it took. */
   readonly number: number;
   readonly pid: number;
@@ -30,10 +24,6 @@ export interface WorkerProcess {
   ) => Promise<WorkerCalls[Name]['answer']>;
   /** From now on it has its part of what all share; to be called before it is given anything. */
   readonly joinPlaces: () => void;
-  /** Hands a connection over, one after the other. */
-  readonly give: (accepted: Accepted) => void;
-  /** Connections that wait to be handed over. */
-  readonly waiting: () => number;
   /** What it counted when it was asked last; `null` before that. */
   readonly lastNumbers: () => Numbers | null;
   /** Milliseconds since its last answer, where one is owed. */
@@ -51,14 +41,22 @@ interface WorkerProcessDeps {
   readonly places: SharedPlaces;
   /** Takes whole lines of its log. */
   readonly onLines: (lines: string) => void;
+  /** It took a connection, and can be given another. */
+  readonly onFree: () => void;
   /** It is gone, and did not take these. */
-  readonly onLeft: (accepted: readonly Accepted[]) => void;
+  readonly onGone: (left: readonly Accepted[]) => void;
 }
 
 interface PendingCall {
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: Error) => void;
 }
+
+/**
+ * Connections that wait for this worker and no other, so that bursts are shared out evenly. Node.js hands a process one
+ * at a time.
+ */
+const mostAhead = 16;
 
 /** The first argument of a worker's process, which nobody types. */
 export const workerArgument = 'worker';
@@ -90,7 +88,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
       const accepted = queue.shift();
       if (accepted === undefined) return;
       const handle = connectionHandle(accepted.socket);
-      if (handle === null || accepted.socket.destroyed) continue;
+      if (handle === null) continue;
       last += 1;
       handing = { id: last, accepted };
       send({ kind: 'connection', id: last, listener: accepted.listener }, handle);
@@ -113,6 +111,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
         if (handing?.id === message.id) handing.accepted.socket.destroy();
         handing = null;
         handNext();
+        deps.onFree();
         return;
       case 'count':
         send(deps.counts.count(message));
@@ -134,7 +133,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     calls.clear();
     const left = [...(handing === null ? [] : [handing.accepted]), ...queue.splice(0)];
     handing = null;
-    deps.onLeft(left);
+    deps.onGone(left);
   }
   child.once('disconnect', leave);
   const ended = new Promise<WorkerEnd>((resolve) => {
@@ -168,11 +167,11 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     joinPlaces: () => {
       if (!isGone) member = deps.places.join(number, send);
     },
+    isFree: () => !isGone && queue.length < mostAhead,
     give: (accepted) => {
       queue.push(accepted);
       handNext();
     },
-    waiting: () => queue.length + (handing === null ? 0 : 1),
     lastNumbers: () => numbers,
     silentMs: () => (calls.size === 0 ? 0 : deps.nowMs() - heardAtMs),
     kill: () => {

@@ -1,9 +1,10 @@
 /** `workers: 2`: limits, metrics, log, pages, reload and shutdown are those of one proxy. */
 import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { statusProblems } from '../../admin/status-schema.js';
 import { connectRaw, request, requestBytes, type RawConnection } from '../../support/raw-client.js';
-import { childrenOf } from '../../support/linux.js';
+import { childrenOf, openDescriptors } from '../../support/linux.js';
 import { startProxyProcess, type ProxyProcess } from '../../support/proxy-process.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
@@ -212,6 +213,39 @@ t.test('what a worker counted stays counted when it is gone, and its requests in
   await until('another', async () => (await proxy.metric('sallyport_workers_serving')) === 2);
   t.equal(await proxy.metric('sallyport_requests_total'), before + 10);
   t.equal(await proxy.metric('sallyport_requests_in_flight'), 0);
+});
+
+t.test('while workers are busy, who opens many connections waits behind everybody else', async (t) => {
+  const own = await startProxyProcess(t, { config: { workers: 2, routes } });
+  const order: string[] = [];
+  own.receiver.behave((req, res) => {
+    order.push(String(req.headers['x-request-id']));
+    req.resume();
+    res.end();
+  });
+  const knock = async (localAddress: string, id: string): Promise<Socket> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ port: own.port, host: '127.0.0.1', localAddress }, () => {
+        socket.write(
+          requestBytes(own.port, { path: '/orders', headers: { ...own.authorization(), 'X-Request-Id': id } }),
+        );
+        resolve(socket);
+      });
+      socket.on('error', reject);
+      t.teardown(() => socket.destroy());
+    });
+  for (const pid of workersOf(own)) process.kill(pid, 'SIGSTOP');
+  const filesBefore = openDescriptors(own.process.pid);
+  const flood = async (count: number): Promise<void> => {
+    for (let opened = 0; opened < count; opened += 1) await knock('127.0.0.2', `flood-${String(opened)}`);
+  };
+  await flood(200);
+  await knock('127.0.0.3', 'honest');
+  await flood(100);
+  await until('the primary has accepted it', () => openDescriptors(own.process.pid) > filesBefore + 250);
+  for (const pid of workersOf(own)) process.kill(pid, 'SIGCONT');
+  await until('all are served', () => order.length === 301);
+  t.ok(order.indexOf('honest') < 60, `${String(order.indexOf('honest'))} of 200 were before it`);
 });
 
 t.test('SIGTERM to workers as well, as a service manager sends it, loses no request', async (t) => {
