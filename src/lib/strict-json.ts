@@ -42,14 +42,21 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const loneSurrogate = /\p{Surrogate}/u;
 
+/** Parses one JSON object, held to what `parseStrictValue` says. */
+export function parseStrictJson(bytes: Uint8Array, limits: JsonLimits): Result<JsonObject, JsonProblem> {
+  const read = parseStrictValue(bytes, limits);
+  if (!read.ok) return read;
+  return isJsonObject(read.value) ? accept(read.value) : refuse('not_an_object');
+}
+
 /**
- * Parses one JSON object, refusing whatever two parsers could read differently: invalid UTF-8, a byte order mark,
+ * Parses one JSON value, refusing whatever two parsers could read differently: invalid UTF-8, a byte order mark,
  * duplicate member names (RFC 8259 §4, RFC 7515 §4) however they are escaped, lone surrogates, deep nesting.
  *
  * Duplicates are found by counting. Outside its strings a JSON text has one colon for each member, and `JSON.parse`
  * keeps one member for each distinct name; so the counts differ exactly when a name came twice in some object.
  */
-export function parseStrictJson(bytes: Uint8Array, limits: JsonLimits): Result<JsonObject, JsonProblem> {
+export function parseStrictValue(bytes: Uint8Array, limits: JsonLimits): Result<JsonValue, JsonProblem> {
   const text = decode(bytes);
   if (text === null) return refuse('encoding');
   const members = countMembers(text, limits.maxDepth);
@@ -60,7 +67,6 @@ export function parseStrictJson(bytes: Uint8Array, limits: JsonLimits): Result<J
   const tally: Tally = { members: 0, representable: true, hasEscapes: text.includes('\\u') };
   const value = parsed as JsonValue;
   detach(value, tally);
-  if (!isJsonObject(value)) return refuse('not_an_object');
   if (tally.members !== members) return refuse('duplicate_member');
   return tally.representable ? accept(value) : refuse('not_representable');
 }

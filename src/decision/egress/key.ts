@@ -3,6 +3,7 @@ import { denial, type Denial } from '../denial.js';
 import { safeMethods } from '../http/request-head.js';
 import { readIdempotencyKey } from '../idempotency/key.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
+import { parseStrictValue } from '../../lib/strict-json.js';
 
 /**
  * What a target does for writes without `Idempotency-Key`.
@@ -65,17 +66,18 @@ export function nameInHeaders(headers: readonly string[], name: string): string 
   return asName(found);
 }
 
+/** Bodies of applications nest no deeper. */
+const maxBodyDepth = 64;
+
 /**
- * The text or whole number at a place of a JSON document (RFC 6901); `null` where there is none, or no JSON. Numbers of
- * which several read alike name nothing (RFC 8259 §6): two writes would be taken for one.
+ * The text or whole number at a place of a JSON document (RFC 6901); `null` where there is none, or no JSON. What two
+ * readers may read differently names nothing: a document with a member given twice (RFC 8259 §4), a number of which
+ * several read alike (§6). Two writes would be taken for one.
  */
 export function nameInJson(body: Uint8Array, path: readonly string[]): string | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    return null;
-  }
+  const read = parseStrictValue(body, { maxDepth: maxBodyDepth });
+  if (!read.ok) return null;
+  let value: unknown = read.value;
   for (const token of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return null;
     value = (value as Readonly<Record<string, unknown>>)[token];

@@ -64,6 +64,11 @@ const documents: readonly {
   { body: '{}', path: ['__proto__'], expected: null },
   { body: '"text"', path: ['length'], expected: null },
   { body: 'null', path: ['id'], expected: null },
+  { body: '{"id":"a","id":"b"}', path: ['id'], expected: null },
+  { body: '{"order":{"id":"a"},"or\\u0064er":{"id":"b"}}', path: ['order', 'id'], expected: null },
+  { body: '{"id":"a","other":{"id":"b"}}', path: ['id'], expected: 'a' },
+  { body: `{"id":"a","deep":${'['.repeat(63)}1${']'.repeat(63)}}`, path: ['id'], expected: 'a' },
+  { body: `{"id":"a","deep":${'['.repeat(64)}1${']'.repeat(64)}}`, path: ['id'], expected: null },
   { body: '{"id":', path: ['id'], expected: null },
   { body: '', path: ['id'], expected: null },
 ];
