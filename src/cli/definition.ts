@@ -78,9 +78,14 @@ export function settle(command: Command, io: Io, path = command.name()): Command
   return command;
 }
 
-/** Commander speaks of a `command-argument`, which is no word of help or docs. */
+/**
+ * Commander speaks of a `command-argument`, which is no word of help or docs; and for a token it would have the id of
+ * one given, while arguments are seen by everybody on the machine.
+ */
 function inOurWords(text: string): string {
-  return text.replace(/^error: command-argument value /, 'error: ');
+  return text
+    .replace(/^error: command-argument value /, 'error: ')
+    .replace(/^(error: unknown option '--token'\n)\(Did you mean --token-id\?\)/, '$1(Did you mean --token-stdin?)');
 }
 
 function widthOf(io: Io, stream: 'stdout' | 'stderr'): number {

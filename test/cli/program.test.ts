@@ -121,6 +121,14 @@ t.test('help, version, and wrong usage of the program', async (t) => {
       code: 2,
       err: /^error: 'tcsh' is invalid for argument 'shell'\. Allowed choices are bash, zsh, fish\.\nsee sallyport completion --help\n$/,
     },
+    ...['explain', 'revoke'].map((command) => ({
+      name: `a token as an argument of ${command}`,
+      argv: [command, '--token', 'abc'],
+      code: 2 as const,
+      err: new RegExp(
+        `^error: unknown option '--token'\\n\\(Did you mean --token-stdin\\?\\)\\nsee sallyport ${command} --help\\n$`,
+      ),
+    })),
     {
       name: 'arguments that do not go together',
       argv: ['test'],
