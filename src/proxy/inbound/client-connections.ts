@@ -246,7 +246,10 @@ function sumOf<T>(connections: ReadonlyMap<Socket, T>, valueOf: (connection: T) 
 }
 
 /** Says that connections are ended, and how many since the line before. */
-export function createFloodLog(log: Log, clock: Pick<Clock, 'monotonic'>): (ending: ConnectionEnding, open: number) => void {
+export function createFloodLog(
+  log: Log,
+  clock: Pick<Clock, 'monotonic'>,
+): (ending: ConnectionEnding, open: number) => void {
   const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0 };
   let toldMs = -Infinity;
   return (ending, open) => {
