@@ -82,7 +82,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'ECDSA signatures may be DER',
     file: jws,
     from: 'if (signature.length !== (bytes ?? Math.ceil(modulusLength / 8)) || namedCurve !== curve)',
-    to: "if (curve !== undefined && signature.length !== bytes)\n        return { hash, key: { key, dsaEncoding: 'der' } };\n    if (signature.length !== (bytes ?? Math.ceil(modulusLength / 8)) || namedCurve !== curve)",
+    to: 'if (curve !== undefined && signature.length !== bytes)\n        return { hash, key, signature };\n    if (signature.length !== (bytes ?? Math.ceil(modulusLength / 8)) || namedCurve !== curve)',
   },
   {
     name: 'PSS takes a salt of any length',
