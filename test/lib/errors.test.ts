@@ -1,5 +1,5 @@
 import t from 'tap';
-import { networkFailure } from '../../src/lib/errors.js';
+import { networkFailure, writeFailure } from '../../src/lib/errors.js';
 
 function withCode(code: string): Error {
   return Object.assign(new Error('what was received'), { code });
@@ -21,4 +21,14 @@ t.test('an error is told by its code, never by its message', async (t) => {
     { error: undefined, says: 'the request failed (unknown error)' },
   ];
   for (const { error, says } of cases) t.equal(networkFailure(error), says);
+});
+
+t.test('why a file cannot be written is said in words', async (t) => {
+  const cases = [
+    { code: 'ENOENT', says: 'its folder does not exist' },
+    { code: 'EACCES', says: 'may not be written by this user' },
+    { code: 'EPERM', says: 'may not be written by this user' },
+    { code: 'EISDIR', says: 'cannot be written (EISDIR)' },
+  ];
+  for (const { code, says } of cases) t.equal(writeFailure(withCode(code)), says);
 });
