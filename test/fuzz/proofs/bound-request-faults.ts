@@ -6,6 +6,7 @@ const clientCert = 'decision/binding/client-cert-header.js';
 const certificate = 'decision/binding/certificate.js';
 const proof = 'decision/binding/dpop-proof.js';
 const possession = 'proxy/auth/prove-possession.js';
+const verifier = 'proxy/auth/verify-dpop.js';
 const request = 'proxy/auth/authorize-request.js';
 const headers = 'decision/http/request-headers.js';
 const forwarded = 'decision/http/forwarded-headers.js';
@@ -83,7 +84,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     from: "case 'unavailable':",
     to: "case 'unavailable': return null;",
   },
-  { name: 'the query is a part of the path', file: request, from: 'path: target.path,', to: 'path: head.target,' },
+  { name: 'the query is a part of the path', file: verifier, from: 'target: { path }', to: 'target: { raw: path }' },
   {
     name: 'no nonce is asked for',
     file: proof,

@@ -6,8 +6,8 @@ import type { runBoundRequests } from './bound-requests.js';
 
 const planted = plantFaults(plantedFaults);
 
-/** Fixed: a fault that takes all these cases is one that the model hardly sees. Rare ones take the last. */
-const seeds = [1, 2, 3];
+/** Fixed: a fault that takes all these cases is one that the model hardly sees. */
+const seed = 1;
 const cases = 20_000;
 
 /** What was found of the fault of this name. */
@@ -15,9 +15,5 @@ export async function searchFault(t: Scope, name: string): Promise<Found> {
   const copy = (await import(`./bound-requests.js${planted(name)}`)) as {
     readonly runBoundRequests: typeof runBoundRequests;
   };
-  for (const seed of seeds.slice(0, -1)) {
-    const found = await findFault(copy.runBoundRequests(t, seed, cases, 1));
-    if (found.faults.length > 0) return found;
-  }
-  return findFault(copy.runBoundRequests(t, seeds.at(-1) ?? 0, cases, 1));
+  return findFault(copy.runBoundRequests(t, seed, cases, 1));
 }

@@ -38,20 +38,30 @@ const inKey =
   (...changes: readonly ((key: ProofKey) => object)[]): Change =>
   ({ header }, draw, key) => ({ header: { ...header, jwk: { ...key.jwk, ...pick(draw, changes)(key) } } });
 
-/** Other spellings of a target, and other targets. */
-function targetsLike({ origin, path }: MadeFor): readonly unknown[] {
+/** The same target in other words. */
+function sameTargets({ origin, path }: MadeFor): readonly string[] {
   const [scheme = '', host = ''] = origin.split('://');
   const standardPort = scheme === 'https' ? ':443' : ':80';
   return [
+    origin + path.replaceAll('~', '%7e'),
+    origin + path.replace(/%../g, (octet) => octet.toLowerCase()),
+    `${origin}${standardPort}${path}`,
+    `${scheme.toUpperCase()}://${host}${path}`,
+    `${scheme.toUpperCase()}://${host.replace(/^./, (first) => first.toUpperCase())}${path}`,
+  ];
+}
+
+/** Other spellings of a target, and other targets. */
+function targetsLike(madeFor: MadeFor): readonly unknown[] {
+  const { origin, path } = madeFor;
+  const [scheme = '', host = ''] = origin.split('://');
+  return [
     origin + path,
     [origin + path],
-    origin + path.replaceAll('~', '%7e'),
+    ...sameTargets(madeFor),
     origin + path.replaceAll('~', '%7E'),
     origin + path.replaceAll('o', '%6f'),
     origin + path.replaceAll('/', '%2F').replace('%2F', '/'),
-    origin + path.replace(/%../g, (octet) => octet.toLowerCase()),
-    `${origin}${standardPort}${path}`,
-    `${scheme.toUpperCase()}://${host.replace(/^./, (first) => first.toUpperCase())}${path}`,
     `${origin}${path}?a=b`,
     `${origin}${path}?`,
     `${origin}${path}#a`,
@@ -85,8 +95,8 @@ const bySomeKey: Change = ({ header }, draw) => {
 const changes: readonly Change[] = [
   claim('jti', () => ['used-1', 'away-1', 'x'.repeat(256), 'x'.repeat(257), 'a b', '\u00e9', 'a\n']),
   claim('htm', ({ method }) => ['POST', method.toLowerCase(), 'GET', 'HEAD']),
-  claim('htu', targetsLike),
-  claim('htu', targetsLike),
+  ...Array.from({ length: 6 }, () => claim('htu', targetsLike)),
+  claim('htu', sameTargets),
   claim('iat', ({ nowMs }) => [...edges(nowMs), nowMs, String(Math.floor(nowMs / 1_000)), nowMs / 1_000 + 0.25]),
   (input, draw, _key, { nowMs }) => ({ claims: { ...input.claims, iat: pick(draw, edges(nowMs)) } }),
   (input, draw, _key, { nowMs }) => ({ claims: { ...input.claims, iat: pick(draw, edges(nowMs)) } }),
