@@ -43,7 +43,8 @@ export async function startContenders(t: Scope, { only, before, onRun }: Contend
       t,
       { ...places, log: { level } },
       { path: '/orders', headers },
-      checkout === undefined ? {} : { checkout },
+      // Both have the config that both know.
+      { ...(checkout === undefined ? {} : { checkout }), keepsConfig: before === undefined },
     );
   };
   const judged = 'verifies, authorizes, forwards';
@@ -79,6 +80,11 @@ export async function startContenders(t: Scope, { only, before, onRun }: Contend
           },
         ]),
   ];
+  const unknown = only?.filter((name) => !known.some((one) => one.name === name)) ?? [];
+  if (unknown.length > 0) {
+    const names = known.map(({ name }) => name);
+    throw new Error(`no such contender: ${unknown.join('; ')}; there are ${names.join('; ')}`);
+  }
   const contenders: Contender[] = [];
   for (const { name, work, start } of known) {
     if (only?.includes(name) === false) continue;

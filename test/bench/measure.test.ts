@@ -6,9 +6,10 @@ import { tableOf } from './report.js';
 import { median } from './statistics.js';
 
 t.test('measures the contenders in turn and makes a table of it', async (t) => {
-  const measured = await measure(t, {
+  const measured = await measure({
     seconds: 0.2,
     rounds: 1,
+    starts: 2,
     connections: 4,
     wrk: false,
     only: ['node:http', 'Sallyport'],
@@ -17,8 +18,16 @@ t.test('measures the contenders in turn and makes a table of it', async (t) => {
     measured.map(({ name }) => name),
     ['node:http', 'Sallyport'],
   );
-  for (const { name, requestsPerS } of measured) t.ok(requestsPerS > 0, name);
+  for (const { name, requestsPerS, cpuUsOfRounds } of measured) {
+    t.ok(requestsPerS > 0, name);
+    t.equal(cpuUsOfRounds.length, 2, 'a round of each start');
+  }
   t.match(tableOf(measured), /^\| proxy \|.*\n\| --- \|.*\n\| node:http \| answers by itself \|/);
+});
+
+t.test('refuses a contender that there is not', async (t) => {
+  const settings = { seconds: 0.2, rounds: 1, connections: 4, wrk: false, only: ['node:http', 'Sallyport, before'] };
+  await t.rejects(measure(settings), { message: /^no such contender: Sallyport, before; there are node:http, / });
 });
 
 t.test('reads what wrk prints', (t) => {

@@ -10,9 +10,9 @@ import { quantile } from './statistics.js';
 
 const figures = { requestsPerS: 9_000, medianMs: 1, slowMs: 2, memoryMib: 99, hitShare: null };
 const measured = [
-  { name: 'node:http', work: 'answers by itself', cpuUs: 12.34, ...figures },
-  { name: 'Sallyport', work: 'all', cpuUs: 45.6, ...figures },
-  { name: 'HAProxy, jwt_verify', work: 'all', cpuUs: 50, ...figures },
+  { name: 'node:http', work: 'answers by itself', cpuUs: 12.34, cpuUsOfRounds: [12.34], ...figures },
+  { name: 'Sallyport', work: 'all', cpuUs: 45.6, cpuUsOfRounds: [45.6], ...figures },
+  { name: 'HAProxy, jwt_verify', work: 'all', cpuUs: 50, cpuUsOfRounds: [50], ...figures },
 ];
 const workloads: readonly MeasuredWorkload[] = [
   {

@@ -7,6 +7,7 @@ import type { MeasuredWorkload } from './measure-workloads.js';
 import type { Measured } from './measure.js';
 import { reservedTable, type MeasuredWrite } from './reserved.js';
 import { restS, startTable, type MeasuredStart } from './startup.js';
+import { median } from './statistics.js';
 
 /** What the figures depend on. */
 export interface Conditions {
@@ -33,9 +34,14 @@ export interface Results {
 }
 
 /** The contenders that the others are compared with, where they are here. */
-const references = ['@fastify/http-proxy', 'HAProxy, jwt_verify', 'Apache, mod_auth_openidc'] as const;
+const references = [
+  '@fastify/http-proxy',
+  'Sallyport, before',
+  'HAProxy, jwt_verify',
+  'Apache, mod_auth_openidc',
+] as const;
 
-/** The result as a Markdown table. */
+/** The result as a Markdown table. Times a reference are those in the same round, and of them the median. */
 export function tableOf(measured: readonly Measured[]): string {
   const bases = measured.filter(({ name }) => references.some((reference) => reference === name));
   const head = [
@@ -48,11 +54,11 @@ export function tableOf(measured: readonly Measured[]): string {
     '99 %, ms',
     'memory, MiB',
   ];
-  const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs, memoryMib }) => [
+  const rows = measured.map(({ name, work, cpuUs, cpuUsOfRounds, requestsPerS, medianMs, slowMs, memoryMib }) => [
     name,
     work,
     cpuUs.toFixed(1),
-    ...bases.map((base) => (cpuUs / base.cpuUs).toFixed(2)),
+    ...bases.map((base) => median(cpuUsOfRounds.map((us, round) => us / (base.cpuUsOfRounds[round] ?? 0))).toFixed(2)),
     requestsPerS.toFixed(0),
     medianMs.toFixed(2),
     slowMs.toFixed(2),

@@ -1,10 +1,11 @@
 /**
  * Measures what a request costs here and elsewhere.
  *
- *   npm run bench -- [--seconds 10] [--rounds 3] [--connections 32] [--before FOLDER]
+ *   npm run bench -- [CONTENDER …] [--seconds 10] [--rounds 3] [--starts 1] [--connections 32] [--before FOLDER]
  *
- * Prints what one authorized GET costs, and what it costs with others. FOLDER is a built checkout of an earlier commit,
- * to be measured beside.
+ * Prints what one authorized GET costs, and what it costs with others, or with those named. FOLDER is a built checkout
+ * of an earlier commit, to be measured beside. Two processes of the same program differ by a few percent: a small
+ * difference takes several starts, each with its rounds.
  *
  *   npm run bench -- --workloads [NAME …] | --latency | --start | --flood
  *
@@ -124,6 +125,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string' },
     rounds: { type: 'string' },
+    starts: { type: 'string', default: '1' },
     connections: { type: 'string' },
     out: { type: 'string', default: join(projectDir, 'docs') },
     soak: { type: 'string' },
@@ -214,7 +216,11 @@ else if (values.all) await measureAll(settingsOf(3));
 else console.log(tableOf(await readsOf(settingsOf(10))));
 
 async function readsOf(settings: Settings): Promise<readonly Measured[]> {
-  return scoped(async (scope) => measure(scope, settings));
+  return measure({
+    ...settings,
+    starts: Number(values.starts),
+    ...(positionals.length > 0 ? { only: positionals } : {}),
+  });
 }
 
 async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkload[]> {
