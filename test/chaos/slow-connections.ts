@@ -28,13 +28,9 @@ async function openSlow(t: Test, proxy: ProxyProcess, count: number): Promise<Ra
   return open;
 }
 
-/** Of its workers, too. */
-function filesOf({ process: { pid } }: ProxyProcess): number {
-  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + openDescriptors(one), 0);
-}
-
-function bytesOf({ process: { pid } }: ProxyProcess): number {
-  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + residentBytes(one), 0);
+/** Of all of its processes. */
+function sumOf({ process: { pid } }: ProxyProcess, of: (pid: number) => number): number {
+  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + of(one), 0);
 }
 
 /**
@@ -47,12 +43,12 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   const honest = async (): Promise<number> =>
     (await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status;
   for (let warm = 0; warm < 20; warm += 1) await honest();
-  const [before, filesBefore] = [bytesOf(proxy), filesOf(proxy)];
+  const [before, filesBefore] = [sumOf(proxy, residentBytes), sumOf(proxy, openDescriptors)];
   const slow = await openSlow(t, proxy, count);
   // Those of the honest ones close meanwhile.
-  await until('all are taken', () => filesOf(proxy) >= filesBefore + count - 10, 120_000);
+  await until('all are taken', () => sumOf(proxy, openDescriptors) >= filesBefore + count - 10, 120_000);
   for (let turn = 0; turn < 20; turn += 1) t.equal(await honest(), 200);
-  const growth = bytesOf(proxy) - before;
+  const growth = sumOf(proxy, residentBytes) - before;
   const mebibyte = 1024 * 1024;
   t.comment(
     `${count} slow connections: ${Math.round(growth / mebibyte)} MiB more than ${Math.round(before / mebibyte)} MiB, ${growth / count} bytes each`,
@@ -60,7 +56,7 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   t.ok(growth < count * bytesEach + usualWorkers * 32 * 1024 * 1024, `${growth} bytes for ${count}`);
   t.equal(slow.filter((connection) => connection.isClosed()).length, 0);
   for (const connection of slow) connection.end();
-  await until('all are let go', () => filesOf(proxy) <= filesBefore + 5, 120_000);
+  await until('all are let go', () => sumOf(proxy, openDescriptors) <= filesBefore + 5, 120_000);
   t.equal(await honest(), 200);
   t.ok(proxy.process.isRunning());
 }
@@ -74,9 +70,9 @@ export async function outlastSlow(t: Test, count: number): Promise<void> {
   const proxy = await startProxyProcess(t, {
     config: { listen: { header_timeout: '2s', max_in_flight: 1, max_websockets: 1 } },
   });
-  const filesBefore = filesOf(proxy);
+  const filesBefore = sumOf(proxy, openDescriptors);
   const slow = await openSlow(t, proxy, count);
-  t.ok(filesOf(proxy) <= filesBefore + places + 5, 'no more than 1,024 and a WebSocket');
+  t.ok(sumOf(proxy, openDescriptors) <= filesBefore + places + 5, 'no more than 1,024 and a WebSocket');
   await until(
     'those beyond are closed',
     () => slow.filter((connection) => connection.isClosed()).length >= count - places,

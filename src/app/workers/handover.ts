@@ -35,10 +35,7 @@ interface WaitingConnection extends Waiting {
   readonly accepted: Accepted;
 }
 
-/**
- * Connections that wait for a worker: as many as the system keeps that are not accepted. More than 4,096 silent ones
- * reach the bound of the workers before.
- */
+/** As many as the system keeps that are not accepted. */
 const mostWaiting = 4_096;
 
 /**
