@@ -29,7 +29,7 @@ export interface IntrospectionInForce {
 export interface ActiveConfig {
   readonly config: CompiledConfig;
   readonly headerRules: HeaderRules;
-  /** Whether all that is allowed is allowed to everybody: on the calling side. Left out elsewhere. */
+  /** Whether nobody is asked for a credential: true on the calling side. Left out elsewhere. */
   readonly asksNobody?: boolean;
   readonly issuers: readonly ActiveIssuer[];
   /** `null` where no route may accept sessions. */
@@ -47,8 +47,8 @@ export interface ActiveConfig {
    */
   readonly revocations: () => readonly Revocations[];
   /**
-   * Whether what is revoked through the store is known, or need not be: until then a credential may be one that every
-   * other proxy refuses. Once it is known it stays so.
+   * Whether what is revoked through the store has been read once, or need not be. Until then a credential may be one
+   * that every other proxy refuses. Once true, it stays so.
    */
   readonly knowsRevocations: () => boolean;
 }
@@ -100,8 +100,8 @@ function headerRulesOf({ listen, upstream, identity, assertion }: CompiledConfig
 }
 
 /**
- * Returns what a listener decides by on which a proxy only asks: nobody says there which certificate a caller showed,
- * and an assertion is given where the operator has it so.
+ * Returns what a decide listener decides by. The certificate of a caller is not known there, and an assertion is given
+ * only where the operator has it so.
  */
 export function askedConfig(from: ActiveConfig, givesAssertion: boolean): ActiveConfig {
   const config = { ...from.config, listen: { ...from.config.listen, readsClientCert: false } };
@@ -109,7 +109,7 @@ export function askedConfig(from: ActiveConfig, givesAssertion: boolean): Active
     ...from,
     config,
     headerRules: headerRulesOf(config, false),
-    // Its header is still known, and so never the client's.
+    // The header's name stays among the rules, so that a client's own is never forwarded.
     assertion: givesAssertion ? from.assertion : null,
   };
 }

@@ -92,7 +92,7 @@ export interface Admission extends Findings {
   readonly grpcTimeoutMs: number | null;
   /** What the upstream gets: names and values in turn. */
   readonly forwarded: string[];
-  /** Why it would have been refused; `null` where nothing is wrong. `principal` is then null. */
+  /** Why it would have been refused; `null` where nothing is wrong. Where it is set, `principal` is `null`. */
   readonly shadow: ShadowPass | null;
   /**
    * How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal
@@ -154,12 +154,12 @@ interface ParsedRequest {
  * Decides on a request by its head. Answers at once unless a key has to be fetched. Never throws for what a caller
  * sends.
  *
- * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so
+ * Without a valid credential, every answer that would depend on a protected route's existence or options is a 401, so
  * that nobody learns the routes by asking.
  *
  * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
- * @param provedKey where a request that was let in is judged again: the key of which it showed a proof then, or `null`.
- *   A proof counts once, and so it is not asked for another.
+ * @param provedKey when an admitted request is authorized again: the key that it proved on admission, or `null`. A
+ *   proof counts once, so it is not asked for another.
  */
 export function authorizeRequest(
   head: RequestHead,
@@ -202,7 +202,7 @@ export function authorizeRequest(
   if (routeIndependentDenial !== null) return deny(request, null, routeIndependentDenial);
   if (request.route?.access === 'public') return admitTo(request, request.route, null);
 
-  // There is nothing that a credential could open: who is told that a route is unknown learns no more than the config.
+  // Nothing here opens with a credential, and `route_unknown` tells no more than the config does.
   if (activeConfig.asksNobody) return deny(request, null, denial('route_unknown'));
 
   const credential = observe('credential', readCredential(headers.value, acceptedKinds(request)));
@@ -213,9 +213,7 @@ export function authorizeRequest(
   );
 }
 
-/**
- * What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody.
- */
+/** Refuses what no route of the table would accept, or the public route that was meant does not: told to anybody. */
 function refusedOnAnyRoute({ headers, target, head, route, activeConfig }: ParsedRequest): Denial | null {
   const { table } = activeConfig.config;
   const upgrade = headers.upgrade === null ? null : refusedUpgrade(head, headers, table.anyAllowsWebSocket);
@@ -227,7 +225,9 @@ function refusedOnAnyRoute({ headers, target, head, route, activeConfig }: Parse
   return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
 }
 
-/** What counts on the route. Where there is none, whatever some route takes may be shown to learn that. */
+/**
+ * Which credentials count on the route. Without a route any that some route takes: one has to be shown to learn that.
+ */
 function acceptedKinds({
   route,
   activeConfig: { sessions },
@@ -236,7 +236,7 @@ function acceptedKinds({
   return { service: route.acceptsService, session: route.session !== null };
 }
 
-/** Where the token is looked for before it is read: where it can be nothing but a service's. */
+/** The tokens in which this one is looked up before it is read: only where it can be nothing but a service token. */
 function rememberedTokens(route: Route | null, activeConfig: ActiveConfig): RememberedTokens | null {
   const { service, session } = acceptedKinds({ route, activeConfig });
   return service && !session && route?.access !== 'public' ? activeConfig.verified : null;
@@ -286,7 +286,7 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   if (principal.confirmation === undefined && !request.headers.saysBound) return authorizeProved(request, principal);
   return thenSync(provesPossession(request, principal), (refused) => {
     observe('proof', refused);
-    // Whose token it is says nothing of who sent it.
+    // Without proof of possession the token says whose it is, but not who sent it: nobody is taken for the caller.
     return refused === null ? authorizeProved(request, principal) : denyUnlessShadowed(request, refused);
   });
 }
@@ -306,8 +306,8 @@ function authorizeProved(request: ParsedRequest, principal: Principal): Judgemen
 }
 
 /**
- * What the caller showed: to us, or as a proxy in front says that ended TLS. The certificate of that proxy itself is
- * nobody else's.
+ * The certificate that the caller showed: to us, or to a proxy in front that ended TLS and reports it. Where that
+ * report is read, the proxy's own certificate never stands in for the caller's.
  */
 function certificateOf({ peer, headers, activeConfig }: ParsedRequest): CallerCertificate | null {
   if (!peer.trusted || !activeConfig.config.listen.readsClientCert) return peer.certificate ?? null;

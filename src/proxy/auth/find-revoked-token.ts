@@ -24,13 +24,15 @@ interface Keys {
 type Found = Denial | null;
 
 /**
- * Looks up the revocation of a token that was refused for another reason, or `null`: one that is expired as well must
- * not pass in shadow mode where it would not pass alone. A revoked key id counts as the
- * header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
- * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
- * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.
+ * Looks for a revocation of a token that was refused for another reason; `null` where there is none. Otherwise shadow
+ * mode would let a revoked token pass as soon as it has expired as well.
  *
- * @param asker who waits for what is slow to verify.
+ * A revoked key id counts as the header has it, whoever the issuer, for the key may have left its set by now. A digest
+ * stands for this token alone. Subject, id and time count only where the signature holds: tokens of other issuers may
+ * bear the same names, and are not meant. A token is found however it is spelt: the request goes on as it came, to a
+ * service that may be less strict.
+ *
+ * @param asker who waits for a signature that is slow to check.
  */
 export function findRevokedToken(
   { authorization, passed }: Pick<RequestHeaders, 'authorization' | 'passed'>,
@@ -50,7 +52,7 @@ export function findRevokedToken(
   ) {
     return denial('token_revoked');
   }
-  // Whatever is wrong with a token besides: it may be one of those that every other proxy refuses.
+  // Whatever else is wrong with the token, it may be one that every other proxy refuses as revoked.
   if (tokens.length + opaque.length > 0 && !activeConfig.knowsRevocations()) return denial('revocations_unknown');
   if (!revoked.some(revokesClaims)) return null;
   for (const token of opaque) {
@@ -75,8 +77,8 @@ function tokensIn(credential: string): readonly string[] {
 }
 
 /**
- * The same with the signature spelt as it should be: lax readers take either alphabet, and any bits in what is left
- * over.
+ * The token with its signature in canonical base64url: lax readers take either alphabet, and ignore the bits that are
+ * left over at its end.
  */
 function canonicalSpelling(token: string): string {
   const end = token.lastIndexOf('.') + 1;
@@ -104,7 +106,7 @@ async function findAmong(
   asker: KeyAsker | null,
 ): Promise<Found> {
   const candidates = tokens.flatMap((token) => candidateOf(token, sources) ?? []);
-  // Nobody could say for so many whether one is revoked, without everybody else waiting for it.
+  // Checking so many signatures would keep everybody else waiting.
   if (candidates.length > maxVerified) return denial('credential_ambiguous');
   for (const { token, sources: asked } of candidates) {
     const checked: (readonly [VerificationKey, SignatureVerdict])[] = [];

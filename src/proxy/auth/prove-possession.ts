@@ -17,20 +17,20 @@ export interface Possession {
   /** `null` where no proof came, or where none is taken. */
   readonly verifyProof: ProofVerifier | null;
   readonly certificate: CallerCertificate | null;
-  /** Whether its issuer's `cnf` says nothing, by the config. */
+  /** Whether the config has `cnf` of this issuer's tokens ignored. */
   readonly ignoresBinding: boolean;
   /**
-   * The key of which a proof was shown when the request was let in: one that is judged again shows no other. `null`:
-   * none was. Left out where it is judged for the first time.
+   * When an admitted request is authorized again: the key that it proved on admission, or `null` where it proved none.
+   * It shows no second proof. Left out the first time.
    */
   readonly provedKey?: string | null;
   readonly nowMs: number;
 }
 
 /**
- * Holds the sender of a token to what it is bound to: `null`, or why not. Answers at once unless a proof has to be
- * reserved, which counts once. A token that is said to be bound to a key, and is not, is refused, and so is one that is
- * and comes as a `Bearer`, so that nobody strips the proof off (RFC 9449 §7.1).
+ * Checks that the sender of a token has what the token is bound to: `null`, or why not. Answers at once unless a proof,
+ * which counts once, has to be reserved. Refuses a token that comes as bound to a key and is not, and one that is bound
+ * to a key and comes as a `Bearer`, so that nobody strips the proof off (RFC 9449 §7.1).
  *
  * @param proofs `null` where no proof is taken.
  */

@@ -138,7 +138,7 @@ export function createRevocationWatch({
     if (stored === null) return;
     wholeAtMs = lookedAtMs;
     version = stored.version;
-    // By when it came: counted from the question, what took long to be answered would end early.
+    // Counted from the reply: counted from the question, a revocation would end early where the reply took long.
     const taken = mergeStored(list, stored, clock.monotonic());
     list = taken.list;
     tell(stored, taken, isFirst);

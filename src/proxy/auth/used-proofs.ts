@@ -8,9 +8,9 @@ import { newAttempt } from '../exchange/ids.js';
 const proxyClocksMs = 10_000;
 
 /**
- * Sees to it that a proof counts once, by the markers of single-use tokens: one step in the store, which every proxy on
- * it asks. They are kept by the key that made them, so that nobody uses up the ids of another (RFC 9449 §11.1), and for
- * as long as a proof counts.
+ * Makes a proof count once, with a marker in the store that all its proxies share, as for single-use tokens. Markers
+ * are kept by the key that made the proof, so that nobody uses up the ids of another (RFC 9449 §11.1), and for as long
+ * as the proof counts.
  *
  * @param clockSkewMs how far the clock of a client may be from ours.
  */
@@ -35,7 +35,7 @@ export function createUsedProofs(
     if (!answer.ok) return 'unavailable';
     const { reserved, confirmedReplicas } = answer.value;
     if (reserved.kind === 'token_replayed') return 'used';
-    // Between asking and answering the store may have failed over: the marker is then where nobody knows of a use.
+    // The store may have failed over before it replied: the marker was then set where earlier uses are not known.
     const isKept = (confirmedReplicas ?? 0) >= replicas && !isForgotten(proof, store.issuedBeforeFloorS());
     return reserved.kind === 'acquired' && isKept ? 'new' : 'unavailable';
   };

@@ -47,8 +47,8 @@ interface Holder {
 }
 
 /**
- * The next key, from the oldest on; `undefined` where there is none. What it passes by has to be removed, or put behind
- * all others.
+ * Returns the next key, oldest first; `undefined` where there is none. Each key that it returns has to be removed, or
+ * put behind all others.
  */
 type Cursor = () => string | undefined;
 
@@ -64,10 +64,10 @@ const maxSpared = 8;
 /**
  * Keeps verified tokens within `maxBytes`. Only accepted ones get in, under a digest of the scheme and the whole token,
  * so that no token stays in memory and no comparison tells how far a guess was right. An entry counts as long as a
- * fresh verification would say the same: its key is still the issuer's, the clock is between the verification and the
- * end of `exp` and skew. Claims that held once hold until then, for every other limit in time only gets wider. Policy
- * and revocation are judged for each request. One belongs to one version of the config: a reload begins with an empty
- * one, and counts on in `lookups`.
+ * fresh verification would say the same: its key is still the issuer's, and the clock is between the verification and
+ * the end of `exp` and skew. Until then the claims hold as they did at first, because every other limit in time only
+ * gets wider. Policy and revocation are judged for each request. A cache belongs to one version of the config: a reload
+ * begins with an empty one, and `lookups` counts on.
  */
 export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = { hits: 0, misses: 0 }): VerifiedTokens {
   const entries = new Map<string, Entry>();
@@ -110,7 +110,7 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
       const endsAtMs = principal.expiresAtS * 1000 + issuer.rules.clockSkewS * 1000;
       // Each by its name: Node 20 takes a microsecond and more for every member behind a spread.
       entries.set(digest, { principal, issuer, key, atMs, endsAtMs, bytes: size, holder, isUsed: false });
-      // Evicting may have taken its last entry, and it with it.
+      // Evicting may have removed the holder's last entry, and with it the holder.
       holders.set(holder.name, holder);
       holder.digests.add(digest);
       holder.bytes += size;
@@ -165,7 +165,7 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
 function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
   const found = issuer.keys.find(principal.keyId, 'now');
   if (found instanceof Promise) {
-    // A source that breaks its word: whoever verifies the token anew hears what comes of it.
+    // A key source must answer `now` at once. If it does not, the token is verified anew.
     found.catch(() => undefined);
     return false;
   }
@@ -173,8 +173,9 @@ function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
 }
 
 /**
- * Goes on where it stopped. Begun anew for each eviction, it would step over the places of all that left since the
- * table was last made: 25 µs for each token that comes new to a full cache of 32 MiB, and more in a larger one.
+ * Continues where it stopped. A new iterator for each eviction would step over the places of all entries that were
+ * removed since the map was last rebuilt: 25 µs for each token that comes new to a full cache of 32 MiB, and more in a
+ * larger one.
  */
 function createCursor(keys: () => Iterator<string>): Cursor {
   let left: Iterator<string> | null = null;

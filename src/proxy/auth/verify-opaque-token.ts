@@ -45,8 +45,8 @@ export function askedIssuer(token: string, issuers: readonly ActiveIssuer[]): As
 }
 
 /**
- * The revocation that names what an issuer said last of an opaque token, whether it was accepted or not; nobody is
- * asked.
+ * The revocation that matches what the issuer last said of an opaque token, whether or not the token was accepted then;
+ * `null` where none does. The issuer is not asked again.
  */
 export function findRevokedClaims(
   token: string,

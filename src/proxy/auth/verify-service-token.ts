@@ -15,12 +15,13 @@ type Verdict = Result<Principal, Denial>;
 
 /**
  * Verifies a service token against every issuer that accepts its header, `kid` included; where none does, nothing is
- * fetched. Claims are read only after a signature held. Issuers may share a key set, so a signature that held under
- * one whose claims do not match ends nothing: the first issuer whose claims hold as well wins, in the order of the
- * config where the keys are known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts.
- * Else it answers at once unless some key has to be fetched, or is slow to verify with, and then as soon as one issuer
- * accepts, so that another one's slow key server delays no good token. An opaque token has the one issuer that is asked
- * about it.
+ * fetched. Claims are read only after a signature held. Issuers may share a key set, so a signature that holds for an
+ * issuer whose claims do not match settles nothing: the first issuer whose claims match as well wins, in the order of
+ * the config where the keys are known.
+ *
+ * Where an issuer whose key is known accepts, nothing is fetched and nobody waits. Otherwise this answers at once
+ * unless some key has to be fetched, or is slow to verify with; then it answers as soon as one issuer accepts, so that
+ * another one's slow key server delays no good token. Of an opaque token only one issuer is asked.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no
@@ -71,9 +72,10 @@ export function verifyCredential(
 }
 
 /**
- * Providers choose key ids as they like, so that these alone do not tell their issuers apart. The others would refuse
- * the token for its claims, whatever key verified it: what it says of itself, unverified, only spares asking them.
- * Where it names none of them, and where all are Cores, whose key ids the operator tells apart, each one is asked.
+ * Narrows the issuers down to those that the token says, unverified, that it is from. Providers choose key ids as they
+ * like, so key ids alone do not tell their issuers apart. The issuers left out would refuse the token for its claims,
+ * whatever key verified it, so this only saves asking them. All are asked where the token names none of them, and where
+ * all are Cores, whose key ids the operator keeps apart.
  */
 function meantAmong(accepting: readonly ActiveIssuer[], token: SignedToken): readonly ActiveIssuer[] {
   if (accepting.length === 1 || accepting.every(({ rules }) => rules.profile === 'core')) return accepting;
@@ -94,7 +96,7 @@ function verifyByAny(
   for (const issuer of candidates) {
     const lookup = issuer.keys.find(token.keyId, 'now');
     if (lookup instanceof Promise || lookup.kind !== 'found') {
-      // One that breaks its word is asked again, and then waited for.
+      // A key source must answer `now` at once. One that does not is asked again, and then waited for.
       if (lookup instanceof Promise) lookup.catch(() => undefined);
       ignorant.push(issuer);
       continue;
@@ -120,7 +122,7 @@ function askIgnorant(
 ): Verdict | Promise<Verdict> {
   const refused = [...refusedBefore];
   let isOver = false;
-  // Those that still wait when one has accepted wait for nobody.
+  // Once one issuer has accepted, nobody waits for the others.
   const patience = asker === null ? 'fetch' : { ...bound(asker), isGone: () => isOver || asker.isGone() };
   const pending: Promise<Verdict>[] = [];
   for (const issuer of ignorant) {
@@ -169,7 +171,7 @@ function judge(
 ): Verdict | Promise<Verdict> {
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
   const { key } = lookup;
-  // The key says what it verifies; a header that says something else is no mistake of a library.
+  // The algorithm is the key's, whatever the header says; no library puts another one there by mistake.
   if (token.header['alg'] !== key.algorithm) return refuse(denial('algorithm_refused'));
   const checked = checkSignature(token, key, asker);
   return checked instanceof Promise
@@ -248,8 +250,9 @@ function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly D
 }
 
 /**
- * How far a token came before it was refused, in the order of the checks; what is not listed comes after a matching
- * issuer. Keys that cannot be had outweigh a signature that failed under other keys, and nothing that a key verified.
+ * How far a token came before it was refused, in the order of the checks; a reason that is not listed comes after all
+ * of these, when the issuer has matched. Keys that cannot be had rank above a signature that failed under other keys,
+ * and below anything that was found in claims whose signature held.
  */
 const progress: readonly Reason[] = [
   'key_unknown',

@@ -31,9 +31,9 @@ type Verdict = Result<Principal, Denial>;
 
 /**
  * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then
- * all of it by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody
- * without a session makes it ask. Until the signature held the response is that to any caller; from then on it is the
- * one that frontends act on.
+ * all of it by the SDK, which asks the Core where it has to. The SDK sees only what the Core signed, so nobody without
+ * a session can make it ask. Refusals are like those of any caller until the signature held; from then on they are
+ * those that frontends act on.
  */
 export async function verifySession(
   credential: SessionCredential,
@@ -83,9 +83,9 @@ function readClaims(token: SignedToken, { settings }: ActiveSessions, nowMs: num
 }
 
 /**
- * Whether the request was made by a page that may: a browser adds cookies to whatever any page sends. Where the session
- * has a token against that, it has to be repeated; else there has to be a `rid`, which a foreign page cannot add
- * unasked (CORS). GET is left out, as in the SDK.
+ * Whether a page that may do so made the request: a browser adds cookies to whatever any page sends. Where the session
+ * has an anti-CSRF token, the request has to repeat it; otherwise it has to have a `rid`, which a foreign page cannot
+ * add without asking first (CORS). GET is left out, as in the SDK.
  */
 function provesOrigin({ headers }: SessionCredential, { antiCsrfToken }: SessionClaims, method: string): boolean {
   if (method === 'GET') return true;
