@@ -43,7 +43,7 @@ export abstract class AskedWriter implements ResponseWriter {
     this.inner.onDrain();
   }
 
-  /** Nothing is forwarded here, and so no response comes back that one of the next four could pass on. */
+  /** Nothing is forwarded here: no upstream response ever reaches this method or those below. */
   begin(): boolean {
     return true;
   }

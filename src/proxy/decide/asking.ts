@@ -17,7 +17,10 @@ export function describedConnection(
   };
 }
 
-/** The host of the writer that answers who asks: it asks for no config, since what is malformed is judged by none. */
+/**
+ * The host of the writer that answers the asking proxy. Its write timeout is fixed, since a malformed description is
+ * answered without a config.
+ */
 export function answeringHost(host: ResponseWriterHost): ResponseWriterHost {
   return {
     isShuttingDown: () => host.isShuttingDown(),

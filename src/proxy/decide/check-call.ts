@@ -63,7 +63,7 @@ export class CheckCall implements ServedRequest {
       const { asking, brokenBy } = this;
       const timeout = readGrpcTimeout(valuesOf(asking.head.rawHeaders, 'grpc-timeout'));
       if (brokenBy !== null) this.endCall(brokenBy);
-      // Nobody else's word counts, and nothing of it is read.
+      // Only a trusted proxy may ask: nothing is read of anybody else's call.
       else if (!asking.connection.peer.trusted) this.endCall(denial('asking_refused'));
       else if (!isCheck(asking.head)) this.endCall(denial('description_malformed'), 'UNIMPLEMENTED');
       else if (!timeout.ok) this.endCall(timeout.error);

@@ -52,7 +52,7 @@ export class CheckWriter extends AskedWriter {
     }
   }
 
-  /** From now on its caller waits no longer: what ends it without an answer is told as that. */
+  /** The deadline of the call has passed: if it now ends without an answer, it ends with `DEADLINE_EXCEEDED`. */
   expire(): void {
     this.isLate = true;
   }

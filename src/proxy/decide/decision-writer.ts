@@ -13,7 +13,10 @@ const passedByNginx: ReadonlySet<number> = new Set([401, 403]);
 
 const firstFailure = 500;
 
-/** Names that every answer has. That of the assertion is among them where none is given: it is never the client's. */
+/**
+ * Names that every answer has. The assertion's is among them even where none is given, so that a client's never goes
+ * on.
+ */
 export function namesOf({ config: { identity, assertion } }: Pick<ActiveConfig, 'config'>): readonly string[] {
   return answeredNames(identity, assertion?.header ?? null);
 }

@@ -71,9 +71,9 @@ function readAsked(
   { head, connection }: ReceivedRequest,
   { form, prefix }: Pick<DecideSettings, 'form' | 'prefix'>,
 ): ReturnType<typeof describeRequest> {
-  // Nobody else's word counts, and nothing is judged for them.
+  // Only a trusted proxy may ask: nothing is judged for anybody else.
   if (!connection.peer.trusted) return refuse(denial('asking_refused'));
-  // Over HTTP/2 the one call is asked, and nothing in the words of HTTP: a client's request may look like that call.
+  // Over HTTP/2 only calls of gRPC may ask, and nothing in plain HTTP: a client's request may look like such a call.
   if (head.httpVersion === http2Version) return refuse(denial('description_malformed'));
   return describeRequest(head, form, prefix);
 }

@@ -30,23 +30,24 @@ export interface AttemptHost {
   readonly onError: (reason: Denial) => void;
 }
 
-/** Responses that are held back are read so far; bytes. */
+/** How much of a response that is held back is read, bytes. */
 const maxHeldBytes = 16 * 1024;
 
-/** What is not passed on is read so far, so that its connection can be used again; bytes. */
+/** How much of a response that is not passed on is read, so that its connection can be used again; bytes. */
 const maxDiscardedBytes = 64 * 1024;
 
 /**
- * So long after its head, what is not passed on is read; milliseconds. Then the head alone judges what was held back,
- * and what nobody gets is broken off: bytes that come one by one would keep a caller, or a connection, for hours.
+ * How long after its head a response is read that is not passed on, milliseconds. Then what was held back is judged by
+ * its head alone, and what nobody gets is broken off: bytes that come one by one would keep a caller, or a connection,
+ * for hours.
  */
 const maxUnpassedMs = 2_000;
 
 /**
  * - `waiting`: for the head
- * - `holding`: back a response that is yet to be judged
- * - `passing`: it on
- * - `discarding`: what nobody gets
+ * - `holding`: holds back a response that is yet to be judged
+ * - `passing`: passes it on
+ * - `discarding`: reads what nobody gets
  */
 type Phase = 'waiting' | 'holding' | 'passing' | 'discarding';
 
@@ -60,7 +61,7 @@ export class Attempt implements ResponseSink {
   private rawHeaders: readonly string[] = [];
   private chunks: Buffer[] = [];
   private bytes = 0;
-  /** Until what is not passed on has had its time. */
+  /** The timer of `maxUnpassedMs`; `null` while it does not run. */
   private unpassed: NodeJS.Timeout | null = null;
   /** Whether nothing more of it comes. */
   private isOver = false;
@@ -103,7 +104,7 @@ export class Attempt implements ResponseSink {
       return true;
     }
     this.chunks.push(chunk);
-    // Larger than any of ours.
+    // No problem document of Sallyport is larger.
     if (this.bytes > maxHeldBytes) return this.judgeEarly();
     return true;
   }

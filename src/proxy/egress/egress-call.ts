@@ -45,12 +45,12 @@ const notPassed: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ]);
 
-/** What is read of a request's headers, by their lengths: the others are not looked at any closer. */
+/** The lengths of the header names that are read here: names of other lengths need not be compared. */
 const readLengths: ReadonlySet<number> = new Set(
   ['idempotency-key', 'content-type', ...notPassed].map(({ length }) => length),
 );
 
-/** Failures of an attempt, by what they say of it. What else fails is ours, and final. */
+/** What a failure says of its attempt. Any other reason is a failure of our own, and final. */
 const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOutcome>([
   ['upstream_unreachable', { kind: 'not_sent' }],
   ['upstream_failed', { kind: 'no_response' }],
@@ -74,7 +74,10 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   private subjectToken: string | null = null;
   private token: string | null = null;
   private hasNewToken = false;
-  /** Of the last proof; left out where there was none, or a nonce was taken up already. */
+  /**
+   * Nonce of the last proof, `null` where it had none; left out where there was no proof, or a nonce was taken up
+   * already.
+   */
   private provedNonce: string | null | undefined;
   private hasNewNonce = false;
   private hasKey = false;
@@ -85,7 +88,9 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   /** Those that count towards the limit. */
   private counted = 0;
   private notRetried: AttemptsMade['notRetried'] = null;
-  /** What is to be said where no later attempt says what became of one that may have been carried out. */
+  /**
+   * The denial to answer with where an earlier attempt may have been carried out, and no later one says whether it was.
+   */
   private doubt: Denial | null = null;
   private startedMs = 0;
   private waiting: NodeJS.Timeout | null = null;
@@ -133,7 +138,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     const { method } = this.request;
     this.holdBody();
     const { keyMode, keyFrom } = this.target;
-    // Nothing reserves a stream, and which of its calls are none is not known here.
+    // Streams are never reserved, and which gRPC calls are streams is not known here.
     const isCall = isGrpc(contentType);
     const plan = planKey({ method, idempotencyKey }, isCall ? 'pass' : keyMode, isCall ? null : keyFrom);
     if (!plan.ok) {
@@ -243,7 +248,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   /**
    * Begins an attempt, once there is a token for it.
    *
-   * @param refused the response that another token is had for; it is passed on where there is none.
+   * @param refused the response that asks for another token; it is passed on where there is none.
    */
   private next(refused: HeldResponse | null = null): void {
     if (this.isOver) return;
@@ -344,7 +349,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     }
     if (leavesDoubt(outcome, request.method)) this.doubt = doubtOf(outcome);
     if (verdict.needsNewToken) {
-      // Without one of ours there is no other.
+      // A request that went out without a token of ours gets no other.
       if (this.token === null || target.tokens === null) {
         this.stop('final');
         return this.mayPass(outcome);
@@ -352,7 +357,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
       this.hasNewToken = true;
     }
     this.hasNewNonce ||= verdict.needsNonce;
-    // Read on for an attempt that is over, it might become too large to be held.
+    // Reading on for an attempt that is over might make the body too large to be held.
     if (this.body instanceof KeptBody) this.body.stop();
     if (verdict.counts) {
       this.counted += 1;
@@ -371,7 +376,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     return false;
   }
 
-  /** Also where the request itself cannot be sent again: others follow it. */
+  /** Drops the token even where this request cannot be sent again: later ones would be sent with it. */
   private dropRefusedToken(outcome: AttemptOutcome): void {
     const isRefused = outcome.kind === 'response' && outcome.status === 401 && !this.hasNewToken;
     if (isRefused && this.token !== null) this.target.tokens?.invalidate(this.token);
@@ -462,7 +467,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   }
 }
 
-/** What goes out is no path of this side. */
+/** The trace names the path that goes out to the target, not the one that was asked for here. */
 function traceThere(trace: NonNullable<UpstreamRequest['trace']>, target: EgressTarget): typeof trace {
   return { send: (to) => trace.send({ ...to, pathThere: (path) => outgoingTarget(target, path) }) };
 }

@@ -5,7 +5,10 @@ import type { Upstream, UpstreamCall } from '../upstream/pool/pool.js';
 import { EgressCall, type EgressCallDeps } from './egress-call.js';
 import type { EgressTarget } from './target.js';
 
-/** Requests whose bodies are yet to come, at a time, times four: the others are read first. */
+/**
+ * Of this many, `createEarlyPlaces` lets a quarter be requests whose bodies are yet to come; the bodies of others are
+ * read first.
+ */
 const capacity = 512;
 
 /**

@@ -33,7 +33,9 @@ export class BodyRoom {
   }
 }
 
-/** Pieces up to this size are kept as one: each costs some 300 bytes, and up to 1 KiB that it is a slice of. */
+/**
+ * Small pieces are joined up to this size, bytes: each costs some 300 bytes, and may keep 1 KiB that it is a slice of.
+ */
 const maxJoinedBytes = 16 * 1024;
 
 /** A reading that began behind what was let go. */
@@ -101,7 +103,7 @@ export class KeptBody {
       .on('error', () => undefined);
   }
 
-  /** It will not be sent again: what was sent is let go, and what comes is passed on alone. */
+  /** The body will not be sent again: lets go of what was sent, and passes on the rest without keeping it. */
   release(): void {
     this.isKeeping = false;
     if (this.reading === null || this.reading.count >= this.chunks.length) this.letGo();
@@ -155,7 +157,7 @@ export class KeptBody {
       return false;
     }
     this.keptBytes += chunk.length;
-    // Who reads has had the last piece: it may grow.
+    // The reader has had the last piece, so that piece may grow.
     const last = isBehind ? undefined : this.chunks.at(-1);
     if (last !== undefined && last.length + chunk.length <= maxJoinedBytes) {
       this.chunks[this.chunks.length - 1] = compact([last, chunk]);
