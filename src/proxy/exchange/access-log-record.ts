@@ -91,7 +91,7 @@ const firstFailure = 500;
 /** Where these end a request, the upstream was not reached. */
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
-/** With what only some lines have, in their order. */
+/** Keys that only some log lines have, in the order in which they are written. */
 type OptionalPart =
   'permissions' | 'missing_permissions' | 'attempts' | 'not_retried' | 'client_certificate' | 'asked_by' | 'span_id';
 type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
@@ -185,7 +185,7 @@ export function clientOf(
   return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }
 
-/** A caller that leaves while the upstream works ends nothing that was denied or failed here. */
+/** Where the caller leaves while the upstream works, nothing was denied and nothing failed here. */
 function outcomeOf(reason: Reason | null, wasAsked: boolean, isShadow: boolean): Outcome {
   if (reason === null || (reason === 'caller_gone' && wasAsked)) return isShadow ? 'shadow' : 'forwarded';
   return responseOf(reason).status >= firstFailure ? 'failed' : 'denied';

@@ -15,8 +15,8 @@ interface DecidedRequest {
 }
 
 /**
- * Begins the trace of a request, where it is to have one, and keeps it with what is learnt of it. Its span begins when
- * its turn came, though it is decided only now whether there is one: by then it is known who asks.
+ * Begins the trace of a request that is to have one, and keeps it with what is learnt of the request. The span begins
+ * when the request's turn came, but whether there is one is decided only now, when it is known who asks.
  */
 export function beginTrace(
   tracer: Tracer,

@@ -44,8 +44,8 @@ export function holderOf({
 }
 
 /**
- * What one holder may have of what all share: others must get something too. A caller may have the 100 writes under way
- * that count as pending.
+ * The most that one holder may have of what all share, so that others get something too. A caller's share has room for
+ * the 100 writes that count as pending.
  */
 const shares = { strangers: 3 / 4, caller: 7 / 8 };
 
@@ -64,7 +64,7 @@ export class FairShareLimiter {
   private maxOfCaller = 0;
   private readonly held = new Map<string, HolderCount>();
 
-  /** @param count what there is for all. Of up to three either may have all, so that none is left unused for nobody. */
+  /** @param count places for all. Of up to three, one holder may have all, so that none stays unused. */
   constructor(count: number, leastOfCaller = 1) {
     this.resize(count, leastOfCaller);
   }

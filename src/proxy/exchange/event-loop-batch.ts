@@ -1,4 +1,4 @@
-/** While every turn brings a connection, steps that let connections go first wait for so long; milliseconds. */
+/** How long steps wait while every turn of the event loop still brings a connection; milliseconds. */
 const longestWaitMs = 4;
 
 /** Connections that were accepted so far. */
@@ -13,24 +13,23 @@ export function countConnection(): void {
 let readUntilMs = -Infinity;
 
 /**
- * A time of the monotonic clock, milliseconds: whatever had arrived by then on any connection was read. What the system
- * has for us is read between the ends of two turns.
+ * Returns a time of the monotonic clock, milliseconds: all that had arrived by then, on any connection, was read. The
+ * event loop reads what the system holds for us between the ends of two turns.
  */
 export function arrivalsReadUntilMs(): number {
   return readUntilMs;
 }
 
 /**
- * Makes something that takes steps during a turn of the event loop and takes them at its end, in their order. What one
- * turn brings is much the same many times over; done one after the other it finds its code in the processor's caches,
- * where the network's would have pushed it out between two of them. A sixth less CPU for each request, where several
- * come at once.
+ * Collects steps during a turn of the event loop, and takes them in their order at its end. The steps of one turn run
+ * much the same code: one right after the other, they find it in the processor's caches, where the network's code would
+ * have pushed it out in between. This saves a sixth of the CPU of each request where several come at once.
  *
  * A step that throws ends none but itself.
  *
- * `connectionsFirst`: libuv accepts one connection in each turn. Where a turn takes long, since there is much to do,
- * new connections would wait for a turn each, behind everything that connections of before bring. So while turns bring
- * some, the steps of several turns are taken together.
+ * `connectionsFirst`: libuv accepts one connection in each turn. Where a turn takes long, new connections would wait a
+ * turn each, behind all that the older connections bring. So while turns bring new connections, the steps of several
+ * turns are taken together.
  */
 export function createEventLoopBatch({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (
   step: () => void,
@@ -55,7 +54,7 @@ export function createEventLoopBatch({ connectionsFirst = false }: { readonly co
     endedMs = performance.now();
   }
 
-  /** Whether there may be more connections to accept, and nothing waits for too long. */
+  /** Whether to wait for more connections: some came since the last look, and no step has waited for too long. */
   function mayWait(): boolean {
     if (connections === known) return false;
     known = connections;
@@ -79,5 +78,5 @@ export function createEventLoopBatch({ connectionsFirst = false }: { readonly co
   };
 }
 
-/** What all that arrives in one turn shares: requests are decided together, at its end. */
+/** The batch of all that arrives in one turn: requests are decided together, at its end. */
 export const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });

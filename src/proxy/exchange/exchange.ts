@@ -141,8 +141,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   /**
-   * Streams it to the upstream. A body that is not here yet is sent on as it comes while there are places for such, and
-   * else when there is something to send.
+   * Streams it to the upstream. A body that is not here yet is sent as it comes while there is an early place for it,
+   * and otherwise once there is something to send.
    *
    * @param read the body, where it was read before.
    */
@@ -291,7 +291,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       this.earlyPlace?.();
       this.summary.upstreamResponded();
-      // What the upstream did not wait for: held back, it would keep its place.
+      // The upstream answered without the rest of the body: held back, it would keep its place.
       this.upload?.destroy();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
@@ -404,7 +404,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     }
   }
 
-  /** Nobody listens any more. */
+  /** Stops what is under way upstream: nobody waits for it any more. */
   private leaveUpstream(): void {
     this.earlyPlace?.();
     this.operation?.cancel();

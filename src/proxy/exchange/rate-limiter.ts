@@ -32,15 +32,15 @@ interface CallerLimitsDeps {
 const noStore = 'no store was opened at the start';
 
 /**
- * For so long each call to the store has to succeed before it is said to count again: one that comes and goes is one
- * trouble.
+ * How long every call to the store has to succeed before the store is said to count again, milliseconds. Failures that
+ * come and go are logged as one.
  */
 export const steadyAfterMs = 2_000;
 
 /**
- * Counts requests by caller: those in flight, and the rate here or in the store. Where the store does
- * not answer, each process counts by itself, which lets callers have as much of every one: limits protect, and refusing
- * everybody would not.
+ * Counts requests by caller: those in flight, and the rate here or in the store. Where the store does not answer, each
+ * process counts by itself, and a caller may use its whole limit at each of them. Limits are there to protect the
+ * service; refusing everybody would not protect it.
  */
 export function createCallerLimits({ local, flights, shared, clock, log }: CallerLimitsDeps): CallerLimits {
   let problem: string | null = shared === null ? noStore : null;
@@ -59,7 +59,7 @@ export function createCallerLimits({ local, flights, shared, clock, log }: Calle
     });
   }
 
-  /** Once for each time that it begins, and once when it has ended for good. */
+  /** Logs once when the store stops counting, and once when it counts again for good. */
   function tell(now: string | null): void {
     if (now !== null) failedAtMs = clock.monotonic();
     else if (problem !== null && clock.monotonic() - failedAtMs < steadyAfterMs) return;
