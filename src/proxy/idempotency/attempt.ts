@@ -184,8 +184,8 @@ export class Attempt {
   }
 
   /**
-   * Beyond the caller's share of the store the status alone is kept: the key stays taken, and a retry is told that it
-   * was answered.
+   * Decides what is kept of a response. Beyond the caller's share of the store it is the status alone: the key stays
+   * taken, and a retry is told that the write was answered.
    */
   private async kept(
     { state, response }: CompleteSettlement,
@@ -215,8 +215,8 @@ export class Attempt {
     // Reading the body and waiting for the store take time, too.
     const revoked = this.write.admission.revoked();
     if (revoked !== null) return revoked;
-    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of
-    // its use.
+    // The store may have failed over while the body came in, or since: the marker may then stand where earlier uses of
+    // the token are not known.
     if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
     return checkDispatch({
       // The monotonic clock stands still while a machine is suspended, the wall clock does not.
@@ -256,17 +256,20 @@ export class Attempt {
     };
   }
 
-  /** It may have run all the same, or be about to: freed by its id as soon as the store answers again. */
+  /**
+   * The reserve may have taken effect all the same, or be about to: frees the key by the attempt's id as soon as the
+   * store answers again.
+   */
   private withdraw(): void {
     void this.settleWith({ kind: 'release', command: { attempt: this.id }, wasSent: false });
   }
 
   private async settleWith(write: SettleCommand): Promise<void> {
     const { scope, rules, recordId } = this.write.preparation;
-    // Only a token was reserved: it stays used, or what may be used up does.
+    // Only a token was reserved: there is no record to settle, and the token stays used, if it was.
     if (recordId === null) return;
-    // A result is worth keeping as long as somebody may ask for it, and a key worth freeing, also after the lease; a
-    // mark until that ends by itself.
+    // A result is worth keeping, and a key worth freeing, for as long as somebody may ask for it, also after the lease.
+    // A mark is worth it only until the lease ends, which puts the write in doubt by itself.
     const leaseEndsMs = this.reservedAt.monotonicMs + this.leaseMs;
     const untilMs =
       write.kind === 'mark'

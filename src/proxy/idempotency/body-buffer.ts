@@ -85,7 +85,7 @@ export function readWhole(
     held = willHold;
     bytes.append(chunk);
   });
-  // The stream lives as long as the request: what it held must not stay with it.
+  // The buffer is emptied: the stream lives as long as the request, and must not keep the body.
   stream.on('end', () => onWhole(bytes.take()));
   return share.give;
 }

@@ -22,8 +22,8 @@ export interface ReservedWrites {
   /** Ends what is under way, and whatever comes: a write without a response is in doubt from then on. */
   readonly abortAll: () => void;
   /**
-   * When a drain of so many milliseconds calls `abortAll`, so that the store can still be told, twice where it fails
-   * once, within them.
+   * How long a drain of `graceMs` goes on before it calls `abortAll`, milliseconds: what is left is enough to tell the
+   * store, and once more where that fails.
    */
   readonly lastSettlingMs: (graceMs: number) => number;
   /** Settles what is left, once more. */

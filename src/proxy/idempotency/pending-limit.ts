@@ -13,8 +13,8 @@ interface PendingWrites {
 export const maxPendingPerCaller = 100;
 
 /**
- * Counts writes, not requests: what repeats a write that is under way takes no place of its own, so that a caller who
- * asks too often is told that it is in progress.
+ * Counts writes, not requests: repeats of a write that is under way take no place of their own, so that a caller who
+ * repeats too often is still told that the write is in progress.
  */
 export function createPendingWrites(limit = maxPendingPerCaller): PendingWrites {
   const callers = new Map<string, Map<string, number>>();

@@ -15,8 +15,8 @@ export function bytesOf({ write }: Settling): number {
 interface RecentSettlements {
   readonly add: (settling: Settling) => void;
   /**
-   * Gives away what was taken within the time, or within a shorter one, and forgets the rest; the latest first: that is
-   * what is most likely lost.
+   * Takes out what the store took within `lastMs`, the latest first, since it is the most likely to be lost. Forgets
+   * the rest.
    */
   readonly take: (lastMs?: number) => readonly Settling[];
   readonly close: () => void;
@@ -30,8 +30,8 @@ export interface RecentLimits {
 }
 
 /**
- * Of a shutdown: a fail-over since then may not have been noticed yet. Longer than a proxy looks for one at rest, and
- * waits for the look; milliseconds.
+ * How far back a shutdown offers settlements again, milliseconds: a fail-over since then may not have been noticed yet.
+ * Longer than an idle proxy takes to look for a fail-over and to hear of it.
  */
 export const unnoticedMs = 5_000;
 
@@ -105,8 +105,8 @@ export function createRecentSettlements(
 }
 
 /**
- * A response that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of
- * such a piece.
+ * Copies a body that is a small part of a larger piece of memory, which it would keep whole. `Buffer.from` makes small
+ * buffers such parts.
  */
 function compact(settling: Settling): Settling {
   const { write } = settling;

@@ -10,8 +10,8 @@ import type { ReofferResult, SettlementReport } from './settlement-report.js';
 interface Reoffering {
   readonly start: (settlings: readonly Settling[]) => void;
   /**
-   * Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. Then offers
-   * `last` for as long, for nobody is left who could after a fail-over that was not noticed yet.
+   * Offers what is left for as long as the store takes it, `lastMs` at most, and tells what is left then. Then offers
+   * `last` for as long: a fail-over may not have been noticed yet, and after this nobody is left to repair it.
    */
   readonly close: (last: readonly Settling[]) => Promise<void>;
 }
@@ -25,7 +25,7 @@ const bytesAtOnce = 1_048_576;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const patienceMs = 30_000;
-/** How long each of both goes on in a shutdown, and the pause there, milliseconds. */
+/** How long each of the two steps of `close` goes on, and the pause in them, milliseconds. */
 const lastMs = 1_000;
 const lastPauseMs = 100;
 
@@ -114,8 +114,8 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
   }
 
   /**
-   * Has as many under way as may be; calls back once none is, and none may be sent. One that fails says enough of the
-   * others.
+   * Sends as many as may be under way; calls back once none is, and none may be sent. Each one that fails takes up a
+   * place until the next round, so that a store that is away is not offered all of them.
    */
   function sendMore(sum: ReofferResult, failed: Settling[], onDone: () => void): void {
     for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
@@ -149,7 +149,7 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
 
   function take(settling: Settling, reply: Completed | Released | Marked, sum: ReofferResult): void {
     if (reply === 'fenced') {
-      // A mark was taken over, as it may be; that the first attempt was in doubt has been told.
+      // Another attempt took the mark over, as it may; that the first attempt was in doubt was told already.
       if (settling.deduplicates && settling.write.kind === 'mark') return;
       sum.ranTwice += 1;
       report.foundFenced(settling, sum.ranTwice);

@@ -102,7 +102,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   /** Stops the time that the upstream has. */
   private cancelTimer: () => void = nothing;
   private response: BufferedResponse | null = null;
-  /** What the upstream did while that was written down. */
+  /** How the response ended while its status was being written to the store. */
   private endedWhileSettling: Denial | Pick<WholeResponse, 'trailers'> | null = null;
 
   /** @param onOver called once, when nothing of it is left but what the store has yet to take. */
@@ -127,9 +127,9 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   /**
-   * Reserves when its turn with a connection is near, and goes on where that succeeds: to reserve, to wait, to give way
-   * and to release takes more of the store and of this process than to serve. A write that gets no turn is refused,
-   * whatever the store knows of it.
+   * Reserves when the write's turn with a connection is near, and goes on where that succeeds. To reserve, wait, give
+   * way and release takes more of the store and of this process than to serve. A write that gets no turn is refused,
+   * even where the store has a result for it.
    */
   private awaitTurn(body: Buffer): void {
     if (this.phase !== 'reading') return;
@@ -302,7 +302,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       const { preparation, trace } = this.request;
       const { storeHeaders } = preparation.rules;
       const kept = storedHeaders(headers, storeHeaders);
-      // How a gRPC call ended stands there; trailers of other responses may be dropped (RFC 9110 §6.5.1), and are.
+      // The trailers say how a gRPC call ended. Those of other responses may be dropped (RFC 9110 §6.5.1), and are.
       const end = this.isGrpc()
         ? storedTrailers({ headers, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
         : [];
@@ -333,7 +333,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const wasSent = response !== null || !certainlyNotSent(reason);
     const { recordId } = this.request.preparation;
     this.run(async () => {
-      // How a gRPC call ended is said at the end, which did not come.
+      // A gRPC call ends with its status, which did not come.
       const hasStatus = response !== null && !(this.isGrpc() && response.status === 200);
       await this.attempt.settle(hasStatus ? cutOff(response) : { kind: wasSent ? 'no_status' : 'not_dispatched' });
       this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);

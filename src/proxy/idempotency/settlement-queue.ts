@@ -34,8 +34,8 @@ export interface Settlements {
   /** How many are still to be written. */
   readonly open: () => number;
   /**
-   * Waits for what is being written, tries what is left once more and gives up on it then. What was written last is
-   * written again, where the store may have forgotten it and that was not noticed yet.
+   * Waits for what is being written, tries once more what is left, and then gives it up. Writes the latest settlements
+   * again, in case the store has lost them in a fail-over that was not noticed yet.
    */
   readonly close: () => Promise<void>;
 }
@@ -153,7 +153,7 @@ export function createSettlements(
     metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs, settling.exemplar);
     if (!reply.ok) return false;
     report.replied(settling, reply.value);
-    // That another attempt has it was told: once is enough.
+    // A `fenced` settlement was reported just now: once is enough.
     if (store.onFailover === null || reply.value === 'fenced' || reply.value === 'unsupported') return true;
     if (failovers === before) keep.add(settling);
     else offering.start([settling]);
