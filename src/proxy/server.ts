@@ -34,15 +34,18 @@ import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
 
 /**
- * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again
- * within that time gets a response, which says that it is the last one, and does not meet its end; milliseconds.
+ * How long after the announcement of a shutdown a connection that a caller keeps is still served, milliseconds: whoever
+ * uses it again within that time gets a response, which says that it is the last one, and not a closed connection.
  */
 const announcedMs = 2_000;
 
-/** After the port was closed, for so long: a request may be on its way on a connection that came last; milliseconds. */
+/**
+ * How long idle connections stay open once the port is closed, milliseconds: a request may be on its way on one that
+ * came last.
+ */
 const lastArrivalsMs = 500;
 
-/** Before the port is closed, what waits to be accepted is, for no longer than that; milliseconds. */
+/** Before the port is closed, connections that wait are accepted, for no longer than this; milliseconds. */
 const longestAcceptMs = 250;
 
 /**

@@ -31,12 +31,12 @@ export interface PipelinedRequest {
 const maxRequests = 10_000;
 
 /**
- * So many requests of one connection may wait. One read may bring 2,500 tiny ones, and to make objects of them takes 30
- * ms; of those with a token it brings fewer than this. Beyond it the same holds as beyond `maxRequests`.
+ * How many requests of one connection may wait. One read may bring 2,500 tiny ones, and to make objects of them takes
+ * 30 ms; of requests with a token one read brings fewer than this. Beyond it the same holds as beyond `maxRequests`.
  */
 const maxWaiting = 100;
 
-/** Of the bytes that one read brings, some may be of the body. */
+/** The read that ends a head may bring up to this much of the body as well. */
 const oneReadBytes = 64 * 1024;
 
 /** How long what the caller still sends is read after our last response, so that it gets to read it. */
@@ -72,8 +72,8 @@ export class ClientConnection {
   /** The last response was given. */
   private isClosing = false;
   /**
-   * Since a shutdown began: how long it waits for another request where its caller was not told that none is served;
-   * milliseconds.
+   * Set when a shutdown has begun: how long the connection waits for another request where its last response did not
+   * say that it was the last one; milliseconds.
    */
   private unannouncedMs: number | null = null;
   /** Bytes read when the last response was given: more of them since mean that a request has begun. */
@@ -184,7 +184,10 @@ export class ClientConnection {
     );
   }
 
-  /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
+  /**
+   * The parser cannot go on. If it failed on a body, fails that request; otherwise answers with `refusal` in the place
+   * of the request that it could not read.
+   */
   stopReading(reason: Denial, refusal: PipelinedRequest): void {
     if (this.isClosing || this.takesNoMore) return;
     const last = this.waiting.at(-1) ?? this.current;
@@ -193,7 +196,7 @@ export class ClientConnection {
     this.stopAccepting();
   }
 
-  /** A head was not complete in time. Where it is us who do not read on, it gets that time again when we do. */
+  /** A head was not complete in time. Where we had stopped reading, it gets that time again when we read on. */
   expireHead(limitMs: number, onExpired: () => void): void {
     if (this.readControl.isHeld()) {
       this.restartHeadTimer = () => {
@@ -248,8 +251,9 @@ export class ClientConnection {
   }
 
   /**
-   * A shutdown has begun: ends it once no request comes any more. After a response that said that it is the last one
-   * that is at once; a caller that was not told may be sending the next request by now, and has as long for it.
+   * A shutdown has begun: ends the connection once no request comes any more. After a response that said that it was
+   * the last one, that is at once; a caller that was not told may be sending the next request by now, and has
+   * `unannouncedMs` for it.
    */
   drain(unannouncedMs: number): void {
     this.unannouncedMs = unannouncedMs;
@@ -257,8 +261,8 @@ export class ClientConnection {
   }
 
   /**
-   * Where no request has begun, says that none is served any more, so that nothing is reset that the caller has not
-   * read.
+   * Where no request has begun, says that none is served any more and reads on for a moment: a reset could take from
+   * the caller what it has not read.
    */
   readonly closeIdle = (): void => {
     if (

@@ -29,7 +29,7 @@ const minConnections = 1_024;
 /** Ended at once, where there are too many: to choose takes a look at all of them. */
 const endedAtOnce = 32;
 
-/** A flood has one line in so long, with what it came to. */
+/** A flood is logged this often, with its counts; milliseconds. */
 const warningIntervalMs = 10_000;
 
 /** Every connection to a listener, from its first packet on. */
@@ -41,8 +41,8 @@ interface ClientConnections {
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
   /**
-   * A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after a
-   * response that did not say so.
+   * A shutdown has begun: an idle connection is ended at `closeIdle`, or once it was idle for `unannouncedMs` after a
+   * response that did not say that it was the last one.
    */
   readonly drain: (unannouncedMs: number) => void;
   /** A shutdown was announced: callers that can be told open nothing more on connections that are open. */
@@ -93,10 +93,7 @@ export function createClientConnections(
   acceptHttp2: AcceptHttp2,
   { log, clock, metrics }: ClientConnectionsDeps,
 ): ClientConnections {
-  /**
-   * As the system knows them, with when and where from they came: over TLS, those whose handshake is not complete are
-   * only here.
-   */
+  /** All sockets, with when and from where they came. Over TLS, those whose handshake is not complete are only here. */
   const sockets = new Map<Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>>();
   const http1 = new Map<Socket, ClientConnection>();
   const http2 = new Map<Socket, Http2Connection>();

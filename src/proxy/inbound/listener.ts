@@ -40,7 +40,9 @@ export const acceptQueue = 4_096;
 /** How often header time-outs are looked for. */
 const checkingIntervalMs = 1_000;
 
-/** Those that gave way are gone a moment later: this bounds them together with the new ones. */
+/**
+ * Connections that gave way close only a moment later: open ones and these together may be this many times the limit.
+ */
 const maxClosingShare = 2;
 
 /** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
@@ -51,7 +53,7 @@ export function createListener(
 ): Listener {
   const options: ServerOptions<typeof ClientRequest> = {
     IncomingMessage: ClientRequest,
-    // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
+    // Node counts less than a head has: one that is just too large still reaches us, and a larger one never does.
     maxHeaderSize: settings.maxHeaderBytes,
     insecureHTTPParser: false,
     // Node's own response to a missing Host would be neither a problem document nor logged.

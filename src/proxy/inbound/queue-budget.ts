@@ -1,4 +1,4 @@
-/** What `Backlog` allows all connections together. */
+/** What a `QueueBudget` allows all connections together. */
 export interface QueueLimits {
   /** Requests that were read and are not served yet. */
   readonly requests: number;

@@ -5,13 +5,13 @@ import { mayParse, stopParser } from '../node-internals/parser.js';
 import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';
 
 /**
- * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up
- * is noticed, however much it sent before.
+ * How many bytes are read behind a request that is being served: this many at once, and again in each second that it
+ * takes. So a caller that hung up is noticed, however much it sent before.
  */
 const stepBytes = 64 * 1024;
 const stepMs = 1_000;
 
-/** More than that behind a request that takes so long is nobody's who waits for a response. */
+/** A caller that sends more than this behind one slow request does not wait for its response; bytes. */
 const maxHeldBytes = 1024 * 1024;
 
 interface ReadControlOptions {
@@ -62,7 +62,7 @@ export class ReadControl {
     if (this.state !== 'reading') return;
     this.state = 'held';
     this.socket.pause();
-    // Not now: the parser is in the midst of what was read. And most of those that wait for a response get it before.
+    // Not now: the parser is still at work on this read, and most requests that wait get their response before that.
     setImmediate(this.startHolding);
   }
 
@@ -138,7 +138,7 @@ export class ReadControl {
     for (const listener of this.parserListeners) this.socket.on('data', listener);
     this.parserListeners = null;
     let bytes = this.dropHeld();
-    // As much as one read would bring: more may wait behind a request in it.
+    // In pieces as large as one read: a piece may bring a request behind which the rest has to wait.
     while (bytes.length > 0 && this.isReading()) {
       this.socket.emit('data', bytes.subarray(0, stepBytes));
       bytes = bytes.subarray(stepBytes);

@@ -82,13 +82,13 @@ export class RequestBody extends Readable implements BodyTrailers {
   private timer: NodeJS.Timeout | null = null;
   /** How long the caller was waited for; milliseconds. */
   private waitedMs = 0;
-  /** Since when it is; `null` where the upstream is. */
+  /** Since when the caller is waited for; `null` while it is the upstream. */
   private waitsSinceMs: number | null = null;
   private onGathered: ((whole: Buffer | null) => void) | null = null;
 
   /** @param expectsContinue whether the caller waits for `100 Continue`: it is sent when the first byte is wanted. */
   constructor(source: BodySource, expectsContinue: boolean, options: RequestBodyOptions) {
-    // The stream keeps a list of what it was given ahead: it is given one piece, when it asks.
+    // A stream keeps a list of what is pushed ahead, so this one is given a single piece, when it asks.
     super({ highWaterMark: 1 });
     this.source = source;
     this.expectsContinue = expectsContinue;
@@ -211,7 +211,7 @@ export class RequestBody extends Readable implements BodyTrailers {
         .on('end', this.onEnd)
         .on('error', this.onClose)
         .on('close', this.onClose);
-      // It was empty, and has said so.
+      // An empty body may have ended before anybody listened.
       if (this.source.stream.readableEnded) process.nextTick(this.onEnd);
     }
     this.source.stream.resume();

@@ -24,7 +24,7 @@ function pairsOf(headers: readonly string[]): [string, string][] {
   return pairs;
 }
 
-/** Those that were begun, and may be ended by what the same read brings. */
+/** Writers that have begun a response and not flushed it: the same read may bring its end. */
 let begun: Http1ResponseWriter[] = [];
 
 /** Once for all that a turn of the event loop brings. */

@@ -21,10 +21,10 @@ interface ReadPast extends ClientHttp2Stream {
  * Has what a stream receives go to `reader` and past its buffer, and reads on. Replaces `stream.push`, by which Node's
  * `onStreamRead` hands on DATA frames and their end.
  *
- * Node tells a message that ended from one that was reset with NO_ERROR or CANCEL, or whose connection went away, by
- * nothing: `end` follows either. But it pushes `null` for END_STREAM while the stream is not closed, and for everything
- * else once it is. What arrives while nobody reads is pushed all the same, up to the window, so that a buffer of many
- * tiny pieces would be a multiple of that.
+ * Node emits `end` alike for a message that ended, for one that was reset with NO_ERROR or CANCEL, and for one whose
+ * connection went away. But for END_STREAM it pushes `null` while the stream is not closed, and for everything else
+ * once it is. What arrives while nobody reads is pushed all the same, up to the window, so that a buffer of many tiny
+ * pieces would be a multiple of that.
  */
 export function readPast(stream: ClientHttp2Stream, reader: StreamReader): void {
   (stream as ReadPast)[readerOf] = reader;
@@ -49,8 +49,8 @@ export function resetStream(stream: Http2Stream, code: number): void {
 
 /**
  * Resets a stream with NO_ERROR once its response is written: of the request no more is wanted (RFC 9113 §8.1). Node's
- * `close` waits as well, but counts the stream as closed from then on, and whoever has it wait for a window that never
- * opens could not be reset any more.
+ * `close` waits for that as well, but counts the stream as closed from then on, so that it could not be reset any more
+ * where the caller never opens its window.
  */
 export function closeOnceWritten(stream: Http2Stream): void {
   const close = (): void => stream.close(constants.NGHTTP2_NO_ERROR);

@@ -18,9 +18,10 @@ interface TlsServer {
 }
 
 /**
- * Whether a server asks callers for certificates and was given the authorities that vouch for them: without `ca` every
- * public one does, and so it is in contexts of `addContext` and of an `SNICallback`, of which nobody knows what they
- * were given. Reads `server.ca`, `server.requestCert`, `server._contexts` and `server[kSNICallback]`.
+ * Whether a server asks callers for certificates and was given the authorities that vouch for them. Without `ca` every
+ * public authority vouches for them; and nobody knows what the contexts of `addContext` and of an `SNICallback` were
+ * given, so both count as not given. Reads `server.ca`, `server.requestCert`, `server._contexts` and
+ * `server[kSNICallback]`.
  */
 export function namesAuthorities(server: Server): boolean {
   const tls = server as object as TlsServer;

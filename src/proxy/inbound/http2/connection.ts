@@ -191,7 +191,7 @@ export class Http2Connection implements RequestConnection {
     this.options.givePlace();
     this.idleSinceMs = nowMs;
     this.usefulBytes += request.bodyBytes();
-    // What is on its way of a body that nobody reads any more is no idle talk.
+    // The rest of a body that nobody reads any more may be on its way: it is no overhead.
     if (!request.isComplete()) this.usefulBytes += streamWindowBytes;
     if (request.wasTakenBack()) {
       if (!this.resets.take(1, nowMs)) this.calm();
@@ -331,8 +331,8 @@ export class Http2Connection implements RequestConnection {
   }
 
   /**
-   * Whether it was ended, or a stream was, and its caller takes no note of it. Node waits until all is written, without
-   * a limit of time, and then until the caller ends its side.
+   * Whether the connection or one of its streams was ended here, and the caller does not react. Node waits without a
+   * limit until all is written, and then until the caller ends its side.
    */
   private isStuck(nowMs: number): boolean {
     const isOver = this.session.destroyed || (this.isClosing && this.served.size === 0);

@@ -40,8 +40,8 @@ export class Http2Request implements ReceivedRequest, BodySource {
   }
 
   /**
-   * Calls `onKnown` when it is known whether a body follows; at once where the head says so. That of a GET may leave
-   * the stream open for an empty frame to end it, as Apache's does, and there is no body then (RFC 9113 §8.1).
+   * Calls `onKnown` when it is known whether a body follows; at once where the head says so. The head of a GET may
+   * leave the stream open although no body follows, as Apache's does: an empty frame then ends it (RFC 9113 §8.1).
    */
   awaitBody(onKnown: () => void): void {
     const { head, hasEnded, stream } = this;
@@ -110,8 +110,9 @@ export class Http2Request implements ReceivedRequest, BodySource {
   }
 
   /**
-   * Whether its caller had it end before it was answered, by taking it back or by a mistake. With NO_ERROR as well:
-   * Node ends our side of a stream that is reset, so that the stream does not tell whether it was answered.
+   * Whether the caller ended the stream before it was answered, by a reset or by a mistake. This may be so with
+   * NO_ERROR as well: Node ends our side of a stream that is reset, so that the stream itself does not tell whether it
+   * was answered.
    */
   wasTakenBack(): boolean {
     if (this.abortedMs !== null) return false;

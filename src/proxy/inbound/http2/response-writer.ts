@@ -18,8 +18,9 @@ const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
 const refusalFlushMs = 10_000;
 
 /**
- * For so long the rest of a request may come after its response was given, milliseconds; then the stream is reset with
- * NO_ERROR (RFC 9113 §8.1). curl before 8.0 takes that for a failure, and forgets a response that was whole.
+ * How long the rest of a request may come after its response was given, milliseconds; then the stream is reset with
+ * NO_ERROR (RFC 9113 §8.1). Not sooner: curl before 8.0 takes that reset for a failure, and drops a response that was
+ * whole.
  */
 const lastBytesMs = 1_000;
 
@@ -176,7 +177,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.host.onWriteTimeout();
   }
 
-  /** All is said: what still comes of the body is for nobody, and has a moment to come. */
+  /** The response is given. What still comes of the request is read and dropped, and has `lastBytesMs` to come. */
   private endRequest(): void {
     if (this.isReceived()) {
       // Nobody reads it, and Node closes a stream once its end was read.
