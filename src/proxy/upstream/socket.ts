@@ -51,11 +51,11 @@ export function openSocket(place: NetConnectOpts, onRead?: OnRead): OpenSocket {
 }
 
 export function openTlsSocket(place: NetConnectOpts, options: ConnectionOptions, onRead?: OnRead): OpenTlsSocket {
-  // One that is not connected yet is read by Node's streams and not past them: its end is heard of.
+  // A socket that is not connected yet is read through Node's streams, not past them, so that its `end` is told here.
   const tcp = new Socket();
   let tcpHasEnded = false;
   let endedItself = false;
-  // Before TLS listens to it: what it reads is not known to have ended before.
+  // Registered before TLS listens, so that the end of TCP is known here before TLS acts on it.
   tcp.once('end', () => {
     tcpHasEnded = true;
   });

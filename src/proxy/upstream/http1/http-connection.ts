@@ -28,10 +28,12 @@ const keepAliveMarginMs = 1_000;
 /** Longer bodies cost more to copy behind their head than a second piece to write. */
 const maxJoinedBytes = 16 * 1024;
 
-/** What costs more to copy than it gains to be read with others. */
+/**
+ * Larger reads are not kept for the end of the turn, bytes: copying them costs more than reading them together saves.
+ */
 const maxPendingBytes = 8 * 1024;
 
-/** Redirects and refusals are often made from the head alone. */
+/** From this status on a response may be made from the head alone, with the body unread: redirects and refusals. */
 const firstOtherThanSuccess = 300;
 
 const atTurnEnd = createEventLoopBatch();
@@ -73,8 +75,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private isPaused = false;
   private isOver = false;
   /**
-   * A limit that is set during a read counts from its end, where it does not end the response: each takes a look at the
-   * clock.
+   * Whether a read is under way. A limit that is set meanwhile takes effect at the read's end, and only where the
+   * response goes on: to set one takes a look at the clock.
    */
   private isInRead = false;
   private nextLimitMs: number | null = null;
@@ -210,7 +212,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private watch(link: OpenSocket): void {
     const { socket } = link;
     this.link = link;
-    // What a place for all reads is for would be lost on whoever takes the connection over.
+    // A connection that may be handed over is read as a stream: whoever takes it over cannot use the shared read
+    // buffer.
     if (this.maySwitch) socket.on('data', this.onStreamRead);
     socket.on('error', (error) => {
       this.readPendingSegment();
@@ -319,7 +322,10 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     else this.events.onTimeout();
   }
 
-  /** Fails when what was told before was passed on, and whoever breaks it off is done. */
+  /**
+   * Ends it at once and tells so in the next turn: by then what was told before is passed on, and whoever breaks it off
+   * is done.
+   */
   private breakOff(error: Error): void {
     const { events } = this;
     this.end();

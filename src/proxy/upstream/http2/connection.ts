@@ -280,7 +280,9 @@ export class Http2Connection {
     if (!this.controlFrames.take()) this.giveUpFlood();
   }
 
-  /** Who carried nothing for a while may have gone without a word. Asked first, the request can still go elsewhere. */
+  /**
+   * A connection that was idle for a while may be dead. It is asked first, while the request can still go elsewhere.
+   */
   private checkAfterRest(): void {
     if (this.state !== 'open' || performance.now() - this.idleSinceMs < this.options.times.quietMs) return;
     this.state = 'checking';

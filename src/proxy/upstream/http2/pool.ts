@@ -25,8 +25,9 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
   /** In the order in which they were opened. */
   const usable = new Set<Http2Connection>();
   /**
-   * Those that take no more streams. As many again as `max_connections` do not count among these: one long answer on a
-   * connection that the upstream ends would else keep everybody from a new one.
+   * Connections that take no more streams. They do not count towards `max_connections` until both kinds together are
+   * twice as many: one long response on a connection that the upstream ends would otherwise keep everybody from a new
+   * one.
    */
   const draining = new Set<Http2Connection>();
   /** What the upstream allowed last. */
@@ -54,7 +55,7 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
     onFreed: startNext,
     startsSoon: () => startsSoon,
   });
-  /** Nobody's share is one of streams that the upstream does not allow. */
+  /** Follows what the upstream allows, so that nobody's share counts streams that there are not. */
   const allow = (peerMax: number): void => {
     const allowed = Math.max(1, Math.min(settings.maxStreams, peerMax));
     if (allowed === streamsEach) return;

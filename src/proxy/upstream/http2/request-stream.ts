@@ -15,7 +15,9 @@ import { StreamBodyWriter } from './body-writer.js';
 /** Interim responses before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
 
-/** Pieces smaller than this are told from a body that comes slowly by how many there are; bytes. */
+/**
+ * Smaller pieces of a body are counted as tiny, bytes: how many there are tells a flood from a body that comes slowly.
+ */
 const tinyBytes = 64;
 
 /** A colon and a space, or a line end: a section is as large as it would be in HTTP/1.1. */

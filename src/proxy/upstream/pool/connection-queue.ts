@@ -4,7 +4,7 @@
  */
 const waitingPerConnection = 1.5;
 
-/** Until it is known for overload or a burst, so many times as many wait in their order. */
+/** While nobody knows whether it is overload or a burst, this many times as many calls may wait in their order. */
 const orderedInDoubt = 2;
 
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */

@@ -1,7 +1,7 @@
 import { slotOf, type Slot } from '../../exchange/concurrency.js';
 
 /**
- * Of those that may be under way, as many may be requests whose bodies are yet to come: others are read first, and then
+ * The part of the requests under way whose bodies may still be to come. The bodies of others are read before they are
  * sent.
  */
 const earlyShare = 1 / 4;

@@ -27,7 +27,10 @@ const manyIdle = 16;
 /** A look at those that rest, while somebody waits for one; milliseconds. */
 const soonMs = 1;
 
-/** Under load each turn tells what was read, and a look need not ask for another turn. Milliseconds. */
+/**
+ * A look may go by what the last turn read if that is no older than this, milliseconds: under load it then needs no
+ * turn of its own.
+ */
 const freshMs = 1;
 
 /** Those that were not needed for so long are given up, milliseconds. */
@@ -105,8 +108,8 @@ export class IdleConnections {
   }
 
   /**
-   * Timers are called before what arrived is read, and immediates behind that: by then all that had arrived at the
-   * timer was seen.
+   * Looks in `ms` milliseconds. Node calls timers before it reads what arrived, and immediates after that: in an
+   * immediate, all that had arrived by the time of the timer has been read.
    */
   private lookIn(ms: number): void {
     const timer = setTimeout(() => {
@@ -143,7 +146,10 @@ export class IdleConnections {
     this.options.onRested();
   };
 
-  /** Where many are idle there is traffic, and each turn of it is a look. Timers cut off parts of a millisecond. */
+  /**
+   * Where many are idle there is traffic, and each turn of it is a look. Otherwise rounded up, since timers drop parts
+   * of a millisecond.
+   */
   private nextLookMs({ idleSinceMs }: HttpConnection): number {
     const { usualMs } = this.options.rest;
     return this.areMany() ? usualMs : Math.ceil(idleSinceMs + usualMs - this.readUntilMs);

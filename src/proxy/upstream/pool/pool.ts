@@ -68,8 +68,8 @@ interface UpstreamCounts {
 }
 
 /**
- * Of those that may be open, as many may rest while requests wait for one: beyond that one that rests gives way to a
- * new one, so that few connections serve nearly as many requests as if none rested.
+ * The part of the connections that may rest while requests wait for one. Beyond it, one that rests gives way to a new
+ * one, so that few connections serve nearly as many requests as if none rested.
  */
 const restingShare = 1 / 4;
 

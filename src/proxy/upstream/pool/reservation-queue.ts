@@ -126,7 +126,10 @@ export class ReservationQueue {
     return this.places + this.options.active() >= this.most;
   }
 
-  /** `null` where there is none: nobody is to shut the others out, of whom a turn may be all that they need. */
+  /**
+   * Takes a place; `null` where there is none for this holder. No holder may shut out the others, for whom a turn may
+   * be all that they need.
+   */
   private takePlace(holder: string): Slot | null {
     const { fairShares, options } = this;
     if (this.isFull() || fairShares.countOf(holder) + options.activeOf(holder) >= fairShares.mostOf(holder)) {

@@ -14,8 +14,8 @@ interface ReusedRequest {
 }
 
 /**
- * How long a connection has to be silent after a response before it carries the next request. What an upstream sends
- * too much of comes right behind the response, later only by what its threads wait for each other.
+ * How long a connection has to be silent after a response before it carries the next request; milliseconds. Whatever an
+ * upstream sends beyond its response comes right behind it, or later by no more than its threads wait for each other.
  */
 const someRest: RestPeriods = { usualMs: 5, leastMs: 1 };
 const noRest: RestPeriods = { usualMs: 0, leastMs: 0 };
@@ -33,13 +33,13 @@ export function trustOf({ reuse }: Pick<ReuseRules, 'reuse'>): ConnectionTrust {
 }
 
 /**
- * Whether a request has a connection of its own, which carried none before, carries none after it, and of which the
- * upstream is told so:
+ * Whether a request gets a connection of its own: one that carried none before, carries none after it, and of which the
+ * upstream is told so.
  *
- * - HEAD: servers that leave it to the application to leave out the body send one.
- * - With a body: what an upstream leaves unread of it is the next request to it, with any identity a caller wrote
- *   there. Told that there is no next one it does not look for it. GET and kin have theirs left unread even by what
- *   reads all others.
+ * - HEAD: servers that leave it to the application to omit the body may send one.
+ * - With a body: what an upstream leaves unread of it would be the next request to it, with any identity that a caller
+ *   wrote there. Told that no request follows, it does not look for one. The bodies of GET and its like are left unread
+ *   even by upstreams that read all others.
  */
 export function needsOwnConnection({ method, body }: ReusedRequest, { reuse, readsBodies }: ReuseRules): boolean {
   if (reuse !== 'safe') return reuse === 'never';
