@@ -31,7 +31,7 @@ export function refusedCertificate(
 ): Denial | null {
   if (certificate === null) return null;
   if (shown === null) return denial('certificate_missing');
-  // A digest of what everybody may see is no secret: that comparing it takes longer the nearer it is tells nothing.
+  // The digest is no secret, since everybody may see the certificate: the comparison need not take constant time.
   return shown.digest === certificate ? null : denial('certificate_mismatch');
 }
 

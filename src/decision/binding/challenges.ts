@@ -3,8 +3,8 @@ import { onlyBearer, type Challenges } from '../http/problem-details.js';
 import { proofAlgorithms } from './dpop-proof.js';
 
 /**
- * Adds the challenge of RFC 9449 §7.1, where proofs of keys are taken, and with a nonce that of §9: whoever was refused
- * may ask again with it, for whatever it was refused.
+ * Adds the challenge of RFC 9449 §7.1, where proofs of keys are taken, and the nonce of §9, where one is asked for. A
+ * caller that was refused may ask again with that nonce, whatever it was refused for.
  *
  * @param nonce `null` where none is asked for.
  */

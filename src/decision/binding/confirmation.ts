@@ -19,7 +19,7 @@ export interface Confirmation {
   readonly key: string | null;
 }
 
-/** A proof of a key, of whatever kind, that holds but for whether it was used before. */
+/** A proof of a key, of whatever kind, that holds. Whether it was used before is still to be asked. */
 export interface Proof {
   /** Unique among the proofs of one key: visible ASCII, 1 to 256 characters. */
   readonly id: string;

@@ -84,7 +84,7 @@ export function verifyDpopProof(encoded: string, request: ProvedRequest, rules: 
   const parts = partsOf(encoded);
   const key = parts === null ? null : keyOfHeader(parts.header);
   if (parts === null || key === null) return refused('proof_malformed');
-  // A thief's own key costs no signature.
+  // A proof with another key, such as a thief's own, is refused before its signature is checked.
   if (key.thumbprint !== request.key) return refused('proof_mismatch');
   const publicKey = key.publicKey();
   if (publicKey === null || !verifySignature(parts, publicKey, key.algorithm)) return refused('proof_malformed');
@@ -148,7 +148,9 @@ function readHeader(encoded: string): ProofKey | null {
   };
 }
 
-/** A key says by the same names what it signs by, where it says so. */
+/**
+ * Puts our name of the algorithm in the place of the key's own, where it has one: a key may use any name of the list.
+ */
 function withOurName(jwk: JsonObject): JsonObject {
   const { alg } = jwk;
   return typeof alg === 'string' ? { ...jwk, alg: algorithms.get(alg) ?? alg } : jwk;

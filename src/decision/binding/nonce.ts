@@ -7,15 +7,15 @@ export type NonceKeys = readonly [Buffer, ...Buffer[]];
 /** For so long one nonce is handed out, milliseconds. */
 const stepMs = 60_000;
 
-/** So many steps ago it may have been handed out first: 5 to 6 minutes, of which a client has to use some. */
+/** How many steps ago a nonce that is taken may have been made: 5 to 6 minutes, of which a client has to use some. */
 const stepsTaken = 5;
 
 /** Proxies that share a key may have clocks that are apart. */
 const stepsAhead = 1;
 
 /**
- * For so long a nonce is taken at most after its key made it, milliseconds: the step that it was made in, and one more
- * where the clock of who made it is ahead.
+ * How long after it was made a nonce is taken at most, milliseconds: those steps, the step that it was made in, and one
+ * more where the clock of its maker is ahead.
  */
 export const nonceLifetimeMs = (stepsAhead + 1 + stepsTaken) * stepMs;
 
@@ -29,7 +29,7 @@ export function nonceAt(nowMs: number, [key]: NonceKeys): string {
 
 /** Whether a nonce was made with one of the keys, and not too long ago. */
 export function isNonce(nonce: string, nowMs: number, keys: NonceKeys): boolean {
-  // As UTF-8: cut down to bytes, other characters would be those of a nonce of ours.
+  // As UTF-8: other characters, cut down to one byte each, could become those of a nonce of ours.
   const given = Buffer.from(nonce, 'utf8');
   const step = Buffer.from(nonce, 'base64url').subarray(0, stepBytes);
   if (step.length < stepBytes) return false;

@@ -52,9 +52,9 @@ export function isOtherCall(head: RequestHead): boolean {
 }
 
 /**
- * Reads what Envoy asks about. Refuses with `description_malformed` where a part is missing, is told in two ways, or in
- * two ways that differ; with `header_too_large` where it has more than `maxHeaderBytes`; with `upgrade_refused` as
- * `describeRequest` does.
+ * Reads what Envoy asks about. Refuses with `description_malformed` where a part is missing, where query or fragment
+ * stand outside of `path`, where headers come in both forms, or where a part is told twice and differs; with
+ * `header_too_large` where it has more than `maxHeaderBytes`; with `upgrade_refused` as `describeRequest` does.
  */
 export function describeChecked(checked: CheckedRequest, maxHeaderBytes: number): Result<DescribedRequest, Denial> {
   const { method, path, host, scheme, query, fragment, headers, headerMap } = checked;

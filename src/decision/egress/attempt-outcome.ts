@@ -10,7 +10,7 @@ const longestRetryAfterMs = 24 * 60 * 60_000;
 
 const problemMediaType = /^application\/problem\+json *(?:;|$)/i;
 
-/** Of what was carried out, below it, nothing more is asked. */
+/** Below this status the request was carried out, and no header is read. */
 const firstRefusal = 400;
 
 /** Reads the head of a response. What its problem document says is not known then. */

@@ -46,7 +46,7 @@ export function planKey(
   mode: KeyMode,
   from: KeySource | null,
 ): Result<KeyPlan, Denial> {
-  // One that HTTP/2 dropped as malformed is none here: then nothing is repeated, or under a key of ours.
+  // A key that HTTP/2 dropped as malformed counts as none: the request is not repeated, or gets a key of ours.
   const own = readIdempotencyKey(idempotencyKey, 'optional', false);
   if (!own.ok) return own;
   if (own.value !== null) return accept({ kind: 'kept', hasKey: true });

@@ -2,8 +2,8 @@
 const most = 10;
 
 /**
- * Lets retries be only a part of all requests to one target: while it fails every one of them, it gets that part more
- * and not as many times more as there are attempts. Pure but for what it counts.
+ * Limits retries to a part of all requests to one target: while every request fails, the target gets that part more,
+ * and not several times as many. Pure but for what it counts.
  */
 export class RetryBudget {
   private readonly part: number;

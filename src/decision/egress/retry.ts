@@ -29,13 +29,16 @@ export interface AttemptedRequest {
   readonly isRepeatable: boolean;
   /** Whether it opens a WebSocket: whoever wants one asks again, so that its token and its proof alone are mended. */
   readonly isHandshake: boolean;
-  /** So far, those that only asked whether an earlier one is over not counted. */
+  /** Attempts so far, but for those that only asked whether an earlier one is over. */
   readonly attempts: number;
   /** Milliseconds since the first began. */
   readonly elapsedMs: number;
   /** Whether a token was already had anew for it. */
   readonly hasNewToken: boolean;
-  /** Of the last proof, `null` without one; left out where there was no proof, or a nonce was taken up already. */
+  /**
+   * The nonce of the last proof, `null` where it had none; left out where there was no proof, or a nonce was taken up
+   * already.
+   */
   readonly provedNonce?: string | null;
 }
 
@@ -65,7 +68,9 @@ export type RetryVerdict =
       readonly needsNewToken: boolean;
       /** It asked for a proof with a nonce that it gave. */
       readonly needsNonce: boolean;
-      /** Whether it is one of `attempts`, and taken from the budget: the others are bounded by themselves. */
+      /**
+       * Whether it counts as one of `attempts`, and towards the budget; retries that do not are bounded in other ways.
+       */
       readonly counts: boolean;
     };
 
@@ -76,7 +81,10 @@ const longestPauseMs = 2_000;
 /** Where a response asks to wait without saying for how long. */
 const usualWaitMs = 1_000;
 
-/** For an attempt under way, whatever the response asks for: nothing else bounds how often it is asked for. */
+/**
+ * The least wait for an attempt under way, whatever the response asks for: nothing else bounds how often it is asked
+ * about.
+ */
 const leastWaitMs = 100;
 
 /** Of a write whose first attempt is under way. */
@@ -158,7 +166,7 @@ function meaningOf(outcome: AttemptOutcome): Meaning {
     case 502:
     case 504:
       return 'in_doubt';
-    // Of anybody else it may come after the work was done.
+    // From anybody but a Sallyport, it may come after the work was done.
     case 503:
       return isSallyports ? 'not_applied' : 'final';
     default:
@@ -166,7 +174,7 @@ function meaningOf(outcome: AttemptOutcome): Meaning {
   }
 }
 
-/** A random part of what doubles, and at least what the response asks for, beyond which callers are spread as well. */
+/** The wait that the response asks for, if any, and a random part of a pause that doubles, which spreads callers. */
 function pauseMs(outcome: AttemptOutcome, attempts: number, random: number): number {
   const ceilingMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
   if (outcome.kind !== 'response' || outcome.status === 502 || outcome.status === 504) return random * ceilingMs;

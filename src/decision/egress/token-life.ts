@@ -48,7 +48,9 @@ export interface TokenLife {
   readonly endsAtMs: number;
 }
 
-/** Begins the life of a token. `asked` is before it was asked for: it may have been made right then. */
+/**
+ * Begins the life of a token. `asked` is the moment before it was asked for, since it may have been made right then.
+ */
 export function beginLife(lifetimeMs: number, asked: Moment, random: number): TokenLife {
   const { renewAfterMs, usableForMs } = planRenewal(lifetimeMs, random);
   return {
@@ -107,7 +109,10 @@ const invalidationsAtOnce = 5;
 /** One more counts after each of these, milliseconds. */
 const invalidationEveryMs = 10_000;
 
-/** Which invalidations count: a target that takes no token at all must not have one made for each request. */
+/**
+ * How many invalidations still count: a target that takes no token at all must not have a new one made for each
+ * request.
+ */
 export interface InvalidationAllowance {
   readonly left: number;
   /** Monotonic. */

@@ -5,9 +5,9 @@ import { encodeErrorDetails } from './error-details.js';
 import { grpcNumberOf, type GrpcCode } from './status.js';
 
 /**
- * The code for each status that answers have. What may have acted is UNKNOWN and DEADLINE_EXCEEDED, what certainly did
- * not is UNAVAILABLE: clients that repeat calls by themselves do so for the latter. All others are INTERNAL: what
- * is malformed is so for servers and clients of gRPC, too.
+ * The gRPC code for each HTTP status that answers have. Where the upstream may have acted, it is UNKNOWN or
+ * DEADLINE_EXCEEDED; where it certainly did not, UNAVAILABLE, after which clients repeat calls by themselves. Other
+ * statuses are INTERNAL: what is malformed here is so for servers and clients of gRPC, too.
  */
 const codeOfStatus: ReadonlyMap<number, GrpcCode> = new Map([
   [401, 'UNAUTHENTICATED'],

@@ -48,7 +48,7 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
   if (forwarding.forwardsAuthorization && headers.authorization !== null) {
     out.push('Authorization', headers.authorization);
   }
-  // Worth nothing without the token, and of no use to who has both: it was used.
+  // A proof is worth nothing without its token, and nobody can use the two again: a proof counts once.
   if (forwarding.forwardsAuthorization && headers.dpop !== null) out.push('DPoP', headers.dpop);
   out.push(
     'X-Forwarded-For',

@@ -44,7 +44,7 @@ type ResponseHeaderKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
 export interface HeaderRules {
   readonly http10: 'refuse' | 'allow';
   readonly requestKind: (name: string) => RequestHeaderKind;
-  /** As what a caller's field is counted that is dropped: one that is `reserved` or `underscored`. */
+  /** The kind under which a caller's dropped field is counted; only for one that is `reserved` or `underscored`. */
   readonly strippedKind: (name: string) => StrippedKind;
   readonly responseKind: (name: string) => ResponseHeaderKind;
 }
@@ -84,7 +84,8 @@ const principalKeys = keysOf(principalHeaders);
 const secondPathKeys = keysOf(secondPathHeaders);
 
 /**
- * What Sallyport and the connection read and set, whatever its spelling; and what says which bytes of what a body is.
+ * Names that the config may not have removed: what Sallyport and the connection read and set, in any spelling, and what
+ * says how a body is encoded and which part of the whole it is.
  */
 const neededKeys = keysOf(
   judgedHeaders.keys(),
@@ -158,7 +159,7 @@ export function mayNameIdentity(name: string): boolean {
 
 /**
  * Tells whether a field may name what a request does: one that goes on as the caller sent it. Others are set or removed
- * here, and read alike for every request, or differently for each.
+ * here: they would name every request alike, or each one differently.
  */
 export function mayNameOperation(name: string): boolean {
   return requestKind(name, { ...nothingChosen, identityKeys: defaultIdentityKeys }) === 'passed';

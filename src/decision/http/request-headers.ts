@@ -109,7 +109,7 @@ export function readHeaders(
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     const kind = rules.requestKind(name);
-    // A token, most of what a head has, is not read twice: its characters are all such of a value.
+    // A token is most of a head, and is not checked twice: all of its characters may stand in a value.
     if (kind === 'authorization') {
       bearerDigest = rememberedTokens?.digestOfHeader(value) ?? null;
       isDpop = bearerDigest === null && saysDpop(value);

@@ -41,7 +41,7 @@ export function totalStripped(stripped: StrippedHeaders): number {
   return strippedKinds.reduce((total, kind) => total + (stripped[kind] ?? 0), 0);
 }
 
-/** What a spelling of a field that is judged is dropped as, where it is not the right one. */
+/** The kind under which a judged field is counted when it is dropped for its spelling. */
 const judgedAs: Readonly<Record<JudgedHeader, StrippedKind>> = {
   authorization: 'identity',
   'client-cert': 'forwarded',
@@ -75,7 +75,7 @@ const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
 
 const forwardedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes];
 
-/** What decides as what a field is dropped. */
+/** What the kind of a dropped field depends on. */
 interface StrippedHeaderRules {
   /** Of the identity headers and of what the operator lists. */
   readonly identityKeys: ReadonlySet<string>;
@@ -85,8 +85,8 @@ interface StrippedHeaderRules {
 }
 
 /**
- * Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an
- * underscore.
+ * Returns the kind of a dropped field: one whose name is, or looks like, one that we set, judge or remove, or that has
+ * an underscore.
  */
 export function strippedKind(
   name: string,

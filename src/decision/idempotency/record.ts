@@ -18,8 +18,8 @@ export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
 export const overtakingReleaseMs = 300_000;
 
 /**
- * By how much a fence that is kept may be ahead of the clock and still be kept until the clock has reached it,
- * milliseconds.
+ * How far ahead of the clock the fence of a freed key may be, milliseconds, for it to be kept until the clock has
+ * reached it.
  */
 export const longestAheadMs = 31 * 86_400_000;
 
@@ -67,8 +67,8 @@ interface OvertakingRelease {
 }
 
 /**
- * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: a
- * upstream that has seen this one would turn a lower one away.
+ * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: an
+ * upstream that has seen this one would refuse a lower one.
  */
 export interface Freed {
   readonly attempt: string;
@@ -306,7 +306,7 @@ export function release(before: RecordSlot, command: Release, nowMs: number): St
   return {
     slot: {
       ...slot,
-      // Both are of one key in the store, which lasts as long as what of it lasts longest.
+      // The store has both under one key, which lasts as long as the longer of the two.
       freed: freed === null ? null : { ...freed, expiresAtMs: Math.max(freed.expiresAtMs, expiresAtMs) },
       withdrawals: [...others, { attempt: command.attempt, expiresAtMs }],
     },

@@ -25,10 +25,15 @@ interface Site<T> {
 }
 
 /**
- * Sites take turns, within a site its networks, and what comes from one network waits in its order. Where there is no
- * place, a newcomer takes that of somebody who left, else that of the newest from the site that holds most, where this
- * is two or more ahead of its own, else of the newest from the network of its own site of which that is true. So one
- * site keeps nobody out, and to keep one caller out takes as many sites as there are places.
+ * Sites take turns, within a site its networks, and what comes from one network waits in its order. Where all places
+ * are taken, a newcomer gets the place of the first of these that there is:
+ *
+ * - somebody who left
+ * - the newest of the largest network of the site that holds most, where that site is two or more ahead of the
+ *   newcomer's
+ * - the newest of the largest network of the newcomer's site, where that network is two or more ahead of the newcomer's
+ *
+ * So one site keeps nobody out, and to keep one caller out takes as many sites as there are places.
  *
  * @param max what may wait at a time.
  */

@@ -23,7 +23,7 @@ export interface IdleConnection {
  */
 const greedyShare = 1 / 4;
 
-/** As long as that a connection without a credential is taken for one whose first request is on its way. */
+/** How long a connection without a credential is taken for one whose first request is on its way, milliseconds. */
 const graceMs = 1_000;
 
 /**

@@ -48,7 +48,7 @@ export interface QueueLimits {
   readonly delayMs: number;
 }
 
-/** What comes of both, and what of the environment does not count, in words that hold no value. */
+/** The settings that result, and what of the environment does not count, in words that hold no value. */
 interface EffectiveTelemetry {
   /** `null` where nothing is sent. */
   readonly settings: TelemetrySettings | null;
@@ -59,7 +59,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 const defaultRatio = 0.01;
 
-/** Variables that ask for what there is not, by the value that asks for nothing. */
+/** Variables for what is not supported, each with the values that ask for nothing. */
 const unsupported: readonly (readonly [name: string, harmless: readonly string[], instead: string])[] = [
   ['OTEL_TRACES_EXPORTER', ['otlp', 'none'], 'spans are sent over OTLP'],
   ['OTEL_METRICS_EXPORTER', ['none'], 'telemetry.metrics of the config says whether metrics are sent'],
@@ -144,7 +144,7 @@ function protocolOf(read: Reader): Protocol {
   return 'http/protobuf';
 }
 
-/** The specification's own default, all of them, where variables alone say that there is a collector. */
+/** Where only variables say that there is a collector, the specification's own default counts: every request. */
 function samplingOf({ otlp, ratio }: ConfiguredTelemetry, read: Reader): SamplingRules {
   if (ratio !== null) return { ratio, followsParent: true };
   const name = 'OTEL_TRACES_SAMPLER';

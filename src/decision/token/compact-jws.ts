@@ -121,11 +121,11 @@ export interface SignatureCheck {
 export type Signed = Pick<SignedToken, 'signingInput' | 'signature'>;
 
 /**
- * What tells whether the key made the token's signature by this algorithm, which is the key's, whatever the token says;
- * `null` where nothing has to be asked, for it did not. A key of another kind verifies nothing: given a secret, or such
- * a key, `verify` would throw or choose another algorithm by the key. ECDSA signatures are two numbers of the curve's
- * length (RFC 7518 §3.4) and no DER, RSA ones have the length of the modulus (RFC 8017 §8.1.2, §8.2.2); the salt of PSS
- * is as long as the hash (RFC 7518 §3.5).
+ * What `verify` has to be asked to tell whether the key made the token's signature by this algorithm, which is the
+ * key's, whatever the token says. `null` where nothing has to be asked, for it did not. A key of another kind verifies
+ * nothing: given a secret, or such a key, `verify` would throw or choose another algorithm by the key. ECDSA signatures
+ * are two numbers of the curve's length (RFC 7518 §3.4) and no DER, RSA ones have the length of the modulus (RFC 8017
+ * §8.1.2, §8.2.2); the salt of PSS is as long as the hash (RFC 7518 §3.5).
  */
 export function signatureCheck({ signature }: Signed, key: KeyObject, algorithm: Algorithm): SignatureCheck | null {
   const { keyType, hash, curve, isPss, bytes } = signatureForms[algorithm];

@@ -21,8 +21,8 @@ export interface IntrospectionRules extends Pick<
 }
 
 /**
- * Whether nobody but its issuer can read a token. One of three parts, the first of which somebody may take for the
- * header of a JWT, is none, however broken it is: a token is judged by its signature or by its issuer's word, never by
+ * Whether only its issuer can read a token. A token of three parts, the first of which could be taken for the header of
+ * a JWT, is not opaque, however broken it is: a token is judged by its signature or by its issuer's word, never by
  * both.
  */
 export function isOpaque(token: string): boolean {

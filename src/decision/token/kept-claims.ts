@@ -52,7 +52,7 @@ export function keepClaims(response: JsonObject, { subject, permissions, require
   }
   const cnf = response['cnf'];
   if (cnf !== undefined) {
-    // Whole or not at all: a member that is not known refuses the token, and has to be missed by nobody.
+    // Never kept in part: a member that is not known refuses the token, and must not get lost.
     kept['cnf'] = confirmationOf(cnf);
     bytes += confirmationBytes;
   }
@@ -62,7 +62,9 @@ export function keepClaims(response: JsonObject, { subject, permissions, require
 /** Of two members at most, which are digests. */
 const confirmationBytes = objectBytes + 2 * (memberBytes + textBytes + 43 * characterBytes);
 
-/** Stands for members that are not known: it is none itself. */
+/**
+ * Stands for the members of `cnf` that are not known here. No known member has this name, so the token stays refused.
+ */
 const otherMembers = '';
 
 function confirmationOf(cnf: JsonValue): JsonValue {
