@@ -28,8 +28,8 @@ export interface AttachedTokens extends TokenSource {
 /**
  * Makes a source of tokens of the calling side. Nothing is fetched or read before a request asks for a token.
  *
- * @param shown the pair that targets are shown out of the files of its certificate: its tokens are asked for with that,
- *   whatever the files hold by then; `null` where it reads them itself.
+ * @param shown the certificate that targets are shown, where the source names the same files: tokens are asked for with
+ *   this pair, whatever the files hold by then. `null` where the source reads its files itself.
  */
 export function createTokenSource(
   settings: TokenSourceSettings,

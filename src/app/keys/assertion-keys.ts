@@ -33,7 +33,10 @@ interface AssertionsDeps {
   readonly intervalMs?: number;
 }
 
-/** An assertion is as old as that at most, and an upstream's clock that far behind ours. */
+/**
+ * How long a replaced key stays published, milliseconds: an assertion is a minute old at most, and an upstream's clock
+ * a minute behind ours.
+ */
 export const publishedAfterMs = 60_000 + 60_000;
 
 /** Keys of a few hundred bytes each. */
@@ -108,7 +111,7 @@ export function createAssertions(
     use,
     headers: (request, settings) => {
       const [key] = keys;
-      // A reload that takes the assertion away leaves requests that began before it.
+      // A request that began before a reload took the assertion away goes out without one.
       if (key === undefined) return [];
       return [
         settings.header,

@@ -41,7 +41,10 @@ function placeOf({ source, rules }: KeySourceSettings): string {
   return [...wordsOf(source), rules.use, ...[...rules.algorithms].sort()].join(' ');
 }
 
-/** Metadata is held to its issuer and to the origins that are allowed: under others its keys were never taken. */
+/**
+ * The name of a place. Metadata counts for its issuer and the allowed origins alone: under others, its keys would not
+ * have been taken.
+ */
 function wordsOf(source: KeyPlace): readonly string[] {
   if (source.kind === 'file') return ['file', source.path];
   if (source.kind === 'url') return ['url', source.url];

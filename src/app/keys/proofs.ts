@@ -70,8 +70,8 @@ interface Nonces {
 }
 
 /**
- * Makes nonces with the first key of the file, and takes the file up when it changes. Nonces of a key that is gone from
- * it are taken for as long as those that it made live.
+ * Makes nonces with the first key of the file, and takes the file up when it changes. Nonces of a key that has left the
+ * file are taken until the last one that it made is too old.
  */
 function watchNonceKeys(first: NonceKeyFile, { files, clock, log, watchIntervalMs: intervalMs }: ProofDeps): Nonces {
   const { path } = first;

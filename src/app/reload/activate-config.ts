@@ -57,8 +57,8 @@ export interface ConfigActivator {
    * Waits for the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for
    * want of them.
    *
-   * @param mayFollow asked when nothing is left to wait for: the config is put in force at that moment, or not at all
-   *   where it rejects. Left out where nobody else takes the config as well.
+   * @param mayFollow asked when nothing is left to wait for: the config is put in force once it resolves, and not at
+   *   all where it rejects. Left out where no other process takes the config as well.
    */
   readonly replace: (
     config: CompiledConfig,

@@ -34,8 +34,8 @@ export interface Reloader {
   /** Begins to watch the config. */
   readonly start: () => void;
   /**
-   * Takes the config again, changed or not, once it counts. One reload runs at a time; settles when it is over, good or
-   * bad.
+   * Takes the config again, changed or not, once it has been left unchanged for long enough to count. One reload runs
+   * at a time; settles when it is over, good or bad.
    */
   readonly reload: () => Promise<void>;
   readonly state: () => ReloadState;
@@ -57,9 +57,9 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
   let last = first;
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
   let watch: ConfigWatch = { settled: source.read, close: () => undefined };
-  /** What counted last: the very text that was seen twice is the one that is read. */
+  /** The text that counted last. It is read from here, so that it is the very text that was seen twice. */
   let text: Result<string, string> = refuse('was not read yet');
-  /** On the files that are read with the config and by nobody else. */
+  /** Watches on the files that are read only with the config. */
   const watches = new Map<string, FileWatch>();
   let closed = false;
   const isClosed = (): boolean => closed;

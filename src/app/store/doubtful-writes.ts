@@ -36,7 +36,9 @@ const lookEveryMs = 30_000;
 /** The oldest are kept: they are what the alarm is about. */
 const limit = 1_000;
 
-/** A pending record is one whose lease is not over, or of which nobody asked since. */
+/**
+ * The states of a write that is not settled. A record is still `pending` after its lease until somebody asks for it.
+ */
 const unsettled: ReadonlySet<RecordState> = new Set(['unknown', 'pending']);
 
 export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcomes {
@@ -59,7 +61,7 @@ export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcome
     for (const recordId of [...sinceMs.keys()]) {
       const found = parseRecordId(recordId);
       const shown = found === null ? null : await store.show({ ...found, token: null });
-      // Without a response nothing is known of the others either.
+      // If the store does not answer for one, it would not answer for the others.
       if (closed || shown?.ok === false) return;
       const state = shown?.value?.record.state ?? null;
       if (state === null || !unsettled.has(state)) sinceMs.delete(recordId);

@@ -60,8 +60,8 @@ export interface OpenStore {
   readonly replicas: number;
   readonly settleTimeoutMs: number;
   /**
-   * What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known
-   * in time. Until then nothing of the store is logged.
+   * Resolves with what lasts and makes the store unfit, and how to mend it; with `null` where there is nothing, or
+   * nothing is known in time. Until it resolves, nothing of the store is logged.
    */
   readonly lastingProblem: () => Promise<string | null>;
 }
@@ -130,7 +130,8 @@ export function openStore(
 }
 
 /**
- * A log that waits for the start to be decided: what ends it is said once, by the start, and not in other words before.
+ * Holds the log's lines until the start is decided. Why it fails is said once, by the start, and not before that in
+ * other words.
  */
 function holdLog(log: Log): { readonly log: Log; readonly pass: () => void } {
   let held: (() => void)[] | null = [];
@@ -213,11 +214,12 @@ export interface Reservations {
 }
 
 /**
- * For how long a token or a proof that was used may come again, milliseconds: so long after a fail-over those from
- * before are refused.
+ * How long a token or a proof may be used again after its use was forgotten, milliseconds: for so long after a
+ * fail-over those from before are refused.
  */
 export function longestUseMs({ issuers, listen: { dpop } }: Pick<CompiledConfig, 'issuers' | 'listen'>): number {
-  // The other clock may have been ahead when it was made, and is allowed for again when its end is judged.
+  // Twice: the other clock may have been ahead when it was made, and the skew is allowed for again when its end is
+  // judged.
   const ofProofs = dpop === null ? 0 : dpop.maxAgeMs + 2 * dpop.clockSkewMs;
   return Math.max(ofProofs, ...issuers.map(({ rules }) => (rules.maxLifetimeS + 2 * rules.clockSkewS) * 1000));
 }

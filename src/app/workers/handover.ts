@@ -35,7 +35,7 @@ interface WaitingConnection extends Waiting {
   readonly accepted: Accepted;
 }
 
-/** As many as the system keeps that are not accepted. */
+/** How many connections may wait here: as many as the system keeps before they are accepted. */
 const mostWaiting = 4_096;
 
 /**

@@ -39,7 +39,7 @@ export function mergeReadiness(answers: readonly Readiness[], count: number, isS
 /**
  * What is open and counted is added up; of keys, store and revocations it is the worst that a worker knows.
  *
- * @param first of whom what all have alike is told.
+ * @param first tells what all of them have alike.
  */
 export function mergeStatuses(first: Status, others: readonly Status[]): Status {
   return others.reduce(mergeTwo, first);

@@ -101,7 +101,10 @@ export type ToWorker =
   | { readonly kind: 'call'; readonly id: number; readonly name: CallName; readonly given: unknown }
   /** Comes with the handle of a connection. */
   | { readonly kind: 'connection'; readonly id: number; readonly listener: number }
-  /** To asks by their number: milliseconds to wait for; of flights 0 for a place and 1 for none. */
+  /**
+   * Answers to asks by their number: milliseconds to wait for a rate; for a place in flight, 0 where there is one and 1
+   * where there is none.
+   */
   | { readonly kind: 'counted'; readonly answers: readonly (readonly [id: number, answer: number])[] }
   | { readonly kind: 'places'; readonly orders: readonly PlaceOrder[] };
 

@@ -48,7 +48,7 @@ export interface SharedPages {
 const probeWithinMs = 700;
 const answerWithinMs = 2_000;
 
-/** Refusals of which it is known whose they are. */
+/** How many refusals are remembered with the worker that has them. */
 const mostOrigins = 10_000;
 
 export function createSharedPages({ pool, metrics, isServing, own, nowMs, monotonicMs }: SharedPagesDeps): SharedPages {

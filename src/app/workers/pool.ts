@@ -25,7 +25,7 @@ interface PoolDeps {
   readonly onGaveWay: (waiting: number) => void;
   /** Whether a series with these labels is one of the config in force. */
   readonly isCounted: (labels: Readonly<Partial<Record<string, string | number>>>) => boolean;
-  /** Workers end one after the other as soon as they serve: the proxy cannot. */
+  /** Worker after worker ends as soon as it serves: the proxy cannot serve. */
   readonly onFailed: (failure: StartFailure) => void;
 }
 
@@ -57,14 +57,14 @@ export interface Pool {
 /** A worker that serves for so long began well, milliseconds. */
 const youngMs = 5_000;
 
-/** So many that end before that, one after the other, and the proxy ends. */
+/** After this many workers in a row that end before that, the proxy ends. */
 const mostYoungDeaths = 10;
 
 /** Before a worker is replaced whose last one ended young, milliseconds: doubled each time. */
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
-/** What is lost of a worker's counts when it is killed. */
+/** How often workers are asked for their counts, milliseconds: a worker that is killed loses those since then. */
 const numbersEveryMs = 1_000;
 
 /** A worker that answers nothing for so long is stuck, milliseconds. */
@@ -155,7 +155,10 @@ export function createPool(deps: PoolDeps): Pool {
     return null;
   }
 
-  /** What was put in force, or shown to callers, while it started: it is one of those that are told next. */
+  /**
+   * Tells a worker what was put in force, or shown to callers, while it started: from now on it is told with the
+   * others.
+   */
   async function catchUp(worker: WorkerProcess, known: StartOrder): Promise<StartFailure | null> {
     let { current, tls } = known;
     for (;;) {

@@ -24,10 +24,10 @@ import { createSharedPages } from './pages.js';
 import { createPool, type Pool } from './pool.js';
 import type { WorkerProcess } from './worker-process.js';
 
-/** What is given to those that close at the end, beyond the time that requests have, milliseconds. */
+/** How long the closing at the end may take, beyond the time that requests have; milliseconds. */
 const closeWithinMs = 5_000;
 
-/** Before a listener is closed, what waits to be accepted is, for no longer than that; milliseconds. */
+/** Before a listener is closed, connections that wait are accepted, for no longer than this; milliseconds. */
 const longestAcceptMs = 250;
 
 /** Starts workers, and serves through them. Leaves nothing open where it refuses. */

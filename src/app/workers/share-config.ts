@@ -62,7 +62,7 @@ export function boundKey({ name, holder }: Pick<SharedBound, 'name' | 'holder'>)
   return holder === null ? name : `${name}\n${holder}`;
 }
 
-/** Questions about opaque tokens are few a second: a part of one is a question in some seconds. */
+/** Questions about opaque tokens are limited to a few a second; a worker's part may be one question in some seconds. */
 function sharedIssuer(issuer: IssuerSettings, { count }: Share): IssuerSettings {
   const { introspection } = issuer;
   if (introspection === null) return issuer;

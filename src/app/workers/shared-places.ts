@@ -25,7 +25,7 @@ export interface SharedPlaces {
   readonly moved: () => number;
 }
 
-/** A worker that has not answered a recall by then keeps nobody waiting who asks after that, milliseconds. */
+/** How long a recall waits for its answers, milliseconds. Whoever asks after that does not wait for the recall. */
 export const longestRecallMs = 1_000;
 
 /** Of so many free places parts are made again: each worker's should last for a while. */
@@ -114,7 +114,8 @@ export function createSharedPlaces(count: number, nowMs: () => number): SharedPl
   function takeBack(member: Member, bound: SharedBound, returned: number): void {
     const places = moved.get(boundKey(bound));
     if (places === undefined || places.state === 'spread') {
-      // It was on its way when parts were made: the worker is to have as much as it was counted for.
+      // They were on their way back when parts were made: the worker gets them again, since they were counted as its
+      // own.
       member.orders.push({ kind: 'grant', bound, count: returned });
       return;
     }
@@ -122,7 +123,7 @@ export function createSharedPlaces(count: number, nowMs: () => number): SharedPl
     free(places, returned);
   }
 
-  /** There are so many more: who waits has them first. */
+  /** Adds places that are free: those who wait get them first. */
   function free(places: Moved, more: number): void {
     places.free += more;
     while (places.free > 0) {

@@ -21,7 +21,7 @@ interface WorkerPlacesDeps {
   readonly atTurnEnd: (task: () => void) => void;
 }
 
-/** Who is not answered by then is refused, milliseconds. */
+/** How long an ask waits for its answer, milliseconds; then it is refused. */
 export const longestAskMs = 1_000;
 
 /** What this worker has of a bound. */
@@ -47,7 +47,7 @@ interface Ask {
 /** Finds what this worker has of a bound of one name. */
 interface Allowances {
   readonly of: (holder: string | null) => Allowance;
-  /** Where nothing is under way, and all is as it is without a word, there is nothing to be known. */
+  /** Forgets an allowance that has nothing under way and is what it is without a word from the primary. */
   readonly settle: (allowance: Allowance) => void;
 }
 

@@ -263,9 +263,9 @@ async function takeConfig(
         else stay(new Error('another worker cannot take it'));
       };
     });
-    // Where nobody waits for it any more, it is no bug.
+    // A rejection is no bug, and nobody may be waiting for it any more.
     mayFollow.catch(() => undefined);
-    // What is signed with it before the config counts could be verified by nobody.
+    // Kept until the config counts: before that, nobody could verify what is signed with these keys.
     let signing: AssertionFile | null = null;
     const assertions: Pick<Assertions, 'use'> = {
       use: (file) => {
