@@ -50,7 +50,10 @@ const controls = { most: 500, perSecond: 50, perServed: 4 };
  */
 const overhead = { most: 1024 * 1024, perSecond: 256 * 1024 };
 
-/** Each request may cost so many of them beside its head, and each byte of a body as many again. */
+/**
+ * Useful bytes of a request beside those of its head and body. Only what comes beyond twice the useful bytes counts
+ * towards `overhead`.
+ */
 const overheadOfRequest = 512;
 
 /**
