@@ -57,6 +57,13 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
       patienceMs,
     );
 
+  /** Whether all Sentinels take it for a primary that is up, with all its replicas. */
+  const areAgreedOn = async ({ port }: RedisServer): Promise<boolean> => {
+    const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
+    const wanted = `status=ok,address=127.0.0.1:${String(port)},slaves=${String(copies)},`;
+    return infos.every((info) => info.includes(wanted));
+  };
+
   const store: ConfigTree = { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } };
   return {
     store,
@@ -82,6 +89,8 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
       }
       const next = await promoted();
       if (way === 'paused') await demoted(primary);
+      // Back before that, the one that was killed may be taken for the primary still, and the promoted one follows it.
+      if (way === 'killed') await until('Sentinels name it', async () => areAgreedOn(next), patienceMs);
       primary = next;
     },
     healed: async () => {
@@ -91,13 +100,10 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
         'all servers are in their places',
         async () => {
           const roles = await Promise.all(servers.map(async ({ client }) => await client.info('replication')));
-          const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
           return (
             roles.filter((info) => info.includes('role:master')).length === 1 &&
             roles.filter((info) => info.includes('master_link_status:up')).length === copies &&
-            infos.every((info) =>
-              info.includes(`status=ok,address=127.0.0.1:${String(primary.port)},slaves=${String(copies)},`),
-            )
+            (await areAgreedOn(primary))
           );
         },
         patienceMs,
