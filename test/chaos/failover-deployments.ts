@@ -57,11 +57,13 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
       patienceMs,
     );
 
-  /** Whether all Sentinels take it for a primary that is up, with all its replicas. */
-  const areAgreedOn = async ({ port }: RedisServer): Promise<boolean> => {
+  /** The server that all Sentinels take for a primary that is up, with all its replicas. */
+  const agreedOn = async (): Promise<RedisServer | undefined> => {
     const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
-    const wanted = `status=ok,address=127.0.0.1:${String(port)},slaves=${String(copies)},`;
-    return infos.every((info) => info.includes(wanted));
+    return servers.find(({ port }) => {
+      const wanted = `status=ok,address=127.0.0.1:${String(port)},slaves=${String(copies)},`;
+      return infos.every((info) => info.includes(wanted));
+    });
   };
 
   const store: ConfigTree = { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } };
@@ -90,21 +92,23 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
       const next = await promoted();
       if (way === 'paused') await demoted(primary);
       // Back before that, the one that was killed may be taken for the primary still, and the promoted one follows it.
-      if (way === 'killed') await until('Sentinels name it', async () => areAgreedOn(next), patienceMs);
+      if (way === 'killed') {
+        await until('Sentinels name another', async () => ![undefined, killed].includes(await agreedOn()), patienceMs);
+      }
       primary = next;
     },
     healed: async () => {
       await killed?.restart();
       killed = null;
-      await until(
+      // Where a primary answers late, since the machine is busy, Sentinels replace it unasked.
+      primary = await until(
         'all servers are in their places',
         async () => {
           const roles = await Promise.all(servers.map(async ({ client }) => await client.info('replication')));
-          return (
+          const areInPlace =
             roles.filter((info) => info.includes('role:master')).length === 1 &&
-            roles.filter((info) => info.includes('master_link_status:up')).length === copies &&
-            (await areAgreedOn(primary))
-          );
+            roles.filter((info) => info.includes('master_link_status:up')).length === copies;
+          return areInPlace ? await agreedOn() : undefined;
         },
         patienceMs,
       );

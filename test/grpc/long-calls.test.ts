@@ -1,4 +1,4 @@
-/** Calls that last: judged again while they do, and let end in a drain. */
+/** Calls that last: authorized again while they do, and let end in a drain. */
 import { once } from 'node:events';
 import { status } from '@grpc/grpc-js';
 import t from 'tap';

@@ -6,7 +6,7 @@ import type { ReservationStore } from '../../ports/idempotency.js';
 /**
  * The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from.
  */
-interface UnknownOutcomes {
+interface DoubtfulWrites {
   /** A write is in doubt from now on. */
   readonly add: (recordId: string) => void;
   /** Milliseconds since the oldest one came into doubt; `null` where there is none. */
@@ -21,7 +21,7 @@ export interface DoubtfulWrite {
   readonly ageMs: number;
 }
 
-interface UnknownOutcomesDeps {
+interface DoubtfulWritesDeps {
   readonly store: Pick<ReservationStore, 'show'>;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -41,7 +41,7 @@ const limit = 1_000;
  */
 const unsettled: ReadonlySet<RecordState> = new Set(['unknown', 'pending']);
 
-export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcomes {
+export function createDoubtfulWrites(deps: DoubtfulWritesDeps): DoubtfulWrites {
   const { store, clock, timers } = deps;
   /** By record, in the order in which they came. */
   const sinceMs = new Map<string, number>();

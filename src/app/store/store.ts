@@ -21,9 +21,9 @@ import { createFlightCounter } from '../../adapters/memory/flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
-import { createUnknownOutcomes, type DoubtfulWrite } from './doubtful-writes.js';
+import { createDoubtfulWrites, type DoubtfulWrite } from './doubtful-writes.js';
 import type { Revocations } from '../../decision/route/policy.js';
-import { createRevocationWatch } from '../../proxy/auth/revocation-poller.js';
+import { createRevocationPoller } from '../../proxy/auth/revocation-poller.js';
 
 /** A password of an access list; the adapter reads it for each connection. */
 const maxPasswordBytes = 4_096;
@@ -245,7 +245,7 @@ export function openReservations(
     log,
     maxTokenLifetimeMs,
   });
-  const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
+  const unknowns = createDoubtfulWrites({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {
     ...series,
@@ -306,7 +306,7 @@ export function openRevocations(source: RevocationSource | null, deps: Revocatio
     };
   }
   const listeners: (() => void)[] = [];
-  const watch = createRevocationWatch({
+  const watch = createRevocationPoller({
     ...deps,
     source,
     clock: systemClock,

@@ -120,7 +120,7 @@ const sidecarOnly: readonly {
   { isAsked: ({ isGrpc }) => isGrpc, what: 'takes gRPC calls', allowed: 'methods and path; or the sidecar' },
   {
     isAsked: ({ allowsWebSocket }) => allowsWebSocket,
-    what: 'opens WebSockets, to be judged again while they last',
+    what: 'opens WebSockets, to be authorized again while they last',
     allowed: 'websocket: false; or the sidecar',
   },
 ];

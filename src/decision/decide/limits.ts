@@ -23,7 +23,7 @@ interface AskedOfRoute {
 const reserves: DecideLimit = { what: 'reserves writes', acceptance: 'unreserved' };
 const usesTokensOnce: DecideLimit = { what: 'takes a token once', acceptance: 'reused_tokens' };
 const staysOpen: DecideLimit = {
-  what: 'lets connections stay open, which are judged again',
+  what: 'lets connections stay open, which are authorized again',
   acceptance: 'connections',
 };
 

@@ -12,7 +12,7 @@ import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
 import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 
-interface RevocationWatchDeps {
+interface RevocationPollerDeps {
   readonly source: RevocationSource;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly timers: Timers;
@@ -24,7 +24,7 @@ interface RevocationWatchDeps {
 }
 
 /** Keeps this process at what is revoked through the store. */
-export interface RevocationWatch {
+export interface RevocationPoller {
   /** What is revoked now; the same array as long as that is the same. */
   readonly rules: () => readonly Revocations[];
   /** Whether they were read once, or need not be. */
@@ -54,14 +54,14 @@ const staleAfterMs = 2_000;
 /** Ids that are logged at once. */
 const mostTold = 10;
 
-export function createRevocationWatch({
+export function createRevocationPoller({
   source,
   clock,
   timers,
   log,
   areRequired,
   onRevoked,
-}: RevocationWatchDeps): RevocationWatch {
+}: RevocationPollerDeps): RevocationPoller {
   const startedAtMs = clock.monotonic();
   let list: RevocationList = emptyRevocationList;
   let rules: readonly Revocations[] = [];

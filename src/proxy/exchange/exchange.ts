@@ -54,7 +54,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   /** A place among requests whose body is yet to come; given back when it has no connection any more. */
   private earlyPlace: Slot | null = null;
   private operation: UpstreamOperation | null = null;
-  /** Of a gRPC call: ends it when its caller waits no longer, and has it judged again while it lasts. */
+  /** Of a gRPC call: ends it when its caller waits no longer, and has it authorized again while it lasts. */
   private call: GrpcCall | null = null;
 
   constructor(deps: ExchangeDeps, received: ReceivedRequest) {

@@ -27,7 +27,7 @@ export interface GrpcCall {
   readonly end: () => void;
 }
 
-/** The gRPC calls of a server: each ends when its caller waits no longer, and is judged again while it lasts. */
+/** The gRPC calls of a server: each ends when its caller waits no longer, and is authorized again while it lasts. */
 export interface GrpcCalls {
   readonly begin: (client: CallClient, head: RequestHead, peer: Peer, admission: Admission) => GrpcCall;
   /** What is in force has changed: calls that it does not allow are ended. */

@@ -45,7 +45,7 @@ const recordKey = recordHeader.toLowerCase();
  * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
  * minutes.
  */
-const patienceMs = 5 * 60_000;
+const offeredForMs = 5 * 60_000;
 
 type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
 
@@ -274,7 +274,7 @@ export class Attempt {
     const untilMs =
       write.kind === 'mark'
         ? leaseEndsMs
-        : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
+        : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, offeredForMs));
     const startedMs = this.deps.clock.monotonic();
     const { trace } = this.write;
     await this.deps.settlements.settle({

@@ -24,7 +24,7 @@ const atOnce = 16;
 const bytesAtOnce = 1_048_576;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
-const patienceMs = 30_000;
+const offeredForMs = 30_000;
 /** How long each of the two steps of `close` goes on, and the pause in them, milliseconds. */
 const lastMs = 1_000;
 const lastPauseMs = 100;
@@ -56,7 +56,7 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
     start: (settlings) => {
       queue = [...queue, ...settlings];
       started += 1;
-      untilMs = clock.monotonic() + patienceMs;
+      untilMs = clock.monotonic() + offeredForMs;
       if (running !== null || queue.length === 0) return;
       running = run(report.offeredAgain);
     },

@@ -89,13 +89,13 @@ export class ClientConnection {
 
   constructor(
     socket: Socket,
-    { peer, maxHeadBytes, queueBudget, clock, bytesReadBefore, onQueueOverflow: onTooMuch }: ClientConnectionOptions,
+    { peer, maxHeadBytes, queueBudget, clock, bytesReadBefore, onQueueOverflow }: ClientConnectionOptions,
   ) {
     this.socket = socket;
     this.peer = peer;
     this.maxHeadBytes = maxHeadBytes;
     this.queueBudget = queueBudget;
-    this.onQueueOverflow = onTooMuch;
+    this.onQueueOverflow = onQueueOverflow;
     this.readControl = new ReadControl(socket, {
       queueBudget,
       onOverflow: () => {
@@ -136,16 +136,16 @@ export class ClientConnection {
   }
 
   /** Serves it, when those before it are answered. */
-  enqueue(turn: PipelinedRequest): void {
+  enqueue(request: PipelinedRequest): void {
     this.stopHeadTimer();
     this.requests += 1;
     if (this.requests >= maxRequests) this.stopAccepting();
     if (this.current === null) {
-      if (this.hasLargeHead()) turn.failBody(denial('header_too_large'));
-      this.startRequest(turn);
+      if (this.hasLargeHead()) request.failBody(denial('header_too_large'));
+      this.startRequest(request);
       return;
     }
-    this.waiting.push(turn);
+    this.waiting.push(request);
     if (this.waiting.length >= maxWaiting) this.stopAccepting();
     this.readControl.hold();
     this.onRequestQueued();
@@ -205,9 +205,9 @@ export class ClientConnection {
     } else onExpired();
   }
 
-  /** The current turn is answered, or nobody is left to answer to. `nowMs` is of the monotonic clock. */
-  finish(turn: PipelinedRequest, nowMs: number): void {
-    if (this.current !== turn) return;
+  /** The current request is answered, or nobody is left to answer to. `nowMs` is of the monotonic clock. */
+  finish(request: PipelinedRequest, nowMs: number): void {
+    if (this.current !== request) return;
     this.current = null;
     this.stopFlushTimer();
     this.bytesReadAtLastResponse = this.socket.bytesRead;
@@ -230,7 +230,7 @@ export class ClientConnection {
     this.readControl.stop();
   }
 
-  /** What follows is no request: who has its turn reads on. */
+  /** What follows is no request: the request that is being served reads on. */
   switchProtocols(): void {
     this.stopServing();
     this.readControl.handOver();
@@ -304,9 +304,9 @@ export class ClientConnection {
     this.readControl.discard();
   }
 
-  private startRequest(turn: PipelinedRequest): void {
-    this.current = turn;
-    turn.start();
+  private startRequest(request: PipelinedRequest): void {
+    this.current = request;
+    request.start();
   }
 
   /** One more was read that cannot be served at once. */

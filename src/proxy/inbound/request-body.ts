@@ -155,7 +155,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     if (this.isAsked) this.passSoon();
     else if (this.gathered.length >= maxGatheredBytes) {
       this.source.stream.pause();
-      this.waitFor('receiver');
+      this.waitFor('upstream');
       this.tellGathered(null);
     } else if (this.onGathered !== null) this.timer?.refresh();
   };
@@ -173,7 +173,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     this.isAsked = false;
     // Who takes it at once asks for more before this returns.
     this.push(this.gathered.take());
-    if (!this.wasAskedAgain()) this.waitFor('receiver');
+    if (!this.wasAskedAgain()) this.waitFor('upstream');
   };
 
   private wasAskedAgain(): boolean {
@@ -195,7 +195,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     this.pass();
     if (this.destroyed) return;
     this.push(null);
-    this.waitFor('receiver');
+    this.waitFor('upstream');
   };
 
   private readonly onClose = (): void => {
@@ -230,7 +230,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     this.options.onBroken(reason);
   }
 
-  private waitFor(side: 'caller' | 'receiver'): void {
+  private waitFor(side: 'caller' | 'upstream'): void {
     this.stopTimer();
     const isForCaller = side === 'caller' && !this.source.isComplete();
     this.waitedMs = this.waitedSoFarMs();

@@ -76,12 +76,12 @@ export class Http1ResponseWriter implements ResponseWriter {
   private gatheredWrites: GatheredWrites | null = null;
   private headers: readonly string[] = [];
 
-  constructor({ req, res, connection, upgrade }: Http1Parts, pace: ResponseWriterHost) {
+  constructor({ req, res, connection, upgrade }: Http1Parts, host: ResponseWriterHost) {
     this.req = req;
     this.res = res;
     this.connection = connection;
     this.upgrade = upgrade;
-    this.host = pace;
+    this.host = host;
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;

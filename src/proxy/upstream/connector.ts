@@ -48,8 +48,8 @@ export function createConnector(
   let verifiedMs = 0;
   const openTls = (onRead: OnRead | undefined): OpenSocket => {
     const offered = session !== null && performance.now() - verifiedMs < maxSessionMs ? { session } : {};
-    const link = openTlsSocket(place, { ...tls, ...offered }, onRead);
-    const { socket } = link;
+    const opened = openTlsSocket(place, { ...tls, ...offered }, onRead);
+    const { socket } = opened;
     // Node tells of a session only where the certificate was accepted.
     socket
       .on('session', (next: Buffer) => {
@@ -58,13 +58,13 @@ export function createConnector(
       .once('secureConnect', () => {
         if (!socket.isSessionReused()) verifiedMs = performance.now();
       });
-    return link;
+    return opened;
   };
   return {
     origin,
     connect: (callback, onRead) => {
-      const link = isTls ? openTls(onRead) : openSocket(place, onRead);
-      const { socket } = link;
+      const opened = isTls ? openTls(onRead) : openSocket(place, onRead);
+      const { socket } = opened;
       const timer = setTimeout(() => {
         socket.destroy(new ConnectTimeout());
       }, settings.connectTimeoutMs);
@@ -87,7 +87,7 @@ export function createConnector(
             callback(new NoHttp2Agreed());
             return;
           }
-          callback(link);
+          callback(opened);
         });
       return socket;
     },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createUnknownOutcomes } from '../../../src/app/store/doubtful-writes.js';
+import { createDoubtfulWrites } from '../../../src/app/store/doubtful-writes.js';
 import type { RecordState } from '../../../src/decision/idempotency/record.js';
 import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { manualTime } from '../../adapters/manual-time.js';
@@ -38,7 +38,7 @@ function setup(limit?: number) {
     };
     return Promise.resolve({ ok: true, value: { record, nowMs } });
   };
-  const unknowns = createUnknownOutcomes({
+  const unknowns = createDoubtfulWrites({
     store: { show },
     clock: time.clock,
     timers: time.timers,

@@ -39,7 +39,7 @@ t.test(
     const id = await revoke(proxy, '--subject', 'checkout', '--issuer', 'core', '--for', '1h', '--reason', 'a test');
     const revokedAtMs = performance.now();
     t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
-    t.ok(performance.now() - revokedAtMs < 10_000, 'at once, not when it is judged again in any case, after 30 s');
+    t.ok(performance.now() - revokedAtMs < 10_000, 'at once, not when it is authorized again in any case, after 30 s');
     t.match(proxy.app.status().revocations, {
       loaded: true,
       stale: false,

@@ -17,7 +17,7 @@ export interface Sent {
   readonly dpop: 'without' | 'with' | 'with nonces';
   /** What the store says of the `jti`. */
   readonly store: 'new' | 'used' | 'unavailable' | 'rejects';
-  /** Of which key a proof was shown before, where the request is judged again. */
+  /** Of which key a proof was shown before, where the request is authorized again. */
   readonly proved: 'own' | 'thief' | 'none' | null;
 }
 

@@ -15,7 +15,7 @@ const own = proofKey();
 const claims = { cnf: { jkt: own.thumbprint } };
 const listen = { dpop: { origins: [origin] } };
 
-t.test('a WebSocket opens with one proof, and is judged again without another', async (t) => {
+t.test('a WebSocket opens with one proof, and is authorized again without another', async (t) => {
   const store = createMemoryStore(systemClock);
   const proxy = await startWebSocketProxy(t, {
     config: { listen, store: { memory: {} } },

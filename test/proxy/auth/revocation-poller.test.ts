@@ -3,7 +3,7 @@ import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { StoredRevocations } from '../../../src/decision/revocation/local-list.js';
 import type { Revocation } from '../../../src/decision/revocation/record.js';
 import type { StoreFailure } from '../../../src/ports/idempotency.js';
-import { createRevocationWatch, type RevocationWatch } from '../../../src/proxy/auth/revocation-poller.js';
+import { createRevocationPoller, type RevocationPoller } from '../../../src/proxy/auth/revocation-poller.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog } from '../../adapters/store-commands.js';
 
@@ -36,7 +36,7 @@ function list(ids: readonly string[], change: Partial<StoredRevocations> = {}): 
 }
 
 interface Setup {
-  readonly watch: RevocationWatch;
+  readonly watch: RevocationPoller;
   readonly time: ManualTime;
   readonly log: ReturnType<typeof collectingLog>;
   /** What the store answers from now on. */
@@ -68,7 +68,7 @@ function setup(first: Answer, areRequired = true): Setup {
     news: () => undefined,
     revoked: 0,
     refreshed: 0,
-    watch: createRevocationWatch({
+    watch: createRevocationPoller({
       clock: time.clock,
       timers: time.timers,
       log,

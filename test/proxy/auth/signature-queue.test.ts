@@ -104,7 +104,7 @@ t.test('nothing is checked for who has left', async (t) => {
   t.same([...answers].sort(), ['1', '3', 'gone busy']);
 });
 
-t.test('what the proxy judges again by itself is never turned away', async (t) => {
+t.test('what the proxy authorizes again by itself is never turned away', async (t) => {
   const { ask, answers, over } = open(4);
   for (let index = 0; index < 30; index += 1) ask('again', null, good);
   await over();

@@ -55,7 +55,7 @@ const listenerSchema = map({
     .prefault([])
     .describe(
       'What only the sidecar can do and is done without here: `unreserved` lets writes through that their route would reserve, `reused_tokens` tokens that the route ' +
-        'would take once, `connections` WebSockets and gRPC calls that nobody judges again; `assertion` gives an assertion for bytes that the proxy may still change. ' +
+        'would take once, `connections` WebSockets and gRPC calls that nobody authorizes again; `assertion` gives an assertion for bytes that the proxy may still change. ' +
         'Else such requests are refused, and no assertion is given.',
     ),
 });

@@ -37,8 +37,8 @@ const tlsSchema = map({
   client_auth: word('require', 'optional', 'request')
     .prefault('require')
     .describe(
-      '`require`: a caller without a client certificate is turned away. `optional`: one whose certificate does not verify is. Both only with ' +
-        '`client_ca_file`. `request`: callers are asked for one, and nobody is turned away: it counts for tokens that are bound to it, whoever signed it.',
+      '`require`: a caller without a client certificate is refused. `optional`: one whose certificate does not verify is. Both only with ' +
+        '`client_ca_file`. `request`: callers are asked for one, and nobody is refused: it counts for tokens that are bound to it, whoever signed it.',
     ),
 });
 

@@ -13,7 +13,7 @@ import type { OpenSocket } from '../socket.js';
 /** What a connection tells whoever keeps it. */
 export interface ConnectionHost {
   /** It carries no other request, and the upstream was told or said so: to be left to end it. */
-  readonly onClosing: (link: OpenSocket) => void;
+  readonly onClosing: (opened: OpenSocket) => void;
   /** It ended while it was idle. */
   readonly onGone: (connection: HttpConnection) => void;
 }
@@ -56,7 +56,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   private readonly trust: ConnectionTrust;
   private readonly parser = new ResponseParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
-  private link: OpenSocket | null = null;
+  private opened: OpenSocket | null = null;
   /** What it will be of, while it is being opened. */
   private opening: Socket | null = null;
   /** Who hears of the request under way; `null` where there is none. */
@@ -91,7 +91,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   /** Whether a request can go out on it without waiting. */
   isIdle(): boolean {
-    return this.link !== null && this.events === null && !this.isOver && !this.deadline.isDue();
+    return this.opened !== null && this.events === null && !this.isOver && !this.deadline.isDue();
   }
 
   /** Since when it carries nothing; monotonic milliseconds. Of one that is idle. */
@@ -105,8 +105,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.isLast = isLast;
     this.maySwitch = request.upgrade !== undefined;
     this.hasBody = request.body !== null;
-    if (this.link !== null) {
-      this.write(this.link.socket, request, events);
+    if (this.opened !== null) {
+      this.write(this.opened.socket, request, events);
       return;
     }
     this.opening = this.connect(
@@ -137,7 +137,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   /** Lets the body go on after `onData` said `false`. */
   resume(): void {
     this.isPaused = false;
-    this.link?.socket.resume();
+    this.opened?.socket.resume();
   }
 
   /** Breaks off the request under way, which then ends in `onError`. */
@@ -152,7 +152,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   /** Ends it while it is idle, to make room for another one at once. */
   closeIdle(): void {
-    if (!this.isOver && this.link !== null) this.leave(this.link, false);
+    if (!this.isOver && this.opened !== null) this.leave(this.opened, false);
   }
 
   onHead(head: ResponseHead): void {
@@ -162,12 +162,12 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   /** Hands the connection over, with what came of the other protocol before anything else. */
   onSwitch(head: ResponseHead, rest: Buffer): void {
-    const { events, link } = this;
-    if (events === null || link === null) return;
-    const { socket } = link;
+    const { events, opened } = this;
+    if (events === null || opened === null) return;
+    const { socket } = opened;
     this.isOver = true;
     this.events = null;
-    this.link = null;
+    this.opened = null;
     this.deadline.end();
     socket.off('data', this.onStreamRead).pause();
     if (rest.length > 0) socket.unshift(rest);
@@ -209,9 +209,9 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.events?.onRequestSent();
   }
 
-  private watch(link: OpenSocket): void {
-    const { socket } = link;
-    this.link = link;
+  private watch(opened: OpenSocket): void {
+    const { socket } = opened;
+    this.opened = opened;
     // A connection that may be handed over is read as a stream: whoever takes it over cannot use the shared read
     // buffer.
     if (this.maySwitch) socket.on('data', this.onStreamRead);
@@ -221,7 +221,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     });
     socket.on('end', () => {
       this.readPendingSegment();
-      if (this.events !== null && link.endedItself() && this.parser.end()) this.complete('ended');
+      if (this.events !== null && opened.endedItself() && this.parser.end()) this.complete('ended');
       else this.fail(new BrokenResponse('the upstream closed the connection'));
     });
     socket.on('close', () => {
@@ -245,7 +245,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     }
     if (this.isOver) {
       // It was left to the upstream to end it.
-      this.link?.socket.destroy();
+      this.opened?.socket.destroy();
       return false;
     }
     const { events, parser } = this;
@@ -269,14 +269,14 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   /** Reads a connection that may be handed over. */
   private readonly onStreamRead = (bytes: Buffer): void => {
-    if (!this.read(bytes, false)) this.link?.socket.pause();
+    if (!this.read(bytes, false)) this.opened?.socket.pause();
   };
 
   /** Reads what waits for the end of the turn, before anything that came after it. */
   private readonly readPendingSegment = (): void => {
     const bytes = this.pendingSegment;
     this.pendingSegment = null;
-    if (bytes !== null && !this.read(bytes, false)) this.link?.socket.pause();
+    if (bytes !== null && !this.read(bytes, false)) this.opened?.socket.pause();
   };
 
   /**
@@ -285,9 +285,9 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
    * @param state what that leaves of the connection: `spoilt` where more came than was asked for.
    */
   private complete(state: 'sound' | 'spoilt' | 'ended'): void {
-    const { events, head, link } = this;
+    const { events, head, opened } = this;
     // A response that came before the end of the request leaves a connection on which nobody knows what comes next.
-    const isClear = state === 'sound' && this.isSent && link?.socket.writableLength === 0;
+    const isClear = state === 'sound' && this.isSent && opened?.socket.writableLength === 0;
     const keepMs = head === null || this.isLast || !head.persists ? 0 : keptMs(head.keepAliveS);
     const isTrusted = this.trust.ends || head?.endIsDoubtful === false;
     const isReusable = isClear && keepMs > 0 && isTrusted && !this.mayBeUnread(head);
@@ -297,8 +297,8 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     if (isReusable) {
       this.wholeAtMs = this.deadline.set(keepMs);
       // TLS hands on what it has unwrapped even when told to stop. The next response would not be read.
-      if (this.isPaused) link.socket.resume();
-    } else if (isClear) this.leave(link, (this.isLast && !this.maySwitch) || head?.persists === false);
+      if (this.isPaused) opened.socket.resume();
+    } else if (isClear) this.leave(opened, (this.isLast && !this.maySwitch) || head?.persists === false);
     else this.end();
     events?.onComplete(isReusable, this.parser.trailers());
   }
@@ -309,11 +309,11 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
   }
 
   /** Ends it in a way that does not keep its port. */
-  private leave(link: OpenSocket, willBeEnded: boolean): void {
+  private leave(opened: OpenSocket, willBeEnded: boolean): void {
     this.isOver = true;
     this.deadline.end();
-    if (willBeEnded) this.host.onClosing(link);
-    else link.reset();
+    if (willBeEnded) this.host.onClosing(opened);
+    else opened.reset();
   }
 
   private onDue(): void {
@@ -350,7 +350,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
     this.deadline.end();
     this.upload?.stop();
     this.upload = null;
-    (this.link?.socket ?? this.opening)?.destroy();
+    (this.opened?.socket ?? this.opening)?.destroy();
   }
 }
 

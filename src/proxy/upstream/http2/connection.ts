@@ -216,15 +216,15 @@ export class Http2Connection {
     this.end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
-  private begin(link: OpenSocket): void {
+  private begin(opened: OpenSocket): void {
     if (this.state === 'closed') {
-      link.socket.destroy();
+      opened.socket.destroy();
       return;
     }
     const { connector, settingsTimeoutMs, times } = this.options;
-    this.socket = link.socket;
+    this.socket = opened.socket;
     const session = connectHttp2(connector.origin, {
-      createConnection: () => link.socket,
+      createConnection: () => opened.socket,
       settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
       maxHeaderListPairs: maxHeaders,
     });

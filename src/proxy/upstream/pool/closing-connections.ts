@@ -1,7 +1,7 @@
 import type { OpenSocket } from '../socket.js';
 
 /** How long an upstream that was told that no request follows may take to end the connection. */
-const patienceMs = 1_000;
+const closeTimeoutMs = 1_000;
 
 /**
  * Connections after their last response, whose end is left to the upstream: who ends one first keeps its port for a
@@ -15,15 +15,15 @@ export class ClosingConnections {
   }
 
   /** Takes one over. Nothing is read from it any more: it ends by itself, in time, or at the first byte. */
-  add(link: OpenSocket): void {
-    const { socket } = link;
+  add(opened: OpenSocket): void {
+    const { socket } = opened;
     const end = (): void => {
       socket.destroy();
     };
-    this.timers.set(link, setTimeout(end, patienceMs));
+    this.timers.set(opened, setTimeout(end, closeTimeoutMs));
     socket.once('end', end).once('close', () => {
-      clearTimeout(this.timers.get(link));
-      this.timers.delete(link);
+      clearTimeout(this.timers.get(opened));
+      this.timers.delete(opened);
     });
     socket.resume();
   }
@@ -35,12 +35,12 @@ export class ClosingConnections {
   }
 
   endAll(): void {
-    for (const link of [...this.timers.keys()]) this.end(link);
+    for (const opened of [...this.timers.keys()]) this.end(opened);
   }
 
-  private end(link: OpenSocket): void {
-    clearTimeout(this.timers.get(link));
-    this.timers.delete(link);
-    link.reset();
+  private end(opened: OpenSocket): void {
+    clearTimeout(this.timers.get(opened));
+    this.timers.delete(opened);
+    opened.reset();
   }
 }

@@ -102,7 +102,7 @@ export class ConnectionQueue<T extends Queued> {
   /** Each is older than those of its holder in line. */
   private postponed = new Line<T>();
   private maxInOverload = 0;
-  private readonly onEvicted: (call: T) => void;
+  private readonly onGiveWay: (call: T) => void;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
   private looking: NodeJS.Timeout | null = null;
   /** Counts since the last look; `null` before the first: a burst that came before it says nothing of those to come. */
@@ -111,10 +111,10 @@ export class ConnectionQueue<T extends Queued> {
   private isOverloaded: boolean | null = null;
   private calmLooks = 0;
 
-  /** `onGiveWay` is called with a call that is in line no more. */
+  /** `onGiveWay` is called with a call that waits no more. */
   constructor(maxConnections: number, onGiveWay: (call: T) => void) {
     this.resize(maxConnections);
-    this.onEvicted = onGiveWay;
+    this.onGiveWay = onGiveWay;
   }
 
   /** So many calls can be served at once from now on. */
@@ -166,7 +166,7 @@ export class ConnectionQueue<T extends Queued> {
     } else if (this.length <= this.maxInOverload) this.stopLooking();
     else if (since !== null && since.joined > since.left) {
       this.isOverloaded = true;
-      for (const call of this.postponed.takeAll()) this.onEvicted(call);
+      for (const call of this.postponed.takeAll()) this.onGiveWay(call);
       this.cut();
     } else if (since !== null) {
       this.isOverloaded = false;
@@ -179,7 +179,7 @@ export class ConnectionQueue<T extends Queued> {
       this.calmLooks = 0;
       const oldest = this.line.takeOldestOfMost();
       if (oldest === null) return;
-      this.onEvicted(oldest);
+      this.onGiveWay(oldest);
     }
   }
 

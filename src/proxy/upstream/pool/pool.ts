@@ -129,8 +129,8 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
       all.delete(connection);
       idle.remove(connection);
     },
-    onClosing: (link) => {
-      closing.add(link);
+    onClosing: (opened) => {
+      closing.add(opened);
     },
   };
   /** Makes room where an idle connection cannot carry the request. */
