@@ -180,7 +180,9 @@ t.test('within the cool-down a new key is waited for, and its caller is not refu
   );
   const fetches = server.hits() - hits;
   t.ok(fetches >= 1 && fetches <= usualWorkers, `${String(fetches)} fetches: one, of each process that was asked`);
-  t.ok((await proxy.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}')) >= 3);
+  const waits = await proxy.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}');
+  // A worker that was asked for no made-up key fetches at once, and may have the key before its second request comes.
+  t.ok(waits >= (usualWorkers === 1 ? 3 : 1), `${String(waits)} waited`);
 });
 
 t.test('a broken or foreign answer never replaces a good set', async (t) => {
