@@ -6,6 +6,7 @@ import { placeLoad, placeMeasured } from './affinity.js';
 import { apacheVersion, startApache } from './apache.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';
+import { refuseUnknown } from './names.js';
 import { startSallyport } from './sallyport.js';
 
 /** Something that answers `GET /orders` with a token, and whose CPU is measured. */
@@ -80,10 +81,12 @@ export async function startContenders(t: Scope, { only, before, onRun }: Contend
           },
         ]),
   ];
-  const unknown = only?.filter((name) => !known.some((one) => one.name === name)) ?? [];
-  if (unknown.length > 0) {
-    const names = known.map(({ name }) => name);
-    throw new Error(`no such contender: ${unknown.join('; ')}; there are ${names.join('; ')}`);
+  if (only !== undefined) {
+    refuseUnknown(
+      'contender',
+      only,
+      known.map(({ name }) => name),
+    );
   }
   const contenders: Contender[] = [];
   for (const { name, work, start } of known) {

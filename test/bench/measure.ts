@@ -56,27 +56,31 @@ interface Run {
  */
 export async function measure(settings: MeasureSettings): Promise<readonly Measured[]> {
   const runs = new Map<string, Run>();
-  for (let start = 0; start < (settings.starts ?? 1); start += 1) {
+  const { starts = 1, rounds: roundsOfStart } = settings;
+  for (let start = 0; start < starts; start += 1) {
     await scoped(async (scope) => measureStart(scope, settings, runs));
   }
   for (const { name, failed } of runs.values()) {
     if (failed > 0) settings.onRun?.(`${name} is left out: ${String(failed)} requests failed`);
   }
-  return [...runs.values()]
-    .filter(({ failed }) => failed === 0)
-    .map(({ name, work, rounds }) => {
-      const middle = (of: (round: Round) => number): number => median(rounds.map(of));
-      return {
-        name,
-        work,
-        cpuUs: middle(({ cpuUs }) => cpuUs),
-        cpuUsOfRounds: rounds.map(({ cpuUs }) => cpuUs),
-        requestsPerS: middle(({ requestsPerS }) => requestsPerS),
-        medianMs: middle(({ medianMs }) => medianMs),
-        slowMs: middle(({ slowMs }) => slowMs),
-        memoryMib: middle(({ memoryMib }) => memoryMib),
-      };
-    });
+  return (
+    [...runs.values()]
+      // One that missed a start has no round beside each of the others'.
+      .filter(({ failed, rounds }) => failed === 0 && rounds.length === starts * roundsOfStart)
+      .map(({ name, work, rounds }) => {
+        const middle = (of: (round: Round) => number): number => median(rounds.map(of));
+        return {
+          name,
+          work,
+          cpuUs: middle(({ cpuUs }) => cpuUs),
+          cpuUsOfRounds: rounds.map(({ cpuUs }) => cpuUs),
+          requestsPerS: middle(({ requestsPerS }) => requestsPerS),
+          medianMs: middle(({ medianMs }) => medianMs),
+          slowMs: middle(({ slowMs }) => slowMs),
+          memoryMib: middle(({ memoryMib }) => memoryMib),
+        };
+      })
+  );
 }
 
 async function measureStart(t: Scope, settings: MeasureSettings, runs: Map<string, Run>): Promise<void> {

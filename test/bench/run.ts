@@ -105,7 +105,8 @@ import { pairNames } from './http2/pairs.js';
 import { importTable, measureImport } from './import.js';
 import { latencyContenders, measureLatency, type MeasuredLatency } from './latency.js';
 import { measureWorkloads, type MeasuredWorkload } from './measure-workloads.js';
-import { measure, type Measured } from './measure.js';
+import { measure, type Measured, type MeasureSettings } from './measure.js';
+import { refuseUnknown } from './names.js';
 import { plotOf } from './plot.js';
 import { measurePrimaries, primariesTable } from './primaries.js';
 import { allPartOf, latencyTable, machine, partSeconds, tableOf, workloadTable } from './report.js';
@@ -213,14 +214,13 @@ else if (values.latency) console.log(latencyTable(await latenciesOf(settingsOf(1
 else if (values.start) console.log(startTable(await startsOf()));
 else if (values.flood) console.log(floodTable(await floodsOf(settingsOf(10))));
 else if (values.all) await measureAll(settingsOf(3));
-else console.log(tableOf(await readsOf(settingsOf(10))));
+else {
+  const only = positionals.length > 0 ? { only: positionals } : {};
+  console.log(tableOf(await readsOf({ ...settingsOf(10), ...only })));
+}
 
-async function readsOf(settings: Settings): Promise<readonly Measured[]> {
-  return measure({
-    ...settings,
-    starts: Number(values.starts),
-    ...(positionals.length > 0 ? { only: positionals } : {}),
-  });
+async function readsOf(settings: Settings & Pick<MeasureSettings, 'only'>): Promise<readonly Measured[]> {
+  return measure({ ...settings, starts: Number(values.starts) });
 }
 
 async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkload[]> {
@@ -344,9 +344,6 @@ function write(name: string, table: string, options: string): void {
 
 /** Those that the command names, or all. */
 function named<T extends string>(known: readonly T[]): readonly T[] {
-  const unknown = positionals.filter((name) => !known.some((one) => one === name));
-  if (unknown.length > 0) {
-    throw new Error(`no such workload: ${unknown.join(', ')}; there are ${known.join(', ')}`);
-  }
+  refuseUnknown('workload', positionals, known);
   return positionals.length === 0 ? known : known.filter((name) => positionals.includes(name));
 }

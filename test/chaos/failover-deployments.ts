@@ -89,13 +89,16 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
           patienceMs,
         );
       }
-      const next = await promoted();
+      await promoted();
       if (way === 'paused') await demoted(primary);
       // Back before that, the one that was killed may be taken for the primary still, and the promoted one follows it.
       if (way === 'killed') {
-        await until('Sentinels name another', async () => ![undefined, killed].includes(await agreedOn()), patienceMs);
+        const isReplaced = async (): Promise<boolean> => {
+          const named = await agreedOn();
+          return named !== undefined && named !== killed;
+        };
+        await until('Sentinels name another', isReplaced, patienceMs);
       }
-      primary = next;
     },
     healed: async () => {
       await killed?.restart();

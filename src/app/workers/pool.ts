@@ -245,6 +245,7 @@ export function createPool(deps: PoolDeps): Pool {
     },
     close: async () => {
       isStopping = true;
+      handover.drop();
       const all = [...alive];
       for (const worker of all) worker.kill();
       await Promise.all(all.map(async ({ ended }) => ended));

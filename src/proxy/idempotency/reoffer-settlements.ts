@@ -25,7 +25,7 @@ const bytesAtOnce = 1_048_576;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const offeredForMs = 30_000;
-/** How long each of the two steps of `close` goes on, and the pause in them, milliseconds. */
+/** How long each of the two steps of `close` goes on, and the pause in the second, milliseconds. */
 const lastMs = 1_000;
 const lastPauseMs = 100;
 

@@ -68,7 +68,7 @@ interface UpstreamCounts {
 }
 
 /**
- * The part of the connections that may rest while requests wait for one. Beyond it, one that rests gives way to a new
+ * The part of `maxConnections` that may rest while requests wait for one. Beyond it, one that rests gives way to a new
  * one, so that few connections serve nearly as many requests as if none rested.
  */
 const restingShare = 1 / 4;
