@@ -1,8 +1,8 @@
 import { slotOf, type Slot } from '../../exchange/concurrency.js';
 
 /**
- * The part of the requests that may be under way whose bodies may be to come. The bodies of others are read before they are
- * sent.
+ * The part of the requests that may be under way whose bodies may be to come. The bodies of others are read before
+ * they are sent.
  */
 const earlyShare = 1 / 4;
 
