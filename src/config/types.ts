@@ -77,13 +77,13 @@ export interface UpstreamSettings {
   readonly maxStreams: number;
   /** Fields in lower case of which no compression of HTTP/2 may remember anything. */
   readonly sensitiveHeaders: readonly string[];
+  /** When a connection may carry another request. */
+  readonly reuse: 'always' | 'safe' | 'never';
   /**
-   * When a connection may carry another request. `unless_refused`, of targets of the calling side, is always, but not
-   * after a request with a body that was answered otherwise than with success: that may have been left unread.
+   * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling
+   * side: as long as the answer is a success; otherwise it may have been made from the head alone.
    */
-  readonly reuse: 'always' | 'unless_refused' | 'safe' | 'never';
-  /** Whether the upstream is known to read the body of each request, or else to close. */
-  readonly readsBodies: boolean;
+  readonly readsBodies: boolean | 'unless_refused';
 }
 
 /** Where sessions of users come from. Read once, at start. */

@@ -127,6 +127,9 @@ export const targetSchema = map({
   max_connections: integer(1, 65_536).prefault(128).describe('Connections to the target.'),
   http2: flag().prefault(false).describe('Whether HTTP/2 is spoken with it, and nothing else.'),
   max_streams: integer(1, 1_000).prefault(100).describe('Requests on one connection of HTTP/2. Only with `http2`.'),
+  reuse: word('safe', 'always', 'never')
+    .prefault('safe')
+    .describe('When a connection carries another request, as `upstream.reuse`. Not with http2.'),
 });
 
 export type TargetFile = z.output<typeof targetSchema>;
@@ -153,9 +156,8 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
       http2: file.http2,
       maxStreams: file.max_streams,
       sensitiveHeaders: ['authorization'],
-      // Whoever is on this side is one caller: what is left on a connection is its own.
-      reuse: 'unless_refused',
-      readsBodies: true,
+      reuse: file.reuse,
+      readsBodies: 'unless_refused',
     },
     certificate:
       file.cert_file === null || file.key_file === null

@@ -28,8 +28,8 @@ export function restPeriodsOf(rules: ReuseRules): RestPeriods {
 }
 
 /** What an upstream is trusted with. */
-export function trustOf({ reuse }: Pick<ReuseRules, 'reuse'>): ConnectionTrust {
-  return { ends: reuse === 'always' || reuse === 'unless_refused', refusals: reuse !== 'unless_refused' };
+export function trustOf({ reuse, readsBodies }: ReuseRules): ConnectionTrust {
+  return { ends: reuse === 'always', refusals: readsBodies !== 'unless_refused' };
 }
 
 /**
@@ -43,5 +43,5 @@ export function trustOf({ reuse }: Pick<ReuseRules, 'reuse'>): ConnectionTrust {
  */
 export function needsOwnConnection({ method, body }: ReusedRequest, { reuse, readsBodies }: ReuseRules): boolean {
   if (reuse !== 'safe') return reuse === 'never';
-  return method === 'HEAD' || (body !== null && !(readsBodies && readingMethods.has(method)));
+  return method === 'HEAD' || (body !== null && !(readsBodies !== false && readingMethods.has(method)));
 }

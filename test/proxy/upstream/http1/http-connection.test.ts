@@ -136,7 +136,7 @@ t.test('a body that may be left unread by who refuses is on no connection that i
     cases.map(async ({ status, request, isKept }) => {
       const answer = ok.replace('200', String(status));
       const receiver = await startRawUpstream(t, (socket) => socket.write(answer));
-      const { ask } = startUpstream(t, receiver.url, { reuse: 'unless_refused' });
+      const { ask } = startUpstream(t, receiver.url, { reuse: 'always', readsBodies: 'unless_refused' });
       for (let i = 0; i < 3; i += 1) {
         t.equal(await ask(request), `${String(status)} ok`);
         await rest();
