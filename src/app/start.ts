@@ -12,6 +12,7 @@ import { loadComplete, type CompleteConfig } from './config/load-config.js';
 import { createAdminServers } from './admin-servers.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
+import { drainInTurn } from './drain.js';
 import { openListener, type ListenerName } from './listeners.js';
 import type { StartFailure } from './start-failure.js';
 import { findUnfitStore, loadDecisionFiles, type DecisionFiles } from './decision.js';
@@ -265,9 +266,15 @@ async function stop(app: RunningApp, certificateWatch: Pick<FileWatch, 'close'> 
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   app.decision.endWaits();
-  // The workload may need the calling side to answer what is under way on the other.
-  if (progress.listeners.proxy !== null) await proxy.drain(graceMs);
-  await Promise.all([egress?.server.drain(graceMs), ...decide.map(({ server }) => server.drain(graceMs))]);
+  await drainInTurn(
+    graceMs,
+    async (withinMs) => {
+      if (progress.listeners.proxy !== null) await proxy.drain(withinMs);
+    },
+    async (withinMs) => {
+      await Promise.all([egress?.server.drain(withinMs), ...decide.map(({ server }) => server.drain(withinMs))]);
+    },
+  );
   await close(app);
   await app.telemetry?.close(lastExportMs);
   log.info('stopped');

@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { connectRaw, request, requestBytes } from '../support/raw-client.js';
+import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startInProcessProxy } from './in-process-proxy.js';
 
@@ -74,6 +77,53 @@ t.test('what does not end within the grace is cut off', async (t) => {
   await connection.closed;
   const line = proxy.logs().find(({ route }) => route === 'list-orders');
   t.match(line, { decision: 'failed', reason: 'shutting_down', status: 0 }, 'and has its line in the log');
+  await until('the receiver is let go of', () => proxy.receiver.open() === 0);
+});
+
+t.test('callers and the calling side have one grace together, and the calling side is there till late', async (t) => {
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, 'token.of.workload\n', { mode: 0o600 });
+  const proxy = await startInProcessProxy(t, { config: { shutdown: { delay: '0s', grace: '6s' } } });
+  const target = {
+    name: 'orders',
+    prefix: '/orders',
+    url: proxy.receiver.url,
+    token: 'own',
+    allow: [{ methods: ['GET'], path: '/**' }],
+  };
+  const calling = await startInProcessProxy(t, {
+    jwks: proxy.jwks,
+    receiver: proxy.receiver,
+    config: {
+      shutdown: { delay: '0s', grace: '6s' },
+      egress: { listen: { port: 0 }, tokens: { own: { file: tokenFile } }, targets: [target] },
+    },
+  });
+  proxy.receiver.behave((req, res) => {
+    if (req.url?.includes('slow') !== true) res.end();
+  });
+  const egressPort = calling.app.listeners.egress?.port ?? 0;
+  const inbound = await connectRaw(calling.port);
+  const headers = { Authorization: `Bearer ${proxy.token()}` };
+  inbound.write(requestBytes(calling.port, { path: '/orders/slow', headers }));
+  const outbound = await connectRaw(egressPort);
+  outbound.write(requestBytes(egressPort, { path: '/orders/slow' }));
+  await until('both are under way', () => proxy.receiver.requests.length === 2);
+  const startedMs = performance.now();
+  const stopped = calling.app.stop();
+  await until('callers are not accepted', async () => {
+    try {
+      (await connectRaw(calling.port)).end();
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  t.equal((await request(egressPort, { path: '/orders/x' })).status, 200, 'the workload may still call');
+  await stopped;
+  const tookMs = performance.now() - startedMs;
+  t.ok(tookMs > 5_900 && tookMs < 9_000, `at the end of the grace: ${tookMs.toFixed(0)} ms`);
+  await Promise.all([inbound.closed, outbound.closed]);
   await until('the receiver is let go of', () => proxy.receiver.open() === 0);
 });
 

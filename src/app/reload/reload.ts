@@ -242,8 +242,15 @@ function changesOf(
   const files = [
     ...(isOther(from.upstreamCa, to.upstreamCa) ? ['upstream.ca_file'] : []),
     ...(isOther(from.assertion?.digest, to.assertion?.digest) ? ['identity.assertion.key_file'] : []),
+    ...(to.config.egress?.targets ?? [])
+      .filter(({ upstream: { caFile } }) => isOther(textIn(from, caFile), textIn(to, caFile)))
+      .map(({ name }) => `egress.targets.${name}.ca_file`),
   ];
   return { added: bounded(added), changed: bounded([...new Set([...changed, ...files])]), removed: bounded(removed) };
+}
+
+function textIn({ targetAuthorities }: CompleteConfig, path: string | null): string | undefined {
+  return path === null ? undefined : targetAuthorities.get(path);
 }
 
 /** Whether a file that was read before says something else; one that comes or goes is a setting that does. */

@@ -30,7 +30,7 @@ export interface Numbers {
   readonly traffic: Traffic;
 }
 
-/** Listeners that are drained one after the other: the workload may need its calling side to the last. */
+/** Listeners that are drained in turn: the workload may need its calling side to answer callers. */
 export type DrainedPart = 'proxy' | 'others';
 
 /** What the primary asks of a worker, and what it is answered. */

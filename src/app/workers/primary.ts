@@ -15,6 +15,7 @@ import { node, revision, version } from '../../version.js';
 import { createAdminServers } from '../admin-servers.js';
 import { readListenerCertificates, tlsMaterial, watchCertificates } from '../certificates/certificates.js';
 import type { CompleteConfig } from '../config/load-config.js';
+import { drainInTurn, type Drain } from '../drain.js';
 import { openListener } from '../listeners.js';
 import { createReloader, logWarnings, type Activator } from '../reload/reload.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
@@ -24,8 +25,14 @@ import { createSharedPages } from './pages.js';
 import { createPool, type Pool } from './pool.js';
 import type { WorkerProcess } from './worker-process.js';
 
-/** How long the closing at the end may take, beyond the time that requests have; milliseconds. */
-const closeWithinMs = 5_000;
+/**
+ * How long the end may take beyond the time that requests have, milliseconds: less than the 5 seconds that the docs ask
+ * to be left for it.
+ */
+const closeWithinMs = 4_000;
+
+/** A worker that answers so much later than it should is not waited for, milliseconds. */
+const lateMs = 1_000;
 
 /** Before a listener is closed, connections that wait are accepted, for no longer than this; milliseconds. */
 const longestAcceptMs = 250;
@@ -240,13 +247,18 @@ export async function startPrimary(
     pool.stop();
     reloader.close();
     watch?.close();
-    const counts = await askAll(pool, async (worker) => worker.call('announce', null, closeWithinMs));
+    const drainsAtMs = systemClock.monotonic() + delayMs;
+    const counts = await askAll(pool, async (worker) => worker.call('announce', null, lateMs));
     log.info('shutting down', { delay_ms: delayMs, in_flight: counts.reduce((sum, count) => sum + count, 0) });
-    await delay(delayMs);
+    await delay(Math.max(0, drainsAtMs - systemClock.monotonic()));
     log.info('draining', { grace_ms: graceMs });
-    // The workload may need the calling side to answer what is under way on the other.
-    for (const part of ['proxy', 'others'] as const) await drain(pool, listeners, part, graceMs);
-    await askAll(pool, async (worker) => worker.call('close', null, closeWithinMs));
+    const endsAtMs = systemClock.monotonic() + graceMs + closeWithinMs;
+    const drainPart =
+      (part: CallersListener['part']): Drain =>
+      async (withinMs) =>
+        drain(pool, listeners, part, withinMs);
+    await drainInTurn(graceMs, drainPart('proxy'), drainPart('others'));
+    await askAll(pool, async (worker) => worker.call('close', null, endsAtMs - systemClock.monotonic()));
     await Promise.all([pool.close(), admin.close(), probes?.close()]);
     log.info('stopped');
     logger.flush();
@@ -286,12 +298,14 @@ async function drain(
 ): Promise<void> {
   const own = listeners.filter((listener) => listener.part === part);
   if (own.length === 0) return;
+  const untilMs = systemClock.monotonic() + graceMs;
   // A worker that is stuck takes none of the last ones, and keeps nobody else from the end.
   await Promise.race([
     Promise.all(own.map(async ({ stop }) => stop(Math.min(longestAcceptMs, graceMs / 2)))),
     delay(graceMs, undefined, { ref: false }),
   ]);
-  await askAll(pool, async (worker) => worker.call('drain', { part, graceMs }, graceMs + closeWithinMs));
+  const leftMs = Math.max(0, untilMs - systemClock.monotonic());
+  await askAll(pool, async (worker) => worker.call('drain', { part, graceMs: leftMs }, leftMs + lateMs));
 }
 
 /**

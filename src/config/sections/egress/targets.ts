@@ -61,7 +61,7 @@ export const targetSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'Authorities in PEM that vouch for it, instead of the system’s. Read at start and by a reload. Only with https.',
+      'Authorities in PEM that vouch for it, instead of the system’s. Read again when it changes, for connections to come. Only with https.',
     ),
   server_name: host()
     .nullable()
