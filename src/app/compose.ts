@@ -116,6 +116,11 @@ export function composeApp(
     limitCounters: options.worker?.limitCounters,
   });
   const { activator, reservations, revocations, limits, assertions, certificates, keyStates, storeState } = decision;
+  const progress: Progress = {
+    phase: 'starting',
+    listeners: { proxy: null, admin: null, probes: null, egress: null, decide: [] },
+  };
+  const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
   const refused = opened.admin.console ? createRefusedRequests() : null;
   const requestLog =
     refused === null
@@ -225,12 +230,7 @@ export function composeApp(
 
   telemetry?.sendMetrics(processMetrics.snapshot);
 
-  const progress: Progress = {
-    phase: 'starting',
-    listeners: { proxy: null, admin: null, probes: null, egress: null, decide: [] },
-  };
   const startedAtMs = systemClock.now();
-  const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
   const status = (): Status =>
     statusOf({
       version,

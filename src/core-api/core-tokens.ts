@@ -9,6 +9,7 @@ import type { ProofSigner, TokenFailure, TokenFetcher } from '../ports/tokens.js
 import { createCoreClient, type CoreClient } from './core-client.js';
 import { normalizeApiDomain } from './core-url.js';
 import { findHeader, formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl/curl-config.js';
+import { maxCurlConfigBytes } from './curl/curl-config-file.js';
 import { mintToken, type MintFailure } from './mint.js';
 import { cdiVersionProblem, tokenIdBytes, type MintRequest } from './mint-request.js';
 
@@ -18,9 +19,6 @@ interface CoreTokensDeps {
   /** The tokens are bound to its key; `null` where they count for whoever has them. */
   readonly proofs: Pick<ProofSigner, 'thumbprint'> | null;
 }
-
-/** Some hundred headers. */
-const maxConfigBytes = 64 * 1024;
 
 /** The files are looked at for a call, at most each second. */
 const lookEveryMs = 1_000;
@@ -97,7 +95,7 @@ export function createCoreTokens(settings: CoreTokenSettings, { clock, files, pr
   }
 
   async function readCore(): Promise<Result<CoreFiles, string>> {
-    const text = await files.read(curlConfigFile, { maxBytes: maxConfigBytes });
+    const text = await files.read(curlConfigFile, { maxBytes: maxCurlConfigBytes });
     if (!text.ok) return refuse(`${curlConfigFile} ${text.error}`);
     const config = parseCurlConfig(text.value);
     if (!config.ok) return refuse(formatCurlProblem(curlConfigFile, config.error));

@@ -36,6 +36,8 @@ const known = new Map(Object.entries(numbered).map(([page, numbers]) => [page, n
  */
 const citation =
   /docs\/([\w/-]+\.md)((?:(?:,| and| to)? (?:\d+(?:\.\d+)*(?![\w%])|R-\d\d|F\d{1,2}(?!\w)|\\?"[^"\n\\]+\\?"))*)/g;
+/** What else stands there as a path of `docs`. */
+const otherPath = /(?<![\w./-])docs\/\w[\w./-]*(?<=\w)/g;
 /** A requirement that is linked: `[R-40](../docs/security-requirements.md#r-40)`. */
 const linked = /\[(R-\d\d)\]\([^)#]*(?:security-requirements\.md)?#(r-\d\d)\)/g;
 
@@ -96,6 +98,10 @@ function follow(path: string, whole: string): Found {
     }
   }
   const left = text.replace(linked, '').replace(citation, '');
+  for (const [other] of left.matchAll(otherPath)) {
+    followed += 1;
+    if (!existsSync(join(projectDir, other))) problems.push(`${other} is not there`);
+  }
   for (const [what, form] of old) {
     const match = form.exec(left);
     if (match !== null) problems.push(`${what}: ${left.slice(Math.max(0, match.index - 20), match.index + 40)}`);
@@ -164,6 +170,7 @@ t.test('citations that are good', (t) => {
     'RFC 7517',
     'RFC 9112 §2.2: one',
     'docs/operations.md says so',
+    "'docs/status.schema.json', docs/examples/compose and docs/adr. docs/*.md",
   ]) {
     t.same(follow('made', text).problems, [], text);
   }
@@ -178,6 +185,8 @@ t.test('citations that are made up, or of an old form, are found', (t) => {
     ['docs/security-requirements.md R-10, R-99', 'docs/security-requirements.md has no R-99'],
     ['docs/storage.md "No such heading"', 'docs/storage.md has no heading ‘No such heading’'],
     ['see docs/none.md', 'docs/none.md is not there'],
+    ['docs/adr/0026 has it', 'docs/adr/0026 is not there'],
+    ['`docs/none/`, docs/storage.md', 'docs/none is not there'],
     ['[R-99](../docs/security-requirements.md#r-99)', 'R-99 leads to #r-99'],
     ['[R-40](../docs/security-requirements.md#r-41)', 'R-40 leads to #r-41'],
     ['ADR 999', 'ADR 999 is not there'],

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 /**
  * Options of V8, as `node --v8-options` lists them, for a process that does one thing on one thread. A request goes
  * through many small functions, which V8 by default joins into one only up to 920 bytes of bytecode; and threads that
- * help to collect what little a request leaves cost more than they spare. docs/adr/0026 has what that is worth.
+ * help to collect what little a request leaves cost more than they spare. ADR 26 has what that is worth.
  */
 export const servingOptions: readonly string[] = [
   '--max-inlined-bytecode-size=1000',

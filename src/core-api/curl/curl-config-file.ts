@@ -21,7 +21,7 @@ const anyFile = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 const excessBits = 0o7177;
 
 /** Some hundred headers. */
-const maxConfigBytes = 64 * 1024;
+export const maxCurlConfigBytes = 64 * 1024;
 
 /**
  * Reads a curl config file and the CA file that it names. The file holds a key, so it must be a regular file, no link,
@@ -32,7 +32,7 @@ export async function readCurlConfig(
   path: string,
   options: { readonly cwd: string },
 ): Promise<Result<CurlConfigFile, string>> {
-  const text = await readFile(resolve(options.cwd, path), ownFile, maxConfigBytes, privacyProblem);
+  const text = await readFile(resolve(options.cwd, path), ownFile, maxCurlConfigBytes, privacyProblem);
   if (!text.ok) return refuse(`${path} ${text.error}`);
   const config = parseCurlConfig(text.value);
   if (!config.ok) return refuse(formatCurlProblem(path, config.error));

@@ -167,9 +167,9 @@ function decodeOnce(segment: string): string {
     .join('');
 }
 
-/** Whether a segment, encoded, is one of those that are taken. */
+/** Whether a segment, encoded, is one of those that are taken: one of blanks alone, or of blanks and dots, is not. */
 function isOrdinary(text: string): boolean {
-  return !/\p{Surrogate}|^\.{1,2}$|[/\\;?#\u0000-\u001f\u007f-\u009f]|%[0-9a-f]{2}/iu.test(text);
+  return !/\p{Surrogate}|^\.{1,2}$|^[. ]* [. ]*$|[/\\;?#\u0000-\u001f\u007f-\u009f]|%[0-9a-f]{2}/iu.test(text);
 }
 
 t.test('hex digits and the borders of UTF-8', (t) => {
