@@ -113,16 +113,20 @@ export function createPool(deps: PoolDeps): Pool {
       return end;
     });
     const order = deps.order(number);
-    let failure: StartFailure | null;
-    try {
-      failure = await worker.call('start', order);
-      if (failure === null) failure = await catchUp(worker, order);
-    } catch {
+    const endedEarly = async (): Promise<StartFailure> => {
       const { code, signal } = await ended;
-      failure = startFailure(
+      return startFailure(
         'unavailable',
         `worker ${String(number)} ended before it served: ${signal ?? `exit code ${String(code)}`}`,
       );
+    };
+    let failure: StartFailure | null;
+    try {
+      failure = (await worker.call('start', order)) ?? (await catchUp(worker, order));
+      // It may have ended while nothing was asked of it.
+      if (failure === null && worker.isGone()) failure = await endedEarly();
+    } catch {
+      failure = await endedEarly();
     }
     if (failure !== null) {
       worker.kill();

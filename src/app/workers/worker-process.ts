@@ -28,6 +28,8 @@ export interface WorkerProcess extends Taker {
   readonly lastNumbers: () => Numbers | null;
   /** Milliseconds since its last answer, where one is owed. */
   readonly silentMs: () => number;
+  /** Whether its channel is closed: it takes nothing any more. */
+  readonly isGone: () => boolean;
   readonly kill: () => void;
   /** After its last line. */
   readonly ended: Promise<WorkerEnd>;
@@ -174,6 +176,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     },
     lastNumbers: () => numbers,
     silentMs: () => (calls.size === 0 ? 0 : deps.nowMs() - heardAtMs),
+    isGone: () => isGone,
     kill: () => {
       child.kill('SIGKILL');
     },

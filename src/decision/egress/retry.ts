@@ -29,7 +29,10 @@ export interface AttemptedRequest {
   readonly isRepeatable: boolean;
   /** Whether it opens a WebSocket: whoever wants one asks again, so that its token and its proof alone are mended. */
   readonly isHandshake: boolean;
-  /** Attempts so far, but for those that only asked whether an earlier one is over. */
+  /**
+   * Attempts so far that count, 1 and more: not those that brought another token or nonce, nor those that only asked
+   * whether an earlier one is over.
+   */
   readonly attempts: number;
   /** Milliseconds since the first began. */
   readonly elapsedMs: number;
@@ -174,7 +177,10 @@ function meaningOf(outcome: AttemptOutcome): Meaning {
   }
 }
 
-/** The wait that the response asks for, if any, and a random part of a pause that doubles, which spreads callers. */
+/**
+ * The wait that the response asks for, if any, and a random part of a pause that doubles, which spreads callers. What a
+ * 502 or 504 asks for is not waited for: it comes from a server before the target, that knows nothing of the target.
+ */
 function pauseMs(outcome: AttemptOutcome, attempts: number, random: number): number {
   const ceilingMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
   if (outcome.kind !== 'response' || outcome.status === 502 || outcome.status === 504) return random * ceilingMs;

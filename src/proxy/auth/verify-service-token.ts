@@ -14,10 +14,10 @@ import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 type Verdict = Result<Principal, Denial>;
 
 /**
- * Verifies a service token against every issuer that accepts its header, `kid` included; where none does, nothing is
- * fetched. Claims are read only after a signature held. Issuers may share a key set, so a signature that holds for an
- * issuer whose claims do not match settles nothing: the first issuer whose claims match as well wins, in the order of
- * the config where the keys are known.
+ * Verifies a service token against every issuer that accepts its header, or those of them that its claims name
+ * (`meantAmong`); where none accepts it, nothing is fetched. Claims are judged only after a signature held. Issuers may
+ * share a key set, so a signature that holds for an issuer whose claims do not match settles nothing: the first issuer
+ * whose claims match as well wins, in the order of the config where the keys are known.
  *
  * Where an issuer whose key is known accepts, nothing is fetched and nobody waits. Otherwise this answers at once
  * unless some key has to be fetched, or is slow to verify with; then it answers as soon as one issuer accepts, so that

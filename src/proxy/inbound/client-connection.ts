@@ -251,9 +251,9 @@ export class ClientConnection {
   }
 
   /**
-   * A shutdown has begun: ends the connection once no request comes any more. After a response that said that it was
-   * the last one, that is at once; a caller that was not told may be sending the next request by now, and has
-   * `unannouncedMs` for it.
+   * A shutdown has begun: a body that is being read has less time from now on, and the connection ends once no request
+   * comes any more. After a response that said that it was the last one, that is at once; a caller that was not told
+   * may be sending the next request by now, and has `unannouncedMs` for it.
    */
   drain(unannouncedMs: number): void {
     this.unannouncedMs = unannouncedMs;
