@@ -6,6 +6,7 @@ import type { SessionCookie } from '../decision/session/headers.js';
 import type { Settings } from './load/setting-names.js';
 import type { CompiledSections } from './sections/index.js';
 import type { CompiledListen } from './sections/listeners/listen.js';
+import type { CompiledUpstream } from './sections/upstream.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
 export interface CompiledConfig extends Immutable<CompiledSections> {
@@ -28,6 +29,7 @@ type Unwritable<T> = T extends (infer Item)[] ? readonly Item[] : T extends Plai
 type Plain = Readonly<Record<string, unknown>>;
 
 export type ListenSettings = Immutable<CompiledListen>;
+export type UpstreamSettings = Immutable<CompiledUpstream>;
 export type DecideSettings = CompiledConfig['decide'][number];
 export type EgressSettings = NonNullable<CompiledConfig['egress']>;
 export type TargetSettings = EgressSettings['targets'][number];
@@ -50,40 +52,6 @@ export interface HostPort {
 export interface AssertionSettings extends AssertionRules {
   /** PEM; read again when it changes. */
   readonly keyFile: string;
-}
-
-export interface UpstreamSettings {
-  /** Origin without path: `http://127.0.0.1:3000`, `https://…`, or `unix:/run/app.sock`. */
-  readonly url: string;
-  readonly caFile: string | null;
-  /** Name that the upstream's certificate has to bear, where it is not the URL's host. */
-  readonly serverName: string | null;
-  readonly host: 'upstream' | 'preserve';
-  /** Whether a request that came without a trace gets a new one. */
-  readonly beginsTrace: boolean;
-  /** Further fields of callers that it must not get. */
-  readonly stripFields: readonly string[];
-  /** Fields that it gets although they are removed otherwise. */
-  readonly passFields: readonly string[];
-  readonly connectTimeoutMs: number;
-  /** To the end of the response head. */
-  readonly responseTimeoutMs: number;
-  /** Between bytes of a stream. */
-  readonly idleTimeoutMs: number;
-  readonly maxConnections: number;
-  /** Whether it speaks HTTP/2: nothing else is spoken with it then. */
-  readonly http2: boolean;
-  /** Requests on one HTTP/2 connection at a time. */
-  readonly maxStreams: number;
-  /** Fields in lower case of which no compression of HTTP/2 may remember anything. */
-  readonly sensitiveHeaders: readonly string[];
-  /** When a connection may carry another request. */
-  readonly reuse: 'always' | 'safe' | 'never';
-  /**
-   * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling
-   * side: as long as the answer is a success; otherwise it may have been made from the head alone.
-   */
-  readonly readsBodies: boolean | 'unless_refused';
 }
 
 /** Where sessions of users come from. Read once, at start. */

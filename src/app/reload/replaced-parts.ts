@@ -66,18 +66,19 @@ export function createReplacedParts(): ReplacedParts {
   };
 }
 
-/** Compares what an upstream is made of; the time limit of a response comes with each request. */
+/** What comes with each request, from the config that it is judged by; of `caFile`, what it says is compared. */
+const notOfConnections: ReadonlySet<string> = new Set<keyof UpstreamSettings>([
+  'caFile',
+  'host',
+  'beginsTrace',
+  'stripFields',
+  'passFields',
+  'responseTimeoutMs',
+]);
+
+/** Compares what the connections to an upstream are made of: all of its settings but those that are named above. */
 export function isSameUpstream(settings: UpstreamSettings, next: UpstreamSettings): boolean {
-  return (
-    settings.url === next.url &&
-    settings.serverName === next.serverName &&
-    settings.connectTimeoutMs === next.connectTimeoutMs &&
-    settings.idleTimeoutMs === next.idleTimeoutMs &&
-    settings.maxConnections === next.maxConnections &&
-    settings.http2 === next.http2 &&
-    settings.maxStreams === next.maxStreams &&
-    isDeepStrictEqual(settings.sensitiveHeaders, next.sensitiveHeaders) &&
-    settings.reuse === next.reuse &&
-    settings.readsBodies === next.readsBodies
-  );
+  const ofConnections = (all: UpstreamSettings): object =>
+    Object.fromEntries(Object.entries(all).filter(([key]) => !notOfConnections.has(key)));
+  return isDeepStrictEqual(ofConnections(settings), ofConnections(next));
 }

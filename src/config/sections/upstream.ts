@@ -14,7 +14,7 @@ import {
   withoutSecrets,
 } from '../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, origin, text, word } from '../schema/scalars.js';
-import { type CompileContext, section } from '../schema/section.js';
+import { section } from '../schema/section.js';
 import type { UpstreamSettings } from '../types.js';
 import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
@@ -86,7 +86,12 @@ type UpstreamFile = z.output<typeof upstreamSchema>;
 export const upstream = section({
   schema: upstreamSchema.describe('The upstream.'),
   check: checkUpstream,
-  compile: (file, context) => ({ upstream: compileUpstream(file, context) }),
+  compile: (file, { absolute, values }): { readonly upstream: UpstreamSettings } => ({
+    upstream: compileUpstream(file, absolute, {
+      readsBodies: values.receiver.reads_bodies,
+      assertionHeader: values.identity.assertion?.header,
+    }),
+  }),
   keys: {
     url: { of: ({ upstream }) => withoutSecrets(upstream.url), widens: never },
     ca_file: { of: ({ upstream }) => upstream.caFile, widens: never },
@@ -106,8 +111,21 @@ export const upstream = section({
   },
 });
 
-function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContext): UpstreamSettings {
-  const { assertion } = values.identity;
+/**
+ * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling
+ * side: as long as the answer is a success; otherwise it may have been made from the head alone.
+ */
+type ReadsBodies = boolean | 'unless_refused';
+
+/** What other sections say of the upstream. */
+interface SaidElsewhere {
+  readonly readsBodies: ReadsBodies;
+  readonly assertionHeader?: string | undefined;
+}
+
+type FilePath = string | null;
+
+function compileUpstream(file: UpstreamFile, absolute: (path: FilePath) => FilePath, said: SaidElsewhere) {
   return {
     url: file.url.replace(/\/$/, ''),
     caFile: absolute(file.ca_file),
@@ -122,10 +140,19 @@ function compileUpstream(file: UpstreamFile, { absolute, values }: CompileContex
     maxConnections: file.max_connections,
     http2: file.http2,
     maxStreams: file.max_streams,
-    sensitiveHeaders: ['authorization', (assertion?.header ?? defaultAssertionName).toLowerCase()],
+    // Of these no compression of HTTP/2 may remember anything.
+    sensitiveHeaders: ['authorization', (said.assertionHeader ?? defaultAssertionName).toLowerCase()],
     reuse: file.reuse,
-    readsBodies: values.receiver.reads_bodies,
+    readsBodies: said.readsBodies,
   };
+}
+
+export type CompiledUpstream = ReturnType<typeof compileUpstream>;
+
+/** An upstream of which only the origin is given, and the rest is as usual. */
+export function usualUpstream(url: string): UpstreamSettings {
+  const file = upstreamSchema.parse({ url: 'http://localhost' });
+  return { ...compileUpstream(file, (path) => path, { readsBodies: false }), url };
 }
 
 /** Checks what the upstream's settings say together. */

@@ -1,5 +1,6 @@
 /** An upstream without the rest of the proxy: requests go straight in, and what their sink heard comes out. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { usualUpstream } from '../../../src/config/sections/upstream.js';
 import type { UpstreamSettings } from '../../../src/config/types.js';
 import type { Denial } from '../../../src/decision/denial.js';
 import type { UpstreamRequest } from '../../../src/proxy/upstream/call.js';
@@ -46,22 +47,11 @@ export async function rest(): Promise<void> {
 
 export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
   return {
-    url,
-    caFile: null,
-    serverName: null,
-    host: 'upstream',
-    beginsTrace: true,
-    stripFields: [],
-    passFields: [],
+    ...usualUpstream(url),
     connectTimeoutMs: 20_000,
-    responseTimeoutMs: 30_000,
     idleTimeoutMs: 30_000,
     maxConnections: 8,
-    http2: false,
-    maxStreams: 100,
     sensitiveHeaders: ['authorization'],
-    reuse: 'safe',
-    readsBodies: false,
     ...more,
   };
 }

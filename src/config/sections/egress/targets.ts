@@ -10,6 +10,7 @@ import { openRoute } from '../../../decision/route/open-route.js';
 import type { Route, RoutePath } from '../../../decision/route/policy.js';
 import { readRoutePath } from '../routes/route-path.js';
 import { method, pathText } from '../routes/routes.js';
+import { usualUpstream } from '../upstream.js';
 import { egressName } from './tokens.js';
 
 /** Files of a certificate, with its chain, and of its private key. */
@@ -142,13 +143,9 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
     prefix: file.prefix,
     basePath: url.pathname.replace(/\/$/, ''),
     upstream: {
-      url: url.origin,
+      ...usualUpstream(url.origin),
       caFile: absolute(file.ca_file),
       serverName: file.server_name,
-      host: 'upstream',
-      beginsTrace: true,
-      stripFields: [],
-      passFields: [],
       connectTimeoutMs: file.connect_timeout,
       responseTimeoutMs: file.response_timeout,
       idleTimeoutMs: file.idle_timeout,
