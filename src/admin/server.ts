@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { withoutSchemas } from '../proxy/inbound/no-schemas.js';
 import type { HostPort } from '../config/types.js';
 import type { Log } from '../ports/system.js';
 import { isOwnHost } from './host-check.js';
+import { serveInTurns } from './turns.js';
 
 /** What one path answers. */
 export interface Page {
@@ -73,17 +74,12 @@ export function createPageServer(settings: PageServerSettings): PageServer {
     schemaController: withoutSchemas,
     return503OnClosing: false,
   });
-  app.addHook('onRequest', (request, reply, done) => {
-    const { raw } = request;
+  app.addHook('onRequest', (_request, reply, done) => {
     void reply.headers({
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       'cross-origin-resource-policy': 'same-origin',
     });
-    // A body has no meaning here; what comes of it is dropped, and the connection with it.
-    if (raw.headers['content-length'] !== undefined || raw.headers['transfer-encoding'] !== undefined) {
-      void reply.header('connection', 'close');
-    }
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
@@ -157,18 +153,17 @@ type ProbeRequester = (
 ) => void;
 
 /** Counts every limit itself: the defaults of Node and Fastify decide nothing. */
-function createLimitedServer(maxConnections: number, listener: Parameters<typeof createServer>[1]): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: checkIntervalMs,
-    },
-    listener,
-  );
-  limitConnections(server, maxConnections);
+function createLimitedServer(maxConnections: number, serve: RequestListener): Server {
+  const server = createServer({
+    maxHeaderSize: maxHeaderBytes,
+    // Node would refuse these by itself, however many come.
+    requireHostHeader: false,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: checkIntervalMs,
+  });
+  serveInTurns(server, maxConnections, serve);
   server.timeout = idleTimeoutMs;
   return server;
 }
@@ -177,7 +172,7 @@ function createLimitedServer(maxConnections: number, listener: Parameters<typeof
 function refusedHost({ checksHost, listen: { host } }: PageServerSettings, request: IncomingMessage): number | null {
   const hosts = hostCount(request);
   // Load balancers ask for health in HTTP/1.0 and name no host.
-  if (hosts > 1 || (hosts === 0 && checksHost)) return 400;
+  if (hosts > 1 || (hosts === 0 && (checksHost || request.httpVersion !== '1.0'))) return 400;
   return !checksHost || isOwnHost(request.headers.host ?? '', host, request.socket.localAddress) ? null : 421;
 }
 
@@ -235,36 +230,4 @@ async function listen(app: FastifyInstance, { host, port }: HostPort): Promise<A
   const address = app.server.address();
   if (address === null || typeof address === 'string') throw new Error('the listener has no address');
   return address;
-}
-
-/**
- * Holds a server to so many connections: one more takes the place of the oldest that has no complete request, or of the
- * oldest of all where every one is being answered. `Server.maxConnections` would refuse the new one: whoever opens
- * connections and says nothing would keep every monitor out.
- */
-function limitConnections(server: Server, maxConnections: number): void {
-  /** In the order in which they came. */
-  const open = new Set<Socket>();
-  /** Those without a complete request, in the order in which they began to wait for one. */
-  const silent = new Set<Socket>();
-
-  server.on('connection', (socket: Socket) => {
-    if (open.size >= maxConnections) forget(silent.values().next().value ?? open.values().next().value)?.destroy();
-    open.add(socket);
-    silent.add(socket);
-    socket.once('close', () => forget(socket));
-  });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    silent.delete(socket);
-    response.once('close', () => {
-      if (open.has(socket)) silent.add(socket);
-    });
-  });
-
-  function forget(socket: Socket | undefined): Socket | undefined {
-    if (socket === undefined) return undefined;
-    open.delete(socket);
-    silent.delete(socket);
-    return socket;
-  }
 }

@@ -1,6 +1,7 @@
 import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { CompiledConfig, ProbesSettings } from '../config/types.js';
 import { prefersOpenMetrics } from '../decision/telemetry/metrics-format.js';
+import { coalesce } from '../lib/promises.js';
 import type { Log } from '../ports/system.js';
 import { createAppProbe, type ProbedUpstream } from '../admin/upstream-probe.js';
 import type { Readiness } from '../admin/readiness.js';
@@ -26,6 +27,20 @@ const maxConnections = 64;
 const json = 'application/json';
 
 /**
+ * To collect what an expensive page shows takes a tenth of the time at most: those who ask meanwhile wait, and share
+ * what is collected for them next, so that nobody is told what was before they asked.
+ */
+const restShare = 9;
+
+/** Prometheus waits for 10 s unless told otherwise. */
+const mostRestMs = 1_000;
+
+/** Collects one at a time, and seldom enough. */
+export function collectSparingly<Result>(collect: () => Promise<Result>): () => Promise<Result> {
+  return coalesce(collect, (tookMs) => Math.min(mostRestMs, restShare * tookMs));
+}
+
+/**
  * What the pages of the console are asked with: a header that a page of another origin may not send without asking
  * first, which it is refused.
  */
@@ -37,6 +52,10 @@ export function createAdminServers(
   sources: PageSources,
   log: Log,
 ): { readonly admin: PageServer; readonly probes: PageServer | null } {
+  const { metrics } = sources;
+  const exposeMetrics = collectSparingly(metrics.expose);
+  const exposeOpenMetrics = collectSparingly(metrics.exposeOpenMetrics);
+  const collectStatus = collectSparingly(async () => sources.status());
   const probePages: Readonly<Record<string, CreatePage>> = {
     '/livez': () => ({ status: 200, type: json, body: JSON.stringify({ status: 'alive' }) }),
     '/readyz': async () => {
@@ -51,11 +70,11 @@ export function createAdminServers(
     },
     '/metrics': async (_query, accept) =>
       prefersOpenMetrics(accept)
-        ? { status: 200, type: sources.metrics.openMetricsType, body: await sources.metrics.exposeOpenMetrics() }
-        : { status: 200, type: sources.metrics.contentType, body: await sources.metrics.expose() },
+        ? { status: 200, type: metrics.openMetricsType, body: await exposeOpenMetrics() }
+        : { status: 200, type: metrics.contentType, body: await exposeMetrics() },
   };
   const statusPage = async (): Promise<Page> => {
-    const status = await sources.status();
+    const status = await collectStatus();
     return { status: status === null ? 503 : 200, type: json, body: JSON.stringify(status, null, 2) };
   };
   return {

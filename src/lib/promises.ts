@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /** Milliseconds between two looks. */
 const lookEveryMs = 10;
@@ -18,19 +18,41 @@ export async function waitUntil(holds: () => boolean, withinMs: number): Promise
 /**
  * Runs a task one at a time. Calls that come while it runs share one run after it: that one starts later than every
  * one of them, so it sees what each wanted seen.
+ *
+ * @param restMs how long the next run waits after one that took so long; not at all unless given.
  */
-export function coalesce(task: () => Promise<void>): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  let waiting: Promise<void> | null = null;
+export function coalesce<Result>(
+  task: () => Promise<Result>,
+  restMs?: (tookMs: number) => number,
+): () => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting: Promise<Result> | null = null;
   return () => {
     if (waiting !== null) return waiting;
-    waiting = last
+    let startedMs = 0;
+    const run = last
       .catch(() => undefined)
       .then(() => {
         waiting = null;
+        startedMs = performance.now();
         return task();
       });
-    last = waiting;
-    return waiting;
+    waiting = run;
+    last =
+      restMs === undefined
+        ? run
+        : run
+            .catch(() => undefined)
+            .then(() => setTimeout(restMs(performance.now() - startedMs), undefined, { ref: false }));
+    return run;
+  };
+}
+
+/** Lets those who wait for it go on one after the other, one in each turn of the event loop. */
+export function createTurns(): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return () => {
+    last = last.then(async () => setImmediate());
+    return last;
   };
 }

@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Where attacks go. */
 export interface Target {
   readonly port: number;
+  /** Ports of the pages for monitors and operators. */
+  readonly probes: number;
+  readonly admin: number;
   /** `Authorization` of one caller. */
   readonly bearer: string;
 }
@@ -93,6 +96,19 @@ export function pipelined(many: Many, who: Who): Attack {
             ? 'GET / HTTP/1.1\r\nHost:a\r\n\r\n'.repeat(2_520)
             : headOf('GET /orders', target, who).repeat(100),
         );
+        return socket;
+      }),
+  };
+}
+
+/** Requests for a page in one packet, which whoever reaches that port may send. */
+export function pipelinedPages(many: Many, listener: 'probes' | 'admin', path: string): Attack {
+  return {
+    name: `requests for ${path} in one packet, to ${listener}`,
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = openAndRead(target[listener]);
+        socket.write(`GET ${path} HTTP/1.1\r\nHost:localhost\r\n\r\n`.repeat(1_500));
         return socket;
       }),
   };

@@ -3,7 +3,18 @@
  * sent.
  */
 import { setPriority } from 'node:os';
-import { deaf, dripped, frames, hungUp, idle, pipelined, sent, slowReaders, type Attack } from './attacks.js';
+import {
+  deaf,
+  dripped,
+  frames,
+  hungUp,
+  idle,
+  pipelined,
+  pipelinedPages,
+  sent,
+  slowReaders,
+  type Attack,
+} from './attacks.js';
 
 /**
  * Some each second, from strangers and from one caller: what one machine with an ordinary line sends without a break.
@@ -11,6 +22,8 @@ import { deaf, dripped, frames, hungUp, idle, pipelined, sent, slowReaders, type
 const attacks: readonly Attack[] = [
   pipelined({ count: 20, perSecond: 4 }, 'stranger'),
   pipelined({ count: 10, perSecond: 1 }, 'caller'),
+  pipelinedPages({ count: 20, perSecond: 4 }, 'probes', '/metrics'),
+  pipelinedPages({ count: 20, perSecond: 4 }, 'admin', '/status'),
   idle({ count: 3_000, perSecond: 50 }, 'stranger'),
   idle({ count: 500, perSecond: 10 }, 'caller'),
   dripped('plain', 'stranger', 40, { bytes: 1, everyMs: 40 }),
@@ -26,14 +39,15 @@ const attacks: readonly Attack[] = [
   frames({ count: 100, perSecond: 20 }, 'caller', { frames: 1, everyMs: 50 }),
 ];
 
-const [port = '', bearer = '', seconds = '', only = ''] = process.argv.slice(2);
+const [ports = '', bearer = '', seconds = '', only = ''] = process.argv.slice(2);
 // Whoever is measured goes first.
 setPriority(19);
+const [port = NaN, probes = NaN, admin = NaN] = ports.split(',').map(Number);
 const endsAt = performance.now() + Number(seconds) * 1_000;
 await Promise.all(
   attacks
     .filter(({ name }) => name.includes(only))
-    .map(async ({ run }) => run({ port: Number(port), bearer }, () => performance.now() >= endsAt)),
+    .map(async ({ run }) => run({ port, probes, admin, bearer }, () => performance.now() >= endsAt)),
 );
 // The last sockets count themselves when they are closed.
 setTimeout(() => {

@@ -100,7 +100,7 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } };
   const proxy = await startProxyProcess(t, {
     env: containerHeap,
-    config: { routes, upstream: { url: service.url }, store },
+    config: { routes, upstream: { url: service.url }, store, probes: { host: '127.0.0.1', port: 0 } },
   });
   placeMeasured(proxy.process.pid);
   placeLoad(process.pid);
@@ -114,7 +114,8 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   const [rest, restStrain] = await withStrain(proxy, async () => beHonest(proxy, restSeconds));
   const held = [await holding(proxy)];
   const bearer = proxy.authorization(claimsOf(attacker))['Authorization'] ?? '';
-  const attackers = startLoad(t, 'onslaught-attackers.js', [String(proxy.port), bearer, String(seconds), only]);
+  const ports = [proxy.port, await proxy.process.port('probes'), proxy.adminPort].join(',');
+  const attackers = startLoad(t, 'onslaught-attackers.js', [ports, bearer, String(seconds), only]);
   let sent = '';
   attackers.stdout.on('data', (text: string) => (sent += text));
   const ended = once(attackers, 'close');

@@ -8,7 +8,10 @@ t.setTimeout(600_000);
 
 async function start(t: Scope): Promise<ProxyProcess> {
   const { url } = await startAttackedService(t, 20, 1);
-  return startProxyProcess(t, { env: containerHeap, config: { upstream: { url }, routes, store: { memory: {} } } });
+  return startProxyProcess(t, {
+    env: containerHeap,
+    config: { upstream: { url }, routes, store: { memory: {} }, probes: { host: '127.0.0.1', port: 0 } },
+  });
 }
 
 for (const attack of attacks) {

@@ -6,7 +6,18 @@ import { Worker } from 'node:worker_threads';
 import { request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import type { ProxyProcess } from '../support/proxy-process.js';
-import { deaf, dripped, flatOut, frames, hungUp, idle, pipelined, type Attack, type Target } from './attacks.js';
+import {
+  deaf,
+  dripped,
+  flatOut,
+  frames,
+  hungUp,
+  idle,
+  pipelined,
+  pipelinedPages,
+  type Attack,
+  type Target,
+} from './attacks.js';
 
 /** As Node takes it by itself in the memory that the chart allows. */
 export const containerHeap = { NODE_OPTIONS: '--max-old-space-size=320' };
@@ -14,6 +25,9 @@ export const containerHeap = { NODE_OPTIONS: '--max-old-space-size=320' };
 /** Each as hard as it can, by itself. */
 export const attacks: readonly Attack[] = [
   pipelined({ count: 300, perSecond: flatOut }, 'stranger'),
+  pipelinedPages({ count: 64, perSecond: flatOut }, 'probes', '/metrics'),
+  pipelinedPages({ count: 64, perSecond: flatOut }, 'probes', '/readyz'),
+  pipelinedPages({ count: 64, perSecond: flatOut }, 'admin', '/status'),
   idle({ count: 3_500, perSecond: flatOut }, 'stranger'),
   dripped('reserved', 'caller', 60, { bytes: 20, everyMs: 1 }),
   dripped('plain', 'caller', 60, { bytes: 20, everyMs: 1 }),
@@ -82,7 +96,12 @@ export async function withstand(
   chosen: readonly Attack[],
   ms: number,
 ): Promise<Honest & { readonly peakMiB: number }> {
-  const target: Target = { port: proxy.port, bearer: proxy.authorization()['Authorization'] ?? '' };
+  const target: Target = {
+    port: proxy.port,
+    probes: await proxy.process.port('probes'),
+    admin: proxy.adminPort,
+    bearer: proxy.authorization()['Authorization'] ?? '',
+  };
   const thread = new Worker(new URL('./strangers-thread.js', import.meta.url), {
     workerData: { target, ms, names: chosen.map(({ name }) => name) },
   });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { waitUntil, coalesce } from '../../src/lib/promises.js';
+import { coalesce, createTurns, waitUntil } from '../../src/lib/promises.js';
 import { until } from '../support/until.js';
 
 t.test('what holds at once, or after a while, holds', async (t) => {
@@ -63,4 +63,39 @@ t.test('a call between the end of a run and the start of the next shares the nex
   const second = call();
   await Promise.all([first.then(call), second, first.then(() => Promise.resolve()).then(call)]);
   t.equal(most, 1);
+});
+
+t.test('a run is shared with what it came to, and rests by how long it took', async (t) => {
+  const took: number[] = [];
+  let runs = 0;
+  const call = coalesce(
+    async () => {
+      runs += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+      return runs;
+    },
+    (tookMs) => {
+      took.push(tookMs);
+      return 1;
+    },
+  );
+  const first = call();
+  await until('the first run', () => runs === 1);
+  t.same(await Promise.all([first, call(), call()]), [1, 2, 2]);
+  t.equal(await call(), 3);
+  t.ok(took.length >= 2 && took.every((ms) => ms >= 0), took.join(' '));
+});
+
+t.test('turns are one in each turn of the event loop', async (t) => {
+  const turn = createTurns();
+  let loops = 0;
+  let isOver = false;
+  const count = (): void => {
+    loops += 1;
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  const at = await Promise.all(Array.from({ length: 5 }, async () => turn().then(() => loops)));
+  isOver = true;
+  t.equal(new Set(at).size, 5, at.join(' '));
 });

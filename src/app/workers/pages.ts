@@ -12,6 +12,7 @@ import type { Readiness } from '../../admin/readiness.js';
 import type { CreatePage, Page } from '../../admin/server.js';
 import type { Status } from '../../admin/status.js';
 import type { MetricsSnapshot } from '../../ports/tracing.js';
+import { collectSparingly } from '../admin-servers.js';
 import { forgottenRefusal, json, mostInDoubt, shownInDoubt, type ConsoleState } from '../console/pages.js';
 import { mergeReadiness, mergeStatuses } from './merge-status.js';
 import type { CallName, Numbers, WorkerCalls } from './messages.js';
@@ -149,12 +150,17 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
     }
   }
 
-  async function state(query: URLSearchParams): Promise<Page> {
+  /** What the console polls. */
+  const collectState = collectSparingly(async () => {
     await takeRefusals();
     const counted = (await numbers()).map(({ numbers: { traffic } }) => traffic);
     const retired = pool.retired().traffic;
     const traffic = [...counted, ...(retired === null ? [] : [retired])].reduce(addTraffic, metrics.traffic());
-    const doubtful = (await ask('inDoubt', mostInDoubt)).flatMap(({ answer }) => answer);
+    return { traffic, doubtful: (await ask('inDoubt', mostInDoubt)).flatMap(({ answer }) => answer) };
+  });
+
+  async function state(query: URLSearchParams): Promise<Page> {
+    const { traffic, doubtful } = await collectState();
     const shown: ConsoleState = {
       at_ms: nowMs(),
       traffic,

@@ -4,6 +4,7 @@ import { metricsData } from '../../adapters/metrics/merge.js';
 import { systemTimers } from '../../adapters/system/clock.js';
 import { releaseMemory } from '../../adapters/system/release-memory.js';
 import { tuneForServing } from '../../adapters/system/v8-options.js';
+import { createTurns } from '../../lib/promises.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 import type { ProxyServer } from '../../proxy/server.js';
@@ -61,6 +62,7 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
     return running;
   };
 
+  const pageTurn = createTurns();
   const calls: { readonly [Name in CallName]: (given: Given<Name>) => Promise<Answer<Name>> | Answer<Name> } = {
     start: async (order) => {
       const started = await start(order, { counters, places }, env);
@@ -92,7 +94,11 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
     status: () => of().app.status(),
     refusals: (after) => of().app.refused?.after(after) ?? [],
     inDoubt: (most) => of().app.decision.reservations?.inDoubt(most) ?? [],
-    page: async ({ path, query }) => (await pageOf(of().app, path, query)) ?? null,
+    page: async ({ path, query }) => {
+      // Many may be asked for at once: callers have their turn in between.
+      await pageTurn();
+      return (await pageOf(of().app, path, query)) ?? null;
+    },
     announce: () => {
       const { app, servers } = of();
       app.progress.phase = 'stopping';
