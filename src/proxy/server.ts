@@ -198,7 +198,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     if (reason === null || isSilent || connection === undefined) socket.destroy();
     else if (reason.reason === 'header_timeout') {
       connection.expireHead(listen.headerTimeoutMs, () => refuse(socket, reason));
-    } else refuse(socket, reason);
+    } else if (reason.reason !== 'body_broken' || !connection.endBehindRequest()) refuse(socket, reason);
   };
   const checking = setInterval(() => {
     connections.look();

@@ -196,6 +196,19 @@ export class ClientConnection {
     this.stopAccepting();
   }
 
+  /**
+   * The caller ended its side in the midst of a message. Behind a request that was received whole that is a hang-up, as
+   * it is between messages, where Node ends our side.
+   *
+   * @returns whether it was; otherwise the request that is being served is the one that broke off, or none is.
+   */
+  endBehindRequest(): boolean {
+    if (this.current === null || (this.waiting.length === 0 && !this.current.isReceived())) return false;
+    this.stopServing();
+    this.socket.end();
+    return true;
+  }
+
   /** A head was not complete in time. Where we had stopped reading, it gets that time again when we read on. */
   expireHead(limitMs: number, onExpired: () => void): void {
     if (this.readControl.isHeld()) {
@@ -248,6 +261,12 @@ export class ClientConnection {
     // There is no way to reset below TLS, where an end without `close_notify` says the same.
     if (reset && !(this.socket instanceof TLSSocket)) this.socket.resetAndDestroy();
     else this.socket.destroy();
+  }
+
+  /** Ends it, since too much waits behind the request that is being served. */
+  endOverflowing(): void {
+    this.abort();
+    this.onQueueOverflow();
   }
 
   /**
@@ -313,9 +332,7 @@ export class ClientConnection {
   private onRequestQueued(): void {
     if (this.socket.destroyed) return;
     this.queuedCount += 1;
-    if (this.queueBudget.addRequest()) return;
-    this.abort();
-    this.onQueueOverflow();
+    if (!this.queueBudget.addRequest()) this.endOverflowing();
   }
 
   /** One of those that waited is served; when it is the last, reading goes on. */

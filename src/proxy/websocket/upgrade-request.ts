@@ -22,6 +22,12 @@ export interface UpgradableResponse {
 const maxEarlyBytes = 64 * 1024;
 
 /**
+ * How long more than that waits for the answer: meanwhile nobody sees that the caller has hung up, and it may not send
+ * any of it before the answer (RFC 6455 §4.1).
+ */
+const earlyMs = 5_000;
+
+/**
  * A request to switch protocols. Node takes its parser away from the connection then: what follows the head is no
  * request, and nobody reads it as one. It is kept until the upstream has switched, and forgotten where it does not.
  */
@@ -31,6 +37,7 @@ export class UpgradeRequest {
   private readonly socket: Socket;
   private readonly connection: ClientConnection;
   private readonly early = new ByteBuffer();
+  private earlyTimer: NodeJS.Timeout | null = null;
 
   /** `first` came in one packet with the head. */
   constructor(res: ServerResponse, socket: Socket, connection: ClientConnection, first: Buffer) {
@@ -65,7 +72,11 @@ export class UpgradeRequest {
 
   private readonly onData = (chunk: Buffer): void => {
     this.early.append(chunk);
-    if (this.early.length >= maxEarlyBytes) this.socket.pause();
+    if (this.early.length < maxEarlyBytes) return;
+    this.socket.pause();
+    this.earlyTimer ??= setTimeout(() => {
+      if (!this.socket.destroyed) this.connection.endOverflowing();
+    }, earlyMs).unref();
   };
 
   /** A caller that is not there any more. */
@@ -88,6 +99,7 @@ export class UpgradeRequest {
   };
 
   private release(): void {
+    if (this.earlyTimer !== null) clearTimeout(this.earlyTimer);
     this.socket.off('data', this.onData).off('end', this.onEnd).off('drain', this.onDrain);
   }
 }
