@@ -61,9 +61,9 @@ export interface UpstreamSettings {
   readonly host: 'upstream' | 'preserve';
   /** Whether a request that came without a trace gets a new one. */
   readonly beginsTrace: boolean;
-  /** Further fields of callers that it must not get. */
+  /** Further headers of callers that it must not get. */
   readonly stripFields: readonly string[];
-  /** Fields that it gets although they are removed otherwise. */
+  /** Headers that it gets although they are removed otherwise. */
   readonly passFields: readonly string[];
   readonly connectTimeoutMs: number;
   /** To the end of the response head. */
@@ -75,7 +75,7 @@ export interface UpstreamSettings {
   readonly http2: boolean;
   /** Requests on one HTTP/2 connection at a time. */
   readonly maxStreams: number;
-  /** Fields in lower case of which no compression of HTTP/2 may remember anything. */
+  /** Headers in lower case of which no compression of HTTP/2 may remember anything. */
   readonly sensitiveHeaders: readonly string[];
   /**
    * When a connection may carry another request. `unless_refused`, of targets of the calling side, is always, but not

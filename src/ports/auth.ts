@@ -129,7 +129,7 @@ export interface Introspection {
   /**
    * Answers at once where that is remembered, or where the issuer is not asked. Never rejects.
    *
-   * @param digest by which answers are remembered, where it was worked out before: that of the `Authorization` field.
+   * @param digest by which answers are remembered, where it was worked out before: that of the `Authorization` header.
    */
   readonly ask: (
     token: string,

@@ -40,7 +40,7 @@ const defaultLimits: SessionVerifierLimits = { timeoutMs: 5_000, maxAsking: 64, 
 /** The SDK looks for new keys no more often than that (its `JWKCacheCooldownInMs` is 500). */
 const sdkKeysCooldownMs = 550;
 
-/** What may stand in a header field and in a cookie. */
+/** What may stand in a header and in a cookie. */
 const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
 
 /**

@@ -107,7 +107,7 @@ export async function readHeadersFile(path: string, files: Files): Promise<Resul
     const colon = line.indexOf(':');
     const [name, value] = [line.slice(0, Math.max(colon, 0)), line.slice(colon + 1).trim()];
     if (!isFieldName(name) || value === '' || !isFieldValue(value)) {
-      return refuse(`the headers file ${path} has no header field in line ${String(index + 1)}; allowed: Name: value`);
+      return refuse(`the headers file ${path} has no header in line ${String(index + 1)}; allowed: Name: value`);
     }
     headers.push(name, value);
   }

@@ -93,7 +93,7 @@ export interface Rate {
 }
 
 /**
- * Whether a write needs a key. With `optional` it does over HTTP/2: a malformed field is dropped there before anybody
+ * Whether a write needs a key. With `optional` it does over HTTP/2: a malformed header is dropped there before anybody
  * sees it, and who sent a key must not have the write run as if there were none.
  */
 export type KeyMode = 'required' | 'optional' | 'optional_over_http2';
@@ -107,9 +107,9 @@ export interface ReservationRules {
   /** The scope of a key: retries have to name the same one. */
   readonly operation: string;
   readonly retentionMs: number;
-  /** Names of fields that are part of what makes two requests the same, lower-case. */
+  /** Names of headers that are part of what makes two requests the same, lower-case. */
   readonly fields: readonly string[];
-  /** Names of response fields that are kept besides the usual ones, lower-case. */
+  /** Names of response headers that are kept besides the usual ones, lower-case. */
   readonly storeHeaders: ReadonlySet<string>;
   /** Statuses of the upstream that mean *not applied*. */
   readonly releaseOn: ReadonlySet<number>;

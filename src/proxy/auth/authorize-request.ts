@@ -60,7 +60,7 @@ export interface Findings {
   readonly route: Route | null;
   /** Whom a credential that held speaks for. */
   readonly principal: Principal | null;
-  /** Fields of the caller that were dropped because only we say or judge such. */
+  /** Headers of the caller that were dropped because only we say or judge such. */
   readonly stripped: StrippedHeaders;
   /**
    * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.

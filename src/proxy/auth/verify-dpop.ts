@@ -1,4 +1,4 @@
-/** The proof of a request in its `DPoP` field (RFC 9449): the one kind of proof that there is. */
+/** The proof of a request in its `DPoP` header (RFC 9449): the one kind of proof that there is. */
 import { verifyDpopProof } from '../../decision/binding/dpop-proof.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { RequestHeaders } from '../../decision/http/request-headers.js';

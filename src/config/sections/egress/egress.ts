@@ -202,7 +202,7 @@ function checkTargets({ targets, tokens }: EgressFile, report: Report): void {
       report.error(
         header,
         `${nameOf(header)} is ${report.show(header)}, which does not go on as the caller sent it`,
-        'a header field of the caller’s own, such as X-Order-Id',
+        'a header of the caller’s own, such as X-Order-Id',
       );
     }
     if (target.token !== null) {

@@ -47,7 +47,7 @@ const percentage = text(/^(?:100|[1-9]?[0-9])%$/, percentAllowed, 4);
 /** RFC 6901 §3, without the pointer to the whole document. */
 const jsonPointer = text(/^(?:\/(?:[^~/\x00-\x1f]|~[01])*)+$/, 'a JSON Pointer such as /order/id', 256);
 
-const headerName = text(/^[A-Za-z0-9][A-Za-z0-9-]*$/, 'the name of a header field', 64);
+const headerName = text(/^[A-Za-z0-9][A-Za-z0-9-]*$/, 'the name of a header', 64);
 
 const keyFromAllowed = '{ header: NAME } or { json: POINTER }';
 
@@ -95,7 +95,7 @@ export const targetSchema = map({
   key_from: z
     .union(
       [
-        map({ header: headerName.describe('Header field that names the operation.') }),
+        map({ header: headerName.describe('Header that names the operation.') }),
         map({ json: jsonPointer.describe('Where in the JSON body its name is (RFC 6901).') }),
       ],
       keyFromAllowed,

@@ -104,7 +104,7 @@ function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): reado
   return 'form' in file ? [file] : file;
 }
 
-/** A request comes with its description, which repeats its target, and names of a few fields. */
+/** A request comes with its description, which repeats its target, and names of a few headers. */
 const descriptionBytes = 4 * 1024;
 
 /** What Envoy tells beside the request: addresses, certificates, metadata of routes. */

@@ -27,11 +27,11 @@ const streamWindowBytes = 65_535;
 /** The same for all bodies of a connection together, of which each has a window of its own. */
 const connectionWindowBytes = 1024 * 1024;
 
-/** Fields that reach us: more than a request may have, so that one with too many is told so. */
+/** Headers that reach us: more than a request may have, so that one with too many is told so. */
 const headerPairs = maxHeaders + 64;
 
-/** What the size of a list of fields counts for each of them (RFC 9113 §6.5.2). */
-const fieldOverhead = 32;
+/** What the size of a list of headers counts for each of them (RFC 9113 §6.5.2). */
+const headerOverhead = 32;
 
 /**
  * Streams that a caller took back, or had end by a mistake of its own, before we ended them: each costs a decision. So
@@ -144,7 +144,7 @@ export class Http2Connection implements RequestConnection {
       settings: {
         maxConcurrentStreams: maxStreams,
         initialWindowSize: streamWindowBytes,
-        maxHeaderListSize: 2 * maxHeaderBytes + headerPairs * fieldOverhead,
+        maxHeaderListSize: 2 * maxHeaderBytes + headerPairs * headerOverhead,
         enableConnectProtocol: false,
       },
       maxHeaderListPairs: headerPairs,

@@ -16,7 +16,7 @@ import { ConnectionQueue } from './connection-queue.js';
 
 /** The upstream, as one version of the config names it. */
 export interface Upstream {
-  /** Its own name, for the Host field. */
+  /** Its own name, for the Host header. */
   readonly host: string;
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its

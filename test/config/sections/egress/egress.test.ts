@@ -161,7 +161,7 @@ const wrong: readonly { readonly name: string; readonly text: string; readonly e
       name: `a key of ${header}`,
       text: `targets: [{ ${target}, key_from: { header: ${header} } }]`,
       expected: [
-        /egress\.targets\[0\]\.key_from\.header is "[\w-]+", which does not go on as the caller sent it; allowed: a header field of the caller/,
+        /egress\.targets\[0\]\.key_from\.header is "[\w-]+", which does not go on as the caller sent it; allowed: a header of the caller/,
       ],
     }),
   ),
