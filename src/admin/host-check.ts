@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isLoopback } from '../lib/ip-ranges.js';
 
 /**
- * Whether a `Host` field names the admin listener itself: a loopback name, the configured host or the address that the
+ * Whether a `Host` header names the admin listener itself: a loopback name, the configured host or the address that the
  * connection came in on. Any other name may be a web page whose DNS entry was pointed here (DNS rebinding), which would
  * read `/status` with the operator's browser. The port is not compared: port forwarding changes it, and a rebound page
  * is betrayed by its name alone.

@@ -35,7 +35,7 @@ const tooSlow: Finding = { upstreamStatus: null, status: 504 };
 
 /**
  * Asks the upstream for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`,
- * without a field or a byte of whoever asks, on a connection of its own, so that a full pool does not look like a sick
+ * without a header or a byte of whoever asks, on a connection of its own, so that a full pool does not look like a sick
  * upstream. Tells the status and nothing else: 200 for 200 to 399, as kubelet reads them, 400 to 599 as they are, 503
  * where it was not reached and 504 where it was too slow. Those who ask while one look is under way share it.
  */

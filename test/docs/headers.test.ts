@@ -24,7 +24,7 @@ t.test('docs/http.md names every header of an answer that Sallyport writes, and 
     ...namesOf(problemOf(limited, 'r').headers),
     ...namesOf(clientHeaders(200, [], rules, 'r')),
     ...namesOf(replayedHeaders({ status: 200, headers: [], body: Buffer.alloc(0) }, 'k', 'r')),
-    ...namesOf(withRenewedSession([], { ...renewed, to: 'field' }, cookie, 0)),
+    ...namesOf(withRenewedSession([], { ...renewed, to: 'header' }, cookie, 0)),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'cookie' }, cookie, 0)),
     // Written where the answer is: its length, and whether its connection goes on.
     'Content-Length',

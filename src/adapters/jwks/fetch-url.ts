@@ -9,7 +9,7 @@ import type { Files } from '../../ports/system.js';
 /** A misconfigured pair of redirects must not go round until the time limit. */
 const maxRedirects = 3;
 
-/** A key set has a dozen fields at most. */
+/** A key set has a dozen headers at most. */
 const maxHeaderBytes = 16 * 1024;
 
 /** What fetches are made with. */
@@ -184,7 +184,7 @@ async function read(
   return accept({ bytes: Buffer.concat(chunks), ...keeping });
 }
 
-/** A field's value; several lines as one list (RFC 9110 §5.3). */
+/** A header's value; several lines as one list (RFC 9110 §5.3). */
 function headerValue(headers: Dispatcher.ResponseData['headers'], name: string): string | null {
   const value = headers[name];
   return Array.isArray(value) ? value.join(', ') : (value ?? null);

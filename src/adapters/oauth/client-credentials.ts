@@ -12,7 +12,7 @@ export interface ClientCredentials {
   readonly ca: readonly string[] | null;
   /** Shown in TLS; `null` where nothing is. */
   readonly certificate: { readonly cert: string; readonly key: string } | null;
-  /** What goes with a question: fields of the request and of the form. */
+  /** What goes with a question: a header of the request, and fields of the form. */
   readonly authenticate: (nowMs: number) => Authentication;
 }
 

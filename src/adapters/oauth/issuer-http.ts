@@ -2,7 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { ClientCredentials } from './client-credentials.js';
 
-/** A response has a dozen fields at most. */
+/** A response has a dozen headers at most. */
 const maxHeaderBytes = 16 * 1024;
 
 /** Shorter than what servers allow, so that a request does not meet a connection that was just given up. */

@@ -18,7 +18,7 @@ export interface AssertionFile {
 export interface Assertions {
   /** Takes the keys of a new config; `null` where it asks for no assertion. */
   readonly use: (file: AssertionFile | null) => void;
-  /** The field for one request: its name and value. */
+  /** The header for one request: its name and value. */
   readonly headers: (request: AssertedRequest, settings: AssertionSettings) => readonly string[];
   /** The public keys, as a JWKS; `null` where there are none. */
   readonly jwks: () => string | null;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../../adapters/jwks/key-source.js';
-import { createCacheRoom } from '../../adapters/oauth/response-cache.js';
+import { createCacheBudget } from '../../adapters/oauth/response-cache.js';
 import { createIntrospector, type RunningIntrospection } from '../../adapters/oauth/introspector.js';
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
@@ -18,7 +18,7 @@ import type { Log } from '../../ports/system.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ProbedUpstream } from '../../admin/upstream-probe.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
 import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
 import type { Assertions } from '../keys/assertion-keys.js';
@@ -99,7 +99,7 @@ export function createConfigActivator(
   const { metrics } = deps;
   const replaced = createReplacedParts();
   const memory = createKeyMemory(systemClock);
-  const cacheRoom = createCacheRoom();
+  const cacheBudget = createCacheBudget();
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
@@ -124,7 +124,7 @@ export function createConfigActivator(
       log: deps.log,
       metrics,
       keys,
-      cacheRoom,
+      cacheBudget,
       onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
       onCertificate: () => {
         if (running.issuers.some((issuer) => issuer.introspection === made)) tellCertificates();

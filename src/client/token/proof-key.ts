@@ -16,7 +16,7 @@ export interface ProvedRequest {
 export interface ProofKey {
   /** Its thumbprint (RFC 7638): `cnf.jkt` of tokens that are bound to it. */
   readonly thumbprint: string;
-  /** The fields of one request: a proof counts once. */
+  /** The headers of one request: a proof counts once. */
   readonly headers: (request: ProvedRequest) => { readonly authorization: string; readonly dpop: string };
 }
 

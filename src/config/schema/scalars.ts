@@ -58,7 +58,7 @@ export function line(maxLength: number): z.ZodString {
   return text(/^[^\x00-\x1f\x7f-\x9f]+$/, allowed, maxLength);
 }
 
-/** A text that may stand in a header field: 1 to `maxLength` visible ASCII characters. */
+/** A text that may stand in a header: 1 to `maxLength` visible ASCII characters. */
 export function visibleText(maxLength: number): z.ZodString {
   const allowed = `1 to ${maxLength} visible ASCII characters`;
   return text(/^[\x21-\x7e]+$/, allowed, maxLength);

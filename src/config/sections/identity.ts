@@ -20,7 +20,7 @@ const headersSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'Header field with the name of the caller’s certificate, where one was verified: its SPIFFE ID, else its subject. Such as `X-Auth-Client-Certificate`.',
+      'Header with the name of the caller’s certificate, where one was verified: its SPIFFE ID, else its subject. Such as `X-Auth-Client-Certificate`.',
     ),
 });
 
@@ -30,12 +30,12 @@ const assertionSchema = map({
   ),
   audience: line(256).describe('`aud`: the upstream, by a name that no other one has.'),
   ttl: duration('1s', '60s').prefault('30s').describe('How long one holds.'),
-  header: headerName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
+  header: headerName().prefault('X-Auth-Assertion').describe('Header that carries it.'),
   issuer: line(256).prefault('sallyport').describe('`iss`: who signs.'),
 });
 
 const identitySchema = map({
-  headers: headersSchema.prefault({}).describe('Names of the fields that only Sallyport can set.'),
+  headers: headersSchema.prefault({}).describe('Names of the headers that only Sallyport can set.'),
   forward_authorization: flag()
     .prefault(false)
     .describe('Whether protected routes pass the caller’s `Authorization` on. A route may set its own.'),
@@ -58,7 +58,7 @@ export const identity = section({
     assertion: compileAssertion(file, absolute),
   }),
   keys: {
-    // Under its old name a field is the caller's to send from now on.
+    // Under its old name a header is the caller's to send from now on.
     headers: { of: ({ identity }) => identity, widens: always, shownAs: '', whole: true },
     forward_authorization: saidByAnother,
     assertion: { of: ({ assertion }) => assertion, widens: (from) => from !== null, whole: true },
@@ -86,11 +86,11 @@ function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodS
   return headerName(', or null to leave it out')
     .nullable()
     .prefault(name)
-    .describe(`Header field with ${holds}; null leaves it out.`);
+    .describe(`Header with ${holds}; null leaves it out.`);
 }
 
 function headerName(or = ''): z.ZodString {
-  return text(/^[A-Za-z][A-Za-z0-9-]*$/, `a field name of at most 64 letters, digits and \`-\`${or}`, 64);
+  return text(/^[A-Za-z][A-Za-z0-9-]*$/, `a header name of at most 64 letters, digits and \`-\`${or}`, 64);
 }
 
 /**

@@ -20,7 +20,7 @@ import { lookAlikeKey } from '../../decision/http/header-names.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 
-const headerName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
+const headerName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header', 64);
 
 /** Of the assertion, where the config gives no other. */
 const defaultAssertionName = 'X-Auth-Assertion';
@@ -46,15 +46,15 @@ const upstreamSchema = map({
   host: word('upstream', 'preserve')
     .prefault('upstream')
     .describe('Which `Host` the upstream sees: its own, or the caller’s.'),
-  strip_fields: list(headerName, 0, 'field names')
+  strip_fields: list(headerName, 0, 'header names')
     .prefault([])
     .describe(
-      'Header fields of callers that it must not get, beside those that are always removed, in any case and with any punctuation.',
+      'Headers of callers that it must not get, beside those that are always removed, in any case and with any punctuation.',
     ),
-  pass_fields: list(headerName, 0, 'field names')
+  pass_fields: list(headerName, 0, 'header names')
     .prefault([])
     .describe(
-      'Header fields that are removed otherwise, and that it gets: what a proxy in front sets of each request, such as `CF-IPCountry`, or ' +
+      'Headers that are removed otherwise, and that it gets: what a proxy in front sets of each request, such as `CF-IPCountry`, or ' +
         '`Destination` for WebDAV. Anybody who gets past that proxy can write them; a `Destination` is a path that no route judges.',
     ),
   connect_timeout: duration('10ms', '5m').prefault('1s').describe('Name look-up, connection and TLS together.'),
@@ -206,7 +206,7 @@ function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: Parsed
     refuse(
       ['upstream', 'strip_fields', index],
       'which Sallyport reads or sets, or which a body needs',
-      'another field, such as X-User',
+      'another header, such as X-User',
     );
   });
   const stripped = new Set(names.map(lookAlikeKey));
@@ -216,7 +216,7 @@ function checkStripped({ strip_fields: names }: UpstreamFile, { routes }: Parsed
       refuse(
         [...path, 'idempotency', 'fields', index],
         'which upstream.strip_fields removes',
-        'a field that is passed on',
+        'a header that is passed on',
       );
     });
   }
@@ -241,7 +241,7 @@ function checkPassed(
       report.error(
         path,
         `${nameOf(path)} is ${report.show(path)}, ${why}`,
-        'a field that a proxy in front sets, such as CF-IPCountry, or Destination',
+        'a header that a proxy in front sets, such as CF-IPCountry, or Destination',
       );
     if (own.has(lookAlikeKey(name))) refuse('which is an identity header');
     else if (stripped.has(lookAlikeKey(name))) refuse('which upstream.strip_fields removes');

@@ -9,7 +9,7 @@ interface Names {
   readonly subjectAltName: string | null | undefined;
 }
 
-/** It goes to a header field and to log lines. */
+/** It goes to a header and to log lines. */
 const maxNameLength = 1_024;
 
 /** Visible ASCII and blanks, and nothing that Node.js puts quotes around. */

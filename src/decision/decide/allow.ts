@@ -46,7 +46,7 @@ function isOfFront(name: string): boolean {
   return originKeys.has(key) || originPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
-/** Fields of responses alone that are for one connection: proxies need not know them in a request. */
+/** Headers of responses alone that are for one connection: proxies need not know them in a request. */
 const ofResponses: ReadonlySet<string> = new Set(['proxy-authenticate', 'proxy-authentication-info']);
 
 /**

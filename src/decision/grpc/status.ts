@@ -56,7 +56,7 @@ const statusHeader = 'grpc-status';
 const wellFormedStatus = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /**
- * Reads how a call ended out of the fields that say it, names and values in turn.
+ * Reads how a call ended out of the headers or trailers that say it, names and values in turn.
  *
  * @returns 0 to 16; a number that no code has counts as UNKNOWN, as for callers. `null` where none is there, or
  *   several, or one that is no number.
@@ -72,7 +72,7 @@ export function grpcStatusIn(headers: readonly string[]): number | null {
 export interface ResponseEnd {
   /** Status of the response head. */
   readonly status: number;
-  /** Fields of the head, names and values in turn. */
+  /** Headers of the response, names and values in turn. */
   readonly headers: readonly string[];
   /** Trailers, names and values in turn; empty where there are none. */
   readonly trailers: readonly string[];

@@ -21,7 +21,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
  * Node.js refuse the call with INTERNAL, those on gRPC core wait on. It is refused here, as INTERNAL too: who sets
  * a deadline counts on one.
  *
- * @param values every field of that name; one value is what counts.
+ * @param values every header of that name; one value is what counts.
  * @returns whole milliseconds, rounded up, 0 to 86,400,000; `null` where there is no deadline.
  */
 export function readGrpcTimeout(values: readonly string[]): Result<number | null, Denial> {

@@ -62,7 +62,7 @@ export function upstreamHeaders(forwarding: Forwarding): string[] {
     'X-Request-Id',
     forwarding.requestId,
   );
-  // WebSockets have no trailers, and their Connection field has another word to say.
+  // WebSockets have no trailers, and their Connection header has another word to say.
   if (forwarding.takesTrailers && headers.upgrade === null) out.push('TE', 'trailers');
   if (forwarding.traceparent !== null) out.push('traceparent', forwarding.traceparent);
   if (headers.tracestate !== null) out.push('tracestate', headers.tracestate);

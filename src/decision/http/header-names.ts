@@ -4,7 +4,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const notAlphanumeric = /[^0-9a-z]+/g;
 
-/** Tells whether a text may be the name of a field (RFC 9110 §5.1). */
+/** Tells whether a text may be the name of a header (RFC 9110 §5.1). */
 export function isFieldName(text: string): boolean {
   return token.test(text);
 }
@@ -17,7 +17,7 @@ export function lookAlikeKey(name: string): string {
   return name.toLowerCase().replace(notAlphanumeric, '');
 }
 
-/** Fields of a request that are read here, in lower case. */
+/** Headers of a request that are read here, in lower case. */
 const judgedNames = [
   'authorization',
   'connection',
@@ -48,7 +48,7 @@ export const judgedHeaders: ReadonlyMap<string, JudgedHeader> = new Map(
   judgedNames.map((name): [string, JudgedHeader] => [name, name]),
 );
 
-/** Fields for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
+/** Headers for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
 export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'http2-settings',
   'keep-alive',
@@ -61,7 +61,7 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets.
+ * Headers that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets.
  */
 export const consultedHeaders: ReadonlySet<string> = new Set([
   'cookie',
@@ -96,8 +96,8 @@ export const reservationHeaders: readonly string[] = [
 ];
 
 /**
- * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of
- * a caller they would make some upstreams take it for somebody else.
+ * Headers by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked;
+ * of a caller they would make some upstreams take it for somebody else.
  */
 export const originHeaders: readonly string[] = [
   'X-Client-IP',
@@ -172,7 +172,7 @@ export const originPrefixes: readonly string[] = [
 ];
 
 /**
- * Fields by which a proxy in front of some upstreams says who the caller is: an identity header may be given such a
+ * Headers by which a proxy in front of some upstreams says who the caller is: an identity header may be given such a
  * name.
  */
 export const principalHeaders: readonly string[] = [
@@ -229,7 +229,7 @@ export const principalPrefixes: readonly string[] = [
   'shib',
 ];
 
-/** Fields by which a proxy says which certificate the caller showed to it. */
+/** Headers by which a proxy says which certificate the caller showed to it. */
 export const certificateHeaders: readonly string[] = [
   'X-ARR-ClientCert',
   'X-Client-Verify',
@@ -250,7 +250,7 @@ export const certificatePrefixes: readonly string[] = [
   'xtlsclient',
 ];
 
-/** Fields by which a caller makes some upstreams act on another method, path, host or file than the policy judged. */
+/** Headers by which a caller makes some upstreams act on another method, path, host or file than the policy judged. */
 export const overrideHeaders: readonly string[] = [
   'X-Method-Override',
   'Method-Override',
@@ -275,5 +275,5 @@ export const overrideHeaders: readonly string[] = [
 /** Families of the same. */
 export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware', 'xhttpmethod'];
 
-/** Fields that name a second path by rule (RFC 4918 §10.3). The policy judges one. */
+/** Headers that name a second path by rule (RFC 4918 §10.3). The policy judges one. */
 export const secondPathHeaders: readonly string[] = ['Destination'];

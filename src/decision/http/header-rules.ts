@@ -22,14 +22,14 @@ import {
 import { memoize, type MemoryLimits } from '../../lib/memo.js';
 import { strippedKind, type StrippedKind } from './stripped-headers.js';
 
-/** What becomes of a caller's field by its name. */
+/** What becomes of a caller's header by its name. */
 export type RequestHeaderKind =
   | JudgedHeader
   /** Goes to the upstream as it came. */
   | 'passed'
   /** Ends here and is not counted. */
   | 'hop-by-hop'
-  /** Is, or could be taken for, a field that only we set or judge: dropped and counted. */
+  /** Is, or could be taken for, a header that only we set or judge: dropped and counted. */
   | 'reserved'
   /** Has an underscore, where these are dropped and counted. */
   | 'underscored'
@@ -37,19 +37,19 @@ export type RequestHeaderKind =
   | 'refused'
   | 'malformed';
 
-/** What becomes of an upstream's field by its name. */
+/** What becomes of an upstream's header by its name. */
 type ResponseHeaderKind = 'passed' | 'dropped' | 'connection' | 'proxy-status';
 
-/** What the names of fields mean under one config. */
+/** What the names of headers mean under one config. */
 export interface HeaderRules {
   readonly http10: 'refuse' | 'allow';
   readonly requestKind: (name: string) => RequestHeaderKind;
-  /** The kind under which a caller's dropped field is counted; only for one that is `reserved` or `underscored`. */
+  /** The kind under which a caller's dropped header is counted; only for one that is `reserved` or `underscored`. */
   readonly strippedKind: (name: string) => StrippedKind;
   readonly responseKind: (name: string) => ResponseHeaderKind;
 }
 
-/** What of the config field rules depend on. */
+/** What of the config header rules depend on. */
 export interface HeaderRuleSettings {
   /** Names of the identity headers in use, the assertion's among them. */
   readonly identityNames: readonly string[];
@@ -149,7 +149,7 @@ const nothingChosen: ChosenNames = {
 
 /**
  * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport
- * nor the connection gives another meaning, or by which others tell the upstream who the caller is. The caller's field
+ * nor the connection gives another meaning, or by which others tell the upstream who the caller is. The caller's header
  * of that name is dropped: of one that is read here nothing would be left.
  */
 export function mayNameIdentity(name: string): boolean {
@@ -158,24 +158,24 @@ export function mayNameIdentity(name: string): boolean {
 }
 
 /**
- * Tells whether a field may name what a request does: one that goes on as the caller sent it. Others are set or removed
- * here: they would name every request alike, or each one differently.
+ * Tells whether a header may name what a request does: one that goes on as the caller sent it. Others are set or
+ * removed here: they would name every request alike, or each one differently.
  */
 export function mayNameOperation(name: string): boolean {
   return requestKind(name, { ...nothingChosen, identityKeys: defaultIdentityKeys }) === 'passed';
 }
 
 /**
- * Tells whether the config may have this field removed: not where Sallyport, or the framing and meaning of a body, need
- * it.
+ * Tells whether the config may have this header removed: not where Sallyport, or the framing and meaning of a body,
+ * need it.
  */
 export function mayStrip(name: string): boolean {
   return !isConsulted(name) && !neededKeys.has(lookAlikeKey(name));
 }
 
 /**
- * Tells whether the config may have this field go on that is removed otherwise: one that a proxy in front sets, or that
- * names a second path. What would have the upstream act on another method or host than was judged never goes on.
+ * Tells whether the config may have this header go on that is removed otherwise: one that a proxy in front sets, or
+ * that names a second path. What would have the upstream act on another method or host than was judged never goes on.
  */
 export function mayPass(name: string): boolean {
   const key = lookAlikeKey(name);

@@ -5,12 +5,12 @@ import { isIPv6 } from 'node:net';
 /** RFC 9110 §5.5: no controls but the tab, and nothing that is no byte. */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Tells whether a text, one character for each byte, may be the value of a field. */
+/** Tells whether a text, one character for each byte, may be the value of a header. */
 export function isFieldValue(text: string): boolean {
   return fieldValue.test(text);
 }
 
-/** Combines the lines of a field as a recipient may (RFC 9110 §5.3). */
+/** Combines the lines of a header as a recipient may (RFC 9110 §5.3). */
 export function combine(earlier: string | undefined, value: string): string {
   return earlier === undefined ? value : `${earlier}, ${value}`;
 }
@@ -37,7 +37,7 @@ const hostAndPort = /^(?:[A-Za-z0-9._~-]+|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))
 const largestPort = 65_535;
 
 /**
- * Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is
+ * Tells whether a text is a host with or without a port, as a Host header has it (RFC 9110 §7.2). User information is
  * none.
  */
 export const isHost: (text: string) => boolean = memoize(

@@ -1,4 +1,4 @@
-/** The fields of a response that say how long it may be kept (RFC 9111 §5), as they came; `null` where absent. */
+/** The headers of a response that say how long it may be kept (RFC 9111 §5), as they came; `null` where absent. */
 export interface CacheHeaders {
   readonly cacheControl: string | null;
   readonly age: string | null;

@@ -8,13 +8,13 @@ export interface RequestHead {
   readonly target: string;
   /** `1.1` or `1.0`, as Node's parser gives it, or `2.0`. */
   readonly httpVersion: string;
-  /** Of HTTP/2: whether no body follows. In HTTP/1 fields say so. */
+  /** Of HTTP/2: whether no body follows. In HTTP/1 headers say so. */
   readonly endsStream?: boolean;
   /** Names and values in turn, as they came, one character for each byte. */
   readonly rawHeaders: readonly string[];
 }
 
-/** The lines of a field, combined; `null` where there are none. As they came: nobody has looked at them. */
+/** The lines of a header, combined; `null` where there are none. As they came: nobody has looked at them. */
 export function headerValue({ rawHeaders }: RequestHead, lowerCaseName: string): string | null {
   let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {

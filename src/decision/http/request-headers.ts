@@ -18,9 +18,9 @@ export interface RequestHeaders extends Framing, Correlation {
    * nothing that Sallyport sets itself.
    */
   readonly passed: readonly string[];
-  /** Fields dropped because they are, or look like, what only we set or judge, or for their underscore. */
+  /** Headers dropped because they are, or look like, what only we set or judge, or for their underscore. */
   readonly stripped: StrippedHeaders;
-  /** Fields that are dropped too, as `forwarded`, unless the caller's address is one whose `X-Forwarded-*` count. */
+  /** Headers that are dropped too, as `forwarded`, unless the caller's address is one whose `X-Forwarded-*` count. */
   readonly strippedUnlessTrusted: number;
   readonly authorization: string | null;
   /** The token in it, or why there is none. */
@@ -58,7 +58,7 @@ export interface RequestHeaders extends Framing, Correlation {
   readonly closes: boolean;
 }
 
-/** More fields than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
+/** More headers than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
 export const maxHeaders = 256;
 
 /** A second line of one of these is a second opinion on whom, where or how much. */

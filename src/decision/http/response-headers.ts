@@ -5,8 +5,8 @@ import { withoutOwnMember } from './proxy-status.js';
 
 /**
  * Cleans the header section of an upstream's response for the caller, names and values in turn: without
- * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay
- * apart, for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not
+ * hop-by-hop headers and those that Connection names, and without what only Sallyport says. Lines of one name stay
+ * apart, for Set-Cookie cannot be combined. A header that cannot be sent is left out, so that it costs itself and not
  * the response.
  */
 export function clientHeaders(
@@ -24,7 +24,7 @@ export function clientHeaders(
     const kind = rules.responseKind(name);
     if (kind === 'dropped' || !isFieldValue(value)) continue;
     if (kind === 'connection') {
-      // What almost every upstream says names no field.
+      // What almost every upstream says names no header.
       if (value === 'keep-alive') continue;
       for (const option of listElements(value)) {
         if (rules.responseKind(option) !== 'dropped') (removes ??= new Set()).add(option);

@@ -1,4 +1,4 @@
-/** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
+/** Headers of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
 import {
   lookAlikeKey,
   certificateHeaders,
@@ -18,7 +18,7 @@ import {
  *   malformed
  * - `override`: would have the upstream act on something else than was judged
  * - `listed`: the operator's list has it
- * - `hop`: looks like a field of the connection or of the message's framing
+ * - `hop`: looks like a header of the connection or of the message's framing
  * - `underscore`: any other name with an underscore, where these are dropped
  */
 export const strippedKinds = ['identity', 'forwarded', 'override', 'listed', 'hop', 'underscore'] as const;
@@ -41,7 +41,7 @@ export function totalStripped(stripped: StrippedHeaders): number {
   return strippedKinds.reduce((total, kind) => total + (stripped[kind] ?? 0), 0);
 }
 
-/** The kind under which a judged field is counted when it is dropped for its spelling. */
+/** The kind under which a judged header is counted when it is dropped for its spelling. */
 const judgedAs: Readonly<Record<JudgedHeader, StrippedKind>> = {
   authorization: 'identity',
   'client-cert': 'forwarded',
@@ -75,7 +75,7 @@ const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
 
 const forwardedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes];
 
-/** What the kind of a dropped field depends on. */
+/** What the kind of a dropped header depends on. */
 interface StrippedHeaderRules {
   /** Of the identity headers and of what the operator lists. */
   readonly identityKeys: ReadonlySet<string>;
@@ -85,7 +85,7 @@ interface StrippedHeaderRules {
 }
 
 /**
- * Returns the kind of a dropped field: one whose name is, or looks like, one that we set, judge or remove, or that has
+ * Returns the kind of a dropped header: one whose name is, or looks like, one that we set, judge or remove, or that has
  * an underscore.
  */
 export function strippedKind(

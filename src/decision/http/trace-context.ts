@@ -1,4 +1,4 @@
-/** W3C Trace Context (level 2): the fields that let one request be followed across services. */
+/** W3C Trace Context (level 2): the headers that let one request be followed across services. */
 
 /** `version "-" trace-id "-" parent-id "-" trace-flags`; versions after 00 may go on with another `-`. */
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-[\x21-\x7e]{0,200})?$/;
@@ -63,7 +63,7 @@ export function createTraceparent(random: string): string {
   return `00-${notZero(random.slice(0, zeroTraceId.length))}-${notZero(random.slice(zeroTraceId.length))}-${newTraceFlags}`;
 }
 
-/** Zero ids are invalid; a fault of the random source must not make an upstream throw the field away. */
+/** Zero ids are invalid; a fault of the random source must not make an upstream throw the header away. */
 function notZero(id: string): string {
   return id === zeroTraceId || id === zeroParentId ? `${id.slice(1)}1` : id;
 }
@@ -79,7 +79,7 @@ export interface Correlation {
 const requestId = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * Keeps what is sound of the caller's fields, their lines combined; `replaced` counts what was sent and is not kept.
+ * Keeps what is sound of the caller's headers, their lines combined; `replaced` counts what was sent and is not kept.
  */
 export function readCorrelation(
   sentRequestId: string | undefined,

@@ -1,7 +1,7 @@
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { RequestHead } from '../http/request-head.js';
-import { connectionHeaders } from './field-names.js';
+import { connectionHeaders } from './header-names.js';
 
 /** As `RequestHead.httpVersion` of what came over HTTP/2. */
 export const http2Version = '2.0';
@@ -15,10 +15,10 @@ const pseudoNames: ReadonlySet<string> = new Set([':method', ':scheme', ':path',
 
 /**
  * Reads the header section of a request of HTTP/2 as the one head that every decision is made from: the pseudo-header
- * fields are its method, target and Host. A Cookie in several fields is one (RFC 9113 §8.2.3).
+ * headers are its method, target and Host. A Cookie in several headers is one (RFC 9113 §8.2.3).
  *
- * Refusals: `field_repeated` for a second one, `field_malformed` for one that is unknown or comes after a field, for a
- * name in upper case and for a field of a connection, `host_malformed` where `:authority` and Host differ, and
+ * Refusals: `field_repeated` for a second one, `field_malformed` for one that is unknown or comes after a header, for a
+ * name in upper case and for a header of a connection, `host_malformed` where `:authority` and Host differ, and
  * `target_malformed` and `method_malformed` where there is no such.
  *
  * @param rawHeaders names and values in turn, as they came.

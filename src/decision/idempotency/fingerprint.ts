@@ -11,11 +11,11 @@ export interface FingerprintInput {
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
   readonly body: Uint8Array;
-  /** Values of the fields that the route lists, in the route's order; `null` where the request has none. */
+  /** Values of the headers that the route lists, in the route's order; `null` where the request has none. */
   readonly headers: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** Fields that may never be part of a fingerprint: they differ between honest retries. */
+/** Headers that may never be part of a fingerprint: they differ between honest retries. */
 export const volatileHeaders: ReadonlySet<string> = new Set([
   'authorization',
   'dpop',

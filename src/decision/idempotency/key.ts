@@ -1,4 +1,4 @@
-import type { KeyMode } from '../route/policy.js';
+import type { KeyRequirement } from '../route/policy.js';
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -12,14 +12,14 @@ const backslash = 0x5c;
  * Reads the value of `Idempotency-Key`: a Structured-Field string without parameters (RFC 8941 §3.3.3) or a bare token
  * of `[A-Za-z0-9._:/+=~@-]`; `"abc"` and `abc` are one key.
  *
- * @param value the field as received, `null` where the request has none.
- * @param isHttp2 whether a malformed field would have been dropped before.
+ * @param value the header as received, `null` where the request has none.
+ * @param isHttp2 whether a malformed header would have been dropped before.
  * @returns the unquoted key of 1 to 255 characters, `null` where there is none and none is needed, or
  *   `idempotency_key_missing` or `idempotency_key_malformed`.
  */
 export function readIdempotencyKey(
   value: string | null,
-  mode: KeyMode,
+  mode: KeyRequirement,
   isHttp2: boolean,
 ): Result<string | null, Denial> {
   if (value === null) {

@@ -8,7 +8,7 @@ export type UpstreamOutcome =
   | { readonly kind: 'not_dispatched' }
   /** Some byte went out, and then there was no status: reset, time-out, cut-off. */
   | { readonly kind: 'no_status' }
-  /** A status came, the body did not end, or is over the limit, or its fields are. */
+  /** A status came, the body did not end, or is over the limit, or its headers are. */
   | { readonly kind: 'cut_off'; readonly status: number; readonly outcome: string | null }
   /** The whole response. */
   | { readonly kind: 'whole'; readonly response: StoredResponse; readonly outcome: string | null };

@@ -6,7 +6,7 @@ import type { StoredResponse } from './record.js';
 /** Limits of what is kept of a response. */
 export const maxStoredHeaderBytes = 8 * 1024;
 
-/** Fields that are kept and shown again; a route may add others. */
+/** Headers that are kept and shown again; a route may add others. */
 const kept: ReadonlySet<string> = new Set([
   'content-type',
   'content-encoding',
@@ -22,7 +22,7 @@ const kept: ReadonlySet<string> = new Set([
 /** Trailers that are kept: how a gRPC call ended. A route may add others. */
 const keptTrailers: ReadonlySet<string> = new Set(['grpc-status', 'grpc-message', 'grpc-status-details-bin']);
 
-/** Fields that are never kept, even where a route adds them, and why. */
+/** Headers that are never kept, even where a route adds them, and why. */
 const neverKept: ReadonlyMap<string, string> = new Map([
   ...because('it is one caller’s credential', [
     'set-cookie',
@@ -66,7 +66,7 @@ const neverKeptPrefixes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Tells why a field may never be kept, in words that follow the name and a colon.
+ * Tells why a header may never be kept, in words that follow the name and a colon.
  *
  * @returns `null` where it may.
  */
@@ -78,13 +78,13 @@ export function whyNeverStored(name: string): string | null {
   return null;
 }
 
-/** Whether a route may ask for this field to be kept. */
+/** Whether a route may ask for this header to be kept. */
 export function mayBeStored(name: string): boolean {
   return whyNeverStored(name) === null;
 }
 
 /**
- * Picks the fields of the upstream's response that are kept, in their order.
+ * Picks the headers of the upstream's response that are kept, in their order.
  *
  * @param headers raw pairs: name, value, name, value.
  * @param added names that the route adds, lower-case.
@@ -151,7 +151,7 @@ function areShowable(headers: readonly string[]): boolean {
 }
 
 /**
- * The fields of a replayed answer. The body's length follows from its bytes.
+ * The headers of a replayed answer. The body's length follows from its bytes.
  *
  * @param key the caller's `Idempotency-Key` as received, echoed.
  */

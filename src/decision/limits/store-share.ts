@@ -2,7 +2,7 @@
 
 /** What is to be kept of one write. */
 export interface ResultSize {
-  /** Of body and fields. */
+  /** Of body and headers. */
   readonly bytes: number;
   readonly retentionMs: number;
 }

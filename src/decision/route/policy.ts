@@ -93,23 +93,23 @@ export interface Rate {
 }
 
 /**
- * Whether a write needs a key. With `optional` it does over HTTP/2: a malformed field is dropped there before anybody
+ * Whether a write needs a key. With `optional` it does over HTTP/2: a malformed header is dropped there before anybody
  * sees it, and who sent a key must not have the write run as if there were none.
  */
-export type KeyMode = 'required' | 'optional' | 'optional_over_http2';
+export type KeyRequirement = 'required' | 'optional' | 'optional_over_http2';
 
 /** How a route's writes are reserved. */
 export interface ReservationRules {
   /** Whether a key is needed; `null` where the route takes none, and only the token counts. */
-  readonly key: KeyMode | null;
+  readonly key: KeyRequirement | null;
   /** Whether a token passes once. It needs a `jti` then. */
   readonly singleUse: boolean;
   /** The scope of a key: retries have to name the same one. */
   readonly operation: string;
   readonly retentionMs: number;
-  /** Names of fields that are part of what makes two requests the same, lower-case. */
+  /** Names of headers that are part of what makes two requests the same, lower-case. */
   readonly fields: readonly string[];
-  /** Names of response fields that are kept besides the usual ones, lower-case. */
+  /** Names of response headers that are kept besides the usual ones, lower-case. */
   readonly storeHeaders: ReadonlySet<string>;
   /** Statuses of the upstream that mean *not applied*. */
   readonly releaseOn: ReadonlySet<number>;

@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../.
 export interface SessionPolicy {
   /** All of them have to hold; none lets every user with a session through. */
   readonly claims: readonly ClaimRule[];
-  /** Whether the upstream gets the session's cookies and fields. */
+  /** Whether the upstream gets the session's cookies and headers. */
   readonly forwardsTokens: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK
+ * The headers in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK
  * has them.
  */
 import { trimBlanks } from '../../lib/text.js';
@@ -32,7 +32,7 @@ export interface SessionHeaders {
   readonly hasRid: boolean;
 }
 
-/** Reads them out of fields that came: names and values in turn. */
+/** Reads them out of headers that came: names and values in turn. */
 export function readSessionHeaders(passed: readonly string[]): SessionHeaders {
   const accessTokens: string[] = [];
   let antiCsrf: string | null = null;
@@ -93,8 +93,8 @@ export interface SessionCookie {
 const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
 
 /**
- * Adds a new access token to the fields of a response, names and values in turn: as field or as cookie, like the one it
- * replaces. What the upstream says of the session gives way to it.
+ * Adds a new access token to the headers of a response, names and values in turn: as header or as cookie, like the one
+ * it replaces. What the upstream says of the session gives way to it.
  */
 export function withRenewedSession(
   headers: readonly string[],
@@ -114,7 +114,7 @@ export function withRenewedSession(
     if (!isReplaced) kept.push(name, value);
   }
   kept.push('front-token', frontToken, 'Access-Control-Expose-Headers', 'front-token');
-  if (to === 'field') {
+  if (to === 'header') {
     return [...kept, 'st-access-token', accessToken, 'Access-Control-Expose-Headers', 'st-access-token'];
   }
   const attributes = [
@@ -131,7 +131,7 @@ export function withRenewedSession(
 
 const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;
 
-/** Some upstreams read `_` and `.` in names of fields as `-`. */
+/** Some upstreams read `_` and `.` in names of headers as `-`. */
 function isSessionHeaderName(lowerCase: string): boolean {
   const name = lowerCase.replace(/[_.]/g, '-');
   return tokenHeaders.has(name) || name.startsWith('st-');

@@ -102,7 +102,7 @@ export function effectiveTelemetry(config: ConfiguredTelemetry, variables: Varia
     protocol: collector.protocol,
     headers: read.pairs('OTEL_EXPORTER_OTLP_HEADERS').flatMap(([name, value]) => {
       if (isFieldName(name) && isFieldValue(value)) return [name, value];
-      read.warn('OTEL_EXPORTER_OTLP_HEADERS', 'has a part that is no header field, which is left out');
+      read.warn('OTEL_EXPORTER_OTLP_HEADERS', 'has a part that is no header, which is left out');
       return [];
     }),
     headersFile: config.otlp?.headersFile ?? null,

@@ -9,7 +9,7 @@ export interface AssertionRules {
   readonly audience: string;
   /** Seconds, 1 to 60. */
   readonly ttlS: number;
-  /** Name of the field that carries it. */
+  /** Name of the header that carries it. */
   readonly header: string;
 }
 
@@ -25,7 +25,7 @@ export type AssertionClaims = Readonly<Record<string, string | number | readonly
 
 /**
  * The claims of one assertion (RFC 7519 §4.1; `htm` as in RFC 9449 §4.2). The target is there as a hash: it may be
- * longer than a header field, and its query is nobody's to log.
+ * longer than a header, and its query is nobody's to log.
  *
  * @param id unique for each; 128 random bits.
  */

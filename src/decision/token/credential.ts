@@ -12,7 +12,7 @@ export type Credential =
   | {
       readonly kind: 'session';
       readonly token: string;
-      readonly from: 'field' | 'cookie';
+      readonly from: 'header' | 'cookie';
       readonly headers: SessionHeaders;
     };
 
@@ -48,7 +48,7 @@ export function readCredential(
   const token = bearer.value;
   // What a session is proved by is its cookie, and no key.
   if (isProved) return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
-  if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'field', headers });
+  if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'header', headers });
   return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
 }
 
@@ -60,17 +60,17 @@ const dpopScheme = 'dpop ';
 /** How almost everybody spells it: what is remembered of a token is named by a digest of this and the token. */
 export const usualScheme = 'Bearer ';
 
-/** Names what is remembered of a token: of the field as it comes, since a part of a text costs more to hand over. */
+/** Names what is remembered of a token: of the header as it comes, since a part of a text costs more to hand over. */
 export function headerDigest(authorization: string): string {
   return hash('sha256', authorization, 'base64url');
 }
 
-/** The same of a token, as its field usually comes. */
+/** The same of a token, as its header usually comes. */
 export function bearerDigest(token: string): string {
   return headerDigest(usualScheme + token);
 }
 
-/** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two fields that something joined into one are refused. */
+/** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two headers that something joined into one are refused. */
 const token = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /**
@@ -79,7 +79,7 @@ const token = /^[A-Za-z0-9._~+/-]+=*$/;
  */
 export interface RememberedTokens {
   /**
-   * The digest of `usualScheme` and the token, of a field that holds just these; `null` of any other, and of what is
+   * The digest of `usualScheme` and the token, of a header that holds just these; `null` of any other, and of what is
    * too long for a token.
    */
   readonly digestOfHeader: (authorization: string) => string | null;
@@ -88,8 +88,8 @@ export interface RememberedTokens {
 }
 
 /**
- * Reads the token of an `Authorization` field: scheme `Bearer` or `DPoP` in any case (RFC 9110 §11.1), exactly one
- * space, then 1 byte to 8 KiB of token characters. No field is `credential_missing`; anything else, other schemes too,
+ * Reads the token of an `Authorization` header: scheme `Bearer` or `DPoP` in any case (RFC 9110 §11.1), exactly one
+ * space, then 1 byte to 8 KiB of token characters. No header is `credential_missing`; anything else, other schemes too,
  * is `credential_malformed`.
  */
 export function readBearer(authorization: string | null): Result<string, Denial> {

@@ -51,5 +51,5 @@ export interface RenewedSession {
   /** What frontends may read of it, as the SDK writes it. */
   readonly frontToken: string;
   /** Where the caller's token came from. */
-  readonly to: 'field' | 'cookie';
+  readonly to: 'header' | 'cookie';
 }

@@ -57,10 +57,10 @@ export interface ServiceClaims {
   readonly confirmation?: Confirmation;
 }
 
-/** Each is compared with what a route asks for. The token's 8 KiB bound their text, and so the header field. */
+/** Each is compared with what a route asks for. The token's 8 KiB bound their text, and so the header. */
 export const maxPermissions = 1_000;
 
-/** A token id goes to a header field and into the name of a stored record. */
+/** A token id goes to a header and into the name of a stored record. */
 const maxTokenIdLength = 256;
 
 /**
@@ -162,7 +162,7 @@ function isPermissions(value: JsonValue | undefined): value is readonly string[]
 }
 
 /**
- * Whether a permission can grant anything here: what has a blank in it would be two to whoever splits the header field.
+ * Whether a permission can grant anything here: what has a blank in it would be two to whoever splits the header.
  */
 export function isGrant(permission: string): boolean {
   return scopeToken.test(permission);

@@ -97,7 +97,7 @@ function trimmedValues(headers: readonly string[], name: string): readonly strin
 
 /**
  * Whether the page that opens a WebSocket may: a browser adds cookies to what any page asks for, and neither CORS nor a
- * field that only one's own pages can send stands in the way of a WebSocket (RFC 6455 §10.2). Where the route names
+ * header that only one's own pages can send stands in the way of a WebSocket (RFC 6455 §10.2). Where the route names
  * origins, those count; else a session counts only on a page of the same host. Who sends no Origin is no page, and
  * brings no cookie of one.
  */

@@ -90,7 +90,7 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
   } = explained;
   switch (step) {
     case 'request':
-      return [`${head.method}, ${head.rawHeaders.length / 2} header fields`];
+      return [`${head.method}, ${head.rawHeaders.length / 2} headers`];
     case 'target':
       return targetWords(explained);
     case 'fields':

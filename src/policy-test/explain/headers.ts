@@ -13,7 +13,7 @@ export const secretHeaders: ReadonlySet<string> = new Set([
   'anti-csrf',
 ]);
 
-/** Says which fields of the caller are not passed on. */
+/** Says which headers of the caller are not passed on. */
 export function explainHeaders({ rawHeaders }: RequestHead, rules: HeaderRules): readonly string[] {
   const names = rawHeaders.filter((_, index) => index % 2 === 0);
   const of = (...kinds: readonly string[]): readonly string[] =>

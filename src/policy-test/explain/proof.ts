@@ -42,7 +42,7 @@ export function explainProof(reason: ProofReason, explained: Explained): readonl
     case 'proof_missing':
       return dpop === null
         ? ['it is bound to a key (cnf.jkt), and listen.dpop, which says how proofs are taken, is not set']
-        : ['it is bound to a key (cnf.jkt); accepted: Authorization: DPoP TOKEN, and one DPoP field with a proof'];
+        : ['it is bound to a key (cnf.jkt); accepted: Authorization: DPoP TOKEN, and one DPoP header with a proof'];
     case 'proof_malformed':
       return [
         `the proof is no JWT with typ dpop+jwt, alg one of ${proofAlgorithms}, a public jwk, and the claims jti, htm, htu, iat and ath, signed by that jwk`,

@@ -60,7 +60,7 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return sentWords(
         explained,
         ['connection'],
-        'options, and names of fields that Sallyport neither sets nor judges',
+        'options, and names of headers that Sallyport neither sets nor judges',
       );
     case 'upgrade_refused':
       return sentWords(

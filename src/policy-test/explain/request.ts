@@ -1,4 +1,4 @@
-/** Says what of a request as such is refused: its target, its fields, its body. */
+/** Says what of a request as such is refused: its target, its headers, its body. */
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
 import { maxKeyCharacters } from '../../decision/idempotency/key.js';
@@ -11,7 +11,7 @@ import { secretHeaders } from './headers.js';
 /** What callers wrote; longer texts are cut. */
 const maxShown = 120;
 
-/** The least head that is sound, to try one field at a time. */
+/** The least head that is sound, to try one header at a time. */
 const soundHead = ['Host', 'sallyport.invalid'];
 
 /** Longest target and segments of it, to try them one by one. */
@@ -63,12 +63,12 @@ export function methodWords({ head: { method } }: Explained, allowed: string): r
 
 export function headerSizeWords({ head, activeConfig: { config } }: Explained): readonly string[] {
   return [
-    `it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} fields; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and ` +
-      `${maxHeaders} fields are read at most`,
+    `it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} headers; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and ` +
+      `${maxHeaders} headers are read at most`,
   ];
 }
 
-/** The fields that are refused for this reason when they come alone, with what is accepted. */
+/** The headers that are refused for this reason when they come alone, with what is accepted. */
 export function headerWords(
   reason: Reason,
   allowed: string,
@@ -80,7 +80,7 @@ export function headerWords(
     return !alone.ok && alone.error.reason === reason;
   });
   return [
-    `${headers.length === 0 ? 'its fields together are refused' : headers.map(shownHeader).join(', ')}; accepted: ${allowed}`,
+    `${headers.length === 0 ? 'its headers together are refused' : headers.map(shownHeader).join(', ')}; accepted: ${allowed}`,
   ];
 }
 
@@ -93,7 +93,7 @@ export function repeatedWords({ head }: Explained): readonly string[] {
   ];
 }
 
-/** Fields by name as they came, or that there are none. */
+/** Headers by name as they came, or that there are none. */
 export function sentWords({ head }: Explained, names: readonly string[], allowed: string): readonly string[] {
   const sent = pairsOf(head.rawHeaders).filter(([name]) => names.includes(name.toLowerCase()));
   return [

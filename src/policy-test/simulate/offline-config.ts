@@ -2,9 +2,9 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../con
 import type { Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
-import { upstreamHost } from '../../proxy/upstream/place.js';
+import { upstreamHost } from '../../proxy/upstream/address.js';
 
 /** A config as it would decide, with other keys: nothing is sent to its upstream. */
 export function decideOnly(
@@ -48,7 +48,7 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
     send: () => {
       throw new Error('what only decides sends no request');
     },
-    takeEarlyPlace: () => null,
+    takeStreamingSlot: () => null,
     awaitTurn: () => {
       throw new Error('what only decides reserves nothing');
     },

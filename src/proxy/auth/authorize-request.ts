@@ -34,11 +34,11 @@ import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';
-import { dpopVerifier } from './verify-dpop.js';
-import { verifyCredential } from './verify-service-token.js';
+import { dpopVerifier } from './credentials/dpop-proof.js';
+import { verifyCredential } from './credentials/service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { ActiveConfig } from './active-config.js';
-import { asSessionRefusal, verifySession } from './verify-session.js';
+import { asSessionRefusal, verifySession } from './credentials/session.js';
 import { findRevokedToken } from './find-revoked-token.js';
 
 /** The other end of the caller's connection. */
@@ -60,7 +60,7 @@ export interface Findings {
   readonly route: Route | null;
   /** Whom a credential that held speaks for. */
   readonly principal: Principal | null;
-  /** Fields of the caller that were dropped because only we say or judge such. */
+  /** Headers of the caller that were dropped because only we say or judge such. */
   readonly stripped: StrippedHeaders;
   /**
    * Of the trace that the request belongs to: the caller's, or one begun for the upstream; `null` where there is none.
@@ -108,7 +108,7 @@ interface Refusal extends Findings {
   readonly denial: Denial;
 }
 
-export type Judgement = Result<Admission, Refusal>;
+export type AuthResult = Result<Admission, Refusal>;
 
 /** The steps of a decision, in order. */
 export type Step =
@@ -169,9 +169,9 @@ export function authorizeRequest(
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
   provedKey?: string | null,
-): Judgement | Promise<Judgement> {
+): AuthResult | Promise<AuthResult> {
   const { listen, table } = activeConfig.config;
-  const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
+  const refused = (reason: Denial): AuthResult => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
   if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
   const method = observe('method', readMethod(head.method));
@@ -279,7 +279,7 @@ function verifyService(token: string, request: ParsedRequest, nowMs: number): Ve
   );
 }
 
-function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement | Promise<Judgement> {
+function authorizeVerified(request: ParsedRequest, verdict: Verdict): AuthResult | Promise<AuthResult> {
   const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
@@ -291,7 +291,7 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   });
 }
 
-function authorizeProved(request: ParsedRequest, principal: Principal): Judgement {
+function authorizeProved(request: ParsedRequest, principal: Principal): AuthResult {
   const { observe, route, target } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
@@ -342,7 +342,7 @@ function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal
 }
 
 /** What is left once it is settled that the caller may use the route. */
-function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): Judgement {
+function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthResult {
   const origin = refusedOrigin(request.headers, route, principal);
   if (origin !== null) return denyOrShadow(request, principal, origin);
   const body = request.observe('body', refusedBody(request, route));
@@ -389,7 +389,7 @@ function admission(
 }
 
 /** Ends what has no valid credential, unless shadow mode lets it go on and its token is not revoked. */
-function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
+function denyUnlessShadowed(request: ParsedRequest, reason: Denial): AuthResult | Promise<AuthResult> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
   return thenSync(findRevokedToken(request.headers, request.activeConfig, request.asker), (found) =>
@@ -401,7 +401,7 @@ function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement |
  * Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all
  * the same.
  */
-function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthResult {
   // A revoked token must be assumed stolen, so shadow mode never lets it through.
   if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return deny(request, principal, reason);
   const {
@@ -467,7 +467,7 @@ function forwardedHeaders(
   });
 }
 
-function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthResult {
   const { requestId, route, stripped, headers } = request;
   const traceId = traceIdOf(headers.traceparent);
   const clientCertificate = verifiedName(certificateOf(request));

@@ -18,7 +18,7 @@ export function assertionHeaders(
 }
 
 /**
- * Adds a renewed access token to the fields of a response. To be called after whatever is kept of it was kept:
+ * Adds a renewed access token to the headers of a response. To be called after whatever is kept of it was kept:
  * the token is this caller's alone.
  */
 export function withRenewedToken(

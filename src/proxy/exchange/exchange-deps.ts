@@ -29,7 +29,7 @@ export interface ExchangeDeps extends Recorder {
   readonly webSockets: WebSockets;
   readonly grpcCalls: GrpcCalls;
   readonly bodyPace: BodyPace;
-  /** What a 401 asks for: names and values of fields in turn. */
+  /** What a 401 asks for: names and values of headers in turn. */
   readonly challenges: () => readonly string[];
   /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;

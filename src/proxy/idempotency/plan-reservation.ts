@@ -20,7 +20,7 @@ export interface Preparation {
   readonly recordId: string | null;
   /** What the upstream and the log call it: the record's id, or one made of the token where only that is reserved. */
   readonly reservationId: string | null;
-  /** The field as received; `null` where there is none. */
+  /** The header as received; `null` where there is none. */
   readonly sentKey: string | null;
 }
 

@@ -71,7 +71,7 @@ export function nativeSession(session: Http2Session): object | null {
 /**
  * Has the connection of a stream that broke off be freed later than the stream. Node keeps a stream that it destroyed
  * until the next turn of its loop, and lets go of the connection at once. Where the garbage collector takes that in
- * between, and the stream has fields of a header block whose end did not come (as of one with too many CONTINUATION
+ * between, and the stream has headers of a header block whose end did not come (as of one with too many CONTINUATION
  * frames), Node aborts the process: `Assertion failed: (current_nghttp2_memory_) == (0)`.
  *
  * @param native of `nativeSession`.

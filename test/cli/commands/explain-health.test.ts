@@ -15,7 +15,7 @@ const answers = { listen: { http2: true, grpc_health: 'answer' } };
 t.test('explain says that Sallyport answers it', async (t) => {
   const io = await explain(t, [...post(check), ...grpc], { config: answers });
   t.equal(io.code(), 0, io.err());
-  t.match(io.out(), /request +ok +POST, 2 header fields\n +listen\.grpc_health is answer: Sallyport answers it itself/);
+  t.match(io.out(), /request +ok +POST, 2 headers\n +listen\.grpc_health is answer: Sallyport answers it itself/);
   t.match(io.out(), /allowed: answered by Sallyport\n$/);
   const json = await explain(t, [...post(check), ...grpc, '--json'], { config: answers });
   t.match(JSON.parse(json.out()), { decision: 'allowed', status: 200, reason: null, route: null, headers: null });

@@ -71,7 +71,7 @@ t.test('names of identity headers', (t) => {
     t.match(
       problemsOf(configText({ identity: `{ headers: { kind: ${input} } }` })),
       [
-        /^c\.yaml:5:30: error: identity\.headers\.kind is .*; allowed: a field name of at most 64 letters, digits and `-`, or null to leave it out$/,
+        /^c\.yaml:5:30: error: identity\.headers\.kind is .*; allowed: a header name of at most 64 letters, digits and `-`, or null to leave it out$/,
       ],
       name,
     );

@@ -134,7 +134,7 @@ const fieldLists = [
     name: 'what is read or set here',
     input: `strip_fields: [${ours.join(', ')}]`,
     expected: [
-      /^c\.yaml:2:48: error: upstream\.strip_fields\[0\] is "Host", which Sallyport reads or sets, or which a body needs; allowed: another field, such as X-User$/,
+      /^c\.yaml:2:48: error: upstream\.strip_fields\[0\] is "Host", which Sallyport reads or sets, or which a body needs; allowed: another header, such as X-User$/,
       /strip_fields\[1\] is "content-length", /,
       /\[2\] is "Transfer-Encoding", /,
       /\[3\] is "Connection", /,
@@ -151,7 +151,7 @@ const fieldLists = [
   {
     name: 'no name',
     input: 'strip_fields: ["X User"]',
-    expected: [/upstream\.strip_fields\[0\] is "X User"; allowed: the name of a header field$/],
+    expected: [/upstream\.strip_fields\[0\] is "X User"; allowed: the name of a header$/],
   },
   {
     name: 'what a proxy in front sets',
@@ -162,7 +162,7 @@ const fieldLists = [
     name: 'what has another request carried out',
     input: 'pass_fields: [X-HTTP-Method-Override, X-Forwarded-For, X-Custom]',
     expected: [
-      /upstream\.pass_fields\[0\] is "X-HTTP-Method-Override", which is not removed, or never passed on; allowed: a field that a proxy in front sets/,
+      /upstream\.pass_fields\[0\] is "X-HTTP-Method-Override", which is not removed, or never passed on; allowed: a header that a proxy in front sets/,
       /pass_fields\[1\] is "X-Forwarded-For", which is not/,
       /pass_fields\[2\] is "X-Custom", which is not/,
     ],
@@ -208,7 +208,7 @@ t.test('a field that tells two writes apart is not removed', (t) => {
       }),
     ),
     [
-      /error: routes\[0\]\.idempotency\.fields\[0\] is "X-Tenant", which upstream\.strip_fields removes; allowed: a field that is passed on$/,
+      /error: routes\[0\]\.idempotency\.fields\[0\] is "X-Tenant", which upstream\.strip_fields removes; allowed: a header that is passed on$/,
     ],
   );
   t.end();

@@ -118,7 +118,7 @@ t.test('a renewed access token goes back the way the old one came', (t) => {
     'Front-Token',
     'old',
   ];
-  t.same(withRenewedSession(of, { ...renewed, to: 'field' }, cookie, 0), [
+  t.same(withRenewedSession(of, { ...renewed, to: 'header' }, cookie, 0), [
     'X-Request-Id',
     'r',
     'Set-Cookie',
@@ -132,7 +132,7 @@ t.test('a renewed access token goes back the way the old one came', (t) => {
     'Access-Control-Expose-Headers',
     'st-access-token',
   ]);
-  t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'field' }, cookie, 0).slice(0, 4), [
+  t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'header' }, cookie, 0).slice(0, 4), [
     'Server',
     'x',
     'front-token',

@@ -58,7 +58,7 @@ export const refusedRequests: readonly Row[] = [
   {
     reason: 'connection_option',
     headers: [['Connection', 'X-Auth-Subject']],
-    says: [/Connection: "X-Auth-Subject"; accepted: options, and names of fields/],
+    says: [/Connection: "X-Auth-Subject"; accepted: options, and names of headers/],
   },
   {
     reason: 'upgrade_refused',
@@ -85,7 +85,7 @@ export const refusedRequests: readonly Row[] = [
   {
     reason: 'header_too_large',
     headers: [['A', 'b'.repeat(5_000)]],
-    says: [/it has \d+ bytes and 3 fields; listen\.max_header_bytes is 4096, and 256 fields/],
+    says: [/it has \d+ bytes and 3 headers; listen\.max_header_bytes is 4096, and 256 headers/],
   },
   {
     reason: 'expectation_unknown',

@@ -7,7 +7,7 @@ import { join } from 'node:path';
  * processes.
  */
 export interface DevCredentials {
-  /** Keeps a token, and returns the file of its header field. @param name of `[a-z]`, one a token. */
+  /** Keeps a token, and returns the file of its header. @param name of `[a-z]`, one a token. */
   readonly keep: (name: string, token: string) => Promise<string>;
   /** Writes another file beside them, and returns its name. */
   readonly write: (name: string, content: string | Uint8Array) => Promise<string>;

@@ -70,7 +70,7 @@ export function strangerTo(routes: readonly Route[]): string {
 /**
  * Writes a sample as a command; `-i` shows the status line and the header of the response.
  *
- * @param credentialFile the header field with the token; `-` is standard input.
+ * @param credentialFile the header with the token; `-` is standard input.
  * @param options of the connection.
  */
 export function curl(

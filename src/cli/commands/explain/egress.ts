@@ -57,9 +57,9 @@ export function explainEgress(
   if (read.value.encodedSlash || read.value.pathParameters) return refused('target_malformed', target);
   if (matchRoute(egress.table, request.method, read.value) === null) return refused('route_unknown', target);
   // Nothing reserves a stream: calls of gRPC get no key.
-  const isCall = isGrpc(fieldOf(request, 'content-type'));
-  const asked = { method: request.method, idempotencyKey: fieldOf(request, 'idempotency-key') };
-  const plan = planKey(asked, isCall ? 'pass' : target.keyMode, isCall ? null : target.keyFrom);
+  const isCall = isGrpc(headerOf(request, 'content-type'));
+  const asked = { method: request.method, idempotencyKey: headerOf(request, 'idempotency-key') };
+  const plan = planKey(asked, isCall ? 'pass' : target.missingKey, isCall ? null : target.keyFrom);
   if (!plan.ok) return refused(plan.error.reason, target);
   const token = egress.tokens.find(({ name }) => name === target.token) ?? null;
   return accept({
@@ -81,8 +81,8 @@ export function explainEgress(
   });
 }
 
-function fieldOf({ headers }: PolicyRequest, field: string): string | null {
-  return headers.find(([name]) => name.toLowerCase() === field)?.[1] ?? null;
+function headerOf({ headers }: PolicyRequest, wanted: string): string | null {
+  return headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
 }
 
 function keyWord(plan: KeyPlan): EgressExplanation['key'] {

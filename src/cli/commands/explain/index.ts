@@ -44,7 +44,7 @@ export function createExplainCommand(io: Io): Command {
     .option('--method <method>', 'method of the request')
     .option('--path <path>', 'path of the request, with its query where it has one')
     .addOption(
-      new Option('--header <field>', '`Name: value`, once for each field')
+      new Option('--header <header>', '`Name: value`, once for each header')
         .argParser(headerArgument)
         .default([], 'none'),
     )
@@ -89,7 +89,7 @@ export function createExplainCommand(io: Io): Command {
   return requireOptions(command, 'method', 'path');
 }
 
-/** Adds a field to those before. */
+/** Adds a header to those before. */
 function headerArgument(
   value: string,
   before: readonly (readonly [string, string])[],

@@ -49,7 +49,7 @@ export const introspectionSchema = map({
   client_auth: word(...authMethods)
     .prefault('client_secret_basic')
     .describe(
-      'How the proxy proves that: a secret in a field or in the body, an assertion signed with a key (RFC 7523), or a certificate (RFC 8705).',
+      'How the proxy proves that: a secret in a header or in the body, an assertion signed with a key (RFC 7523), or a certificate (RFC 8705).',
     ),
   client_secret_file: filePath()
     .nullable()

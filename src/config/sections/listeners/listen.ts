@@ -63,7 +63,7 @@ const listenSchema = map({
     .prefault(false)
     .describe(
       'Whether the certificate of a caller is that of `Client-Cert` (RFC 9440) where a proxy of `trust_forwarded` sends the request, which ended TLS and verified ' +
-        'it. Of others the field is dropped.',
+        'it. Of others the header is dropped.',
     ),
   dpop: dpopSchema
     .nullable()
@@ -117,7 +117,7 @@ const listenSchema = map({
   underscore_fields: word('drop', 'allow', 'refuse')
     .prefault('drop')
     .describe(
-      'What becomes of fields with `_` in their name, which many servers read like `-`. Look-alikes of our own are always dropped.',
+      'What becomes of headers with `_` in their name, which many servers read like `-`. Look-alikes of our own are always dropped.',
     ),
   http_1_0: word('refuse', 'allow')
     .prefault('refuse')
@@ -282,7 +282,7 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
   if (listen !== null && listen.value.client_cert_header && listen.value.trust_forwarded.length === 0) {
     report.keyError(
       ['listen', 'client_cert_header'],
-      'listen.client_cert_header has no use without listen.trust_forwarded: nobody’s field would be believed',
+      'listen.client_cert_header has no use without listen.trust_forwarded: nobody’s header would be believed',
       'listen.trust_forwarded with the addresses of the proxy in front',
     );
   }

@@ -21,22 +21,22 @@ const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];
  */
 const notAppliedGrpcStatuses: readonly number[] = [401, 403];
 
-/** Fields that tell two requests apart whether or not a route lists them. */
+/** Headers that tell two requests apart whether or not a route lists them. */
 const alwaysCompared: ReadonlySet<string> = new Set(['content-type', 'content-encoding']);
 
 /** Under any config: names with an underscore may be allowed. */
 const headerRules = createHeaderRules({ identityNames: [], underscoreFields: 'allow', http10: 'refuse' });
 
-const headerName = text(/^[A-Za-z0-9._-]+$/, 'the name of a header field', 64);
+const headerName = text(/^[A-Za-z0-9._-]+$/, 'the name of a header', 64);
 
 const comparedHeader = headerName.superRefine((name, context) => {
   const why = whyNotCompared(name);
-  if (why !== null) refuse(context, name, why, 'another field, such as If-Match');
+  if (why !== null) refuse(context, name, why, 'another header, such as If-Match');
 });
 
 const keptHeader = headerName.superRefine((name, context) => {
   const why = whyNeverStored(name);
-  if (why !== null) refuse(context, name, `is never kept: ${why}`, 'another field, such as X-Total-Count');
+  if (why !== null) refuse(context, name, `is never kept: ${why}`, 'another header, such as X-Total-Count');
 });
 
 /** Names are scopes of keys, like those of routes. */
@@ -72,15 +72,15 @@ const settingsSchema = map({
     .describe(
       'Scope of a key: under another operation it is another key. Default: the route’s name. Routes may share one, which their keys share then.',
     ),
-  fields: list(comparedHeader, 0, 'field names')
+  fields: list(comparedHeader, 0, 'header names')
     .prefault([])
     .describe(
-      'Header fields that tell two requests with one key apart, beside method, path, query, `Content-Type`, `Content-Encoding` and body.',
+      'Headers that tell two requests with one key apart, beside method, path, query, `Content-Type`, `Content-Encoding` and body.',
     ),
-  store_headers: list(keptHeader, 0, 'field names')
+  store_headers: list(keptHeader, 0, 'header names')
     .prefault([])
     .describe(
-      'Header fields of the answer that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, ' +
+      'Headers of the answer that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, ' +
         '`ETag`, `Last-Modified`, `Link` and `Retry-After`.',
     ),
   release_on: list(integer(400, 599), 0, 'statuses from 400 to 599')

@@ -80,7 +80,7 @@ const sessionSchema = map({
   forward_tokens: flag()
     .prefault(false)
     .describe(
-      'Whether the upstream gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as ' +
+      'Whether the upstream gets the session’s cookies and headers (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as ' +
         'the user.',
     ),
 });

@@ -16,7 +16,7 @@ const otlpSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'File with header fields for the collector, `Name: value` in each line: a token, mostly. Read again for each export.',
+      'File with headers for the collector, `Name: value` in each line: a token, mostly. Read again for each export.',
     ),
   ca_file: filePath()
     .nullable()

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
 import { maxHeaders } from '../../../decision/http/request-headers.js';
-import { Allowance } from '../../../decision/limits/allowance.js';
+import { TokenBucket } from '../../../decision/limits/token-bucket.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
@@ -27,11 +27,11 @@ const streamWindowBytes = 65_535;
 /** The same for all bodies of a connection together, of which each has a window of its own. */
 const connectionWindowBytes = 1024 * 1024;
 
-/** Fields that reach us: more than a request may have, so that one with too many is told so. */
+/** Headers that reach us: more than a request may have, so that one with too many is told so. */
 const headerPairs = maxHeaders + 64;
 
-/** What the size of a list of fields counts for each of them (RFC 9113 §6.5.2). */
-const fieldOverhead = 32;
+/** What the size of a list of headers counts for each of them (RFC 9113 §6.5.2). */
+const headerOverhead = 32;
 
 /**
  * Streams that a caller took back, or had end by a mistake of its own, before we ended them: each costs a decision. So
@@ -83,7 +83,7 @@ const anyStream = 2 ** 31 - 1;
 /** After that many requests a caller connects anew, so that new instances get their share. */
 const maxRequests = 100_000;
 
-export interface Http2ConnectionOptions {
+export interface Http2ClientConnectionOptions {
   readonly peer: Peer;
   readonly maxStreams: number;
   readonly maxHeaderBytes: number;
@@ -101,20 +101,20 @@ export interface Http2ConnectionOptions {
 
 /**
  * A caller's connection of HTTP/2: many requests at a time, each judged on its own. What a caller may cost without
- * asking for anything is bounded by allowances; who uses one up is told to calm down (ENHANCE_YOUR_CALM), and the
+ * asking for anything is bounded by token buckets; who empties one is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */
-export class Http2Connection implements RequestConnection {
+export class Http2ClientConnection implements RequestConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
   private readonly native: object | null;
-  private readonly options: Http2ConnectionOptions;
+  private readonly options: Http2ClientConnectionOptions;
   private readonly networks: ClientNetworks;
   private readonly served = new Map<PipelinedRequest, Http2Request>();
-  private readonly resets: Allowance;
-  private readonly controls: Allowance;
-  private readonly overhead: Allowance;
+  private readonly resets: TokenBucket;
+  private readonly controls: TokenBucket;
+  private readonly overhead: TokenBucket;
   private requests = 0;
   private hasGoodCredential = false;
   private isGoingAway = false;
@@ -128,7 +128,7 @@ export class Http2Connection implements RequestConnection {
   /** Since when nothing is left to do on it but to end; `null` before. */
   private endsSinceMs: number | null = null;
 
-  constructor(socket: Socket, options: Http2ConnectionOptions) {
+  constructor(socket: Socket, options: Http2ClientConnectionOptions) {
     const { clock, maxHeaderBytes, maxStreams } = options;
     const nowMs = clock.monotonic();
     this.socket = socket;
@@ -137,14 +137,14 @@ export class Http2Connection implements RequestConnection {
     this.networks = clientNetworks(options.peer.remoteAddress);
     this.idleSinceMs = nowMs;
     this.heardMs = nowMs;
-    this.resets = new Allowance(resets.most, resets.perSecond, nowMs);
-    this.controls = new Allowance(controls.most, controls.perSecond, nowMs);
-    this.overhead = new Allowance(overhead.most, overhead.perSecond, nowMs);
+    this.resets = new TokenBucket(resets.most, resets.perSecond, nowMs);
+    this.controls = new TokenBucket(controls.most, controls.perSecond, nowMs);
+    this.overhead = new TokenBucket(overhead.most, overhead.perSecond, nowMs);
     this.session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: maxStreams,
         initialWindowSize: streamWindowBytes,
-        maxHeaderListSize: 2 * maxHeaderBytes + headerPairs * fieldOverhead,
+        maxHeaderListSize: 2 * maxHeaderBytes + headerPairs * headerOverhead,
         enableConnectProtocol: false,
       },
       maxHeaderListPairs: headerPairs,
@@ -308,7 +308,7 @@ export class Http2Connection implements RequestConnection {
     if (!this.controls.take(1, this.now())) this.calm();
   };
 
-  /** What was read, less what heads and bodies account for, may not go beyond its allowance. */
+  /** What was read, less what heads and bodies account for, may not go beyond its bucket. */
   private countOverhead(nowMs: number): void {
     const { bytesRead } = this.socket;
     let useful = this.usefulBytes;

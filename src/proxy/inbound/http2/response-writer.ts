@@ -1,6 +1,6 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Denial } from '../../../decision/denial.js';
-import { http2Headers } from '../../../decision/http2/header-fields.js';
+import { http2Headers } from '../../../decision/http2/node-headers.js';
 import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';

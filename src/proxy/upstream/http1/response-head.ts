@@ -43,7 +43,7 @@ const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
 
 const keepAliveOnly: readonly string[] = ['keep-alive'];
 
-/** What the fields say of the message, as they are found. */
+/** What the headers say of the message, as they are found. */
 interface Framing {
   contentLength: string | null;
   transferEncoding: string | null;

@@ -11,7 +11,7 @@ interface RequestHeadParts {
 
 const contentLength = 'content-length';
 
-/** Fields that are written here alone. */
+/** Headers that are written here alone. */
 const transferEncoding = 'transfer-encoding';
 const connection = 'connection';
 const upgradeName = 'upgrade';
@@ -26,13 +26,13 @@ const decimal = /^[0-9]{1,16}$/;
 const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * The one form that a head of ours has. What goes in was judged field by field; this holds the whole once more, and its
- * lines are counted, so that no mistake there could end a line early and begin another field or request.
+ * The one form that a head of ours has. What goes in was judged header by header; this holds the whole once more, and
+ * its lines are counted, so that no mistake there could end a line early and begin another header or request.
  */
 const wellFormed =
   /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 
-/** The length that the fields give the body; `null` where they give none. */
+/** The length that the headers give the body; `null` where they give none. */
 export function statedLength(headers: readonly string[]): number | null {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] ?? '';
@@ -79,7 +79,7 @@ export function serializeRequest(
   const isFramed = isStated || (length === 0 && !expectsBody.has(method));
   if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';
-  // The first line, Connection and the empty one are no field of the request.
+  // The first line, Connection and the empty one are no header of the request.
   const lines = headers.length / 2 + (isFramed ? 3 : 4) + (upgrade === undefined ? 0 : 1);
   return wellFormed.test(text) && hasLines(text, lines) ? text : null;
 }

@@ -1,7 +1,7 @@
 import { sensitiveHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
-import { connectionHeaders, oneLineHeaders } from '../../../decision/http2/field-names.js';
+import { connectionHeaders, oneLineHeaders } from '../../../decision/http2/header-names.js';
 import { memoize } from '../../../lib/memo.js';
 
 /** What is written of a request before its body. */
@@ -27,7 +27,7 @@ const decimal = /^[0-9]{1,16}$/;
 /** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
 const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** The name in lower case, as HTTP/2 has it; empty where it may be no field of a request there. */
+/** The name in lower case, as HTTP/2 has it; empty where it may be no header of a request there. */
 const sentName = memoize(
   (name: string): string => {
     const lowerCase = name.toLowerCase();
@@ -39,7 +39,7 @@ const sentName = memoize(
 
 /**
  * Writes the head of a request for Node's HTTP/2 (RFC 9113 §8.3.1): one character for each byte of a value. The object
- * has no prototype, so that no name of a field means something else.
+ * has no prototype, so that no name of a header means something else.
  *
  * @param length bytes of its body; `null` where nobody knows before its end.
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.

@@ -138,25 +138,25 @@ t.test('the bounds of what a route reserves', (t) => {
 const reasons = [
   {
     input: 'fields: [Date]',
-    expected: 'fields[0] is "Date", which differs between honest retries; allowed: another field, such as If-Match',
+    expected: 'fields[0] is "Date", which differs between honest retries; allowed: another header, such as If-Match',
   },
   {
     input: 'fields: [Content-Type]',
-    expected: 'fields[0] is "Content-Type", which is compared in any case; allowed: another field, such as If-Match',
+    expected: 'fields[0] is "Content-Type", which is compared in any case; allowed: another header, such as If-Match',
   },
   {
     input: 'fields: [Host]',
-    expected: 'fields[0] is "Host", which is never passed on as it came; allowed: another field, such as If-Match',
+    expected: 'fields[0] is "Host", which is never passed on as it came; allowed: another header, such as If-Match',
   },
   {
     input: 'store_headers: [Set-Cookie]',
     expected:
-      'store_headers[0] is "Set-Cookie", which is never kept: it is one caller’s credential; allowed: another field, such as X-Total-Count',
+      'store_headers[0] is "Set-Cookie", which is never kept: it is one caller’s credential; allowed: another header, such as X-Total-Count',
   },
   {
     input: 'store_headers: [Date]',
     expected:
-      'store_headers[0] is "Date", which is never kept: it belongs to one moment; allowed: another field, such as X-Total-Count',
+      'store_headers[0] is "Date", which is never kept: it belongs to one moment; allowed: another header, such as X-Total-Count',
   },
 ];
 

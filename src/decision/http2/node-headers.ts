@@ -1,13 +1,13 @@
 /** Header sections as `node:http2` takes them. */
 import { trimBlanks } from '../../lib/text.js';
-import { connectionHeaders, oneLineHeaders } from './field-names.js';
+import { connectionHeaders, oneLineHeaders } from './header-names.js';
 
-/** An object of field names and values. */
+/** An object of header names and values. */
 type Http2Headers = Record<string, string | string[]>;
 
 /**
  * Makes an object of names and values in turn: names in lower case, a list where one comes several times. What only a
- * connection of HTTP/1.1 has is left out, and of several lines of a field that has one, the first counts: more are an
+ * connection of HTTP/1.1 has is left out, and of several lines of a header that has one, the first counts: more are an
  * upstream's mistake. The object has no prototype, so that no name means anything else in it.
  */
 export function http2Headers(headers: readonly string[]): Http2Headers {

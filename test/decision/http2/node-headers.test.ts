@@ -1,8 +1,8 @@
 import t from 'tap';
-import { http2Headers } from '../../../src/decision/http2/header-fields.js';
+import { http2Headers } from '../../../src/decision/http2/node-headers.js';
 
 t.test('names and values in turn become the object that node:http2 takes', (t) => {
-  const fields = http2Headers([
+  const headers = http2Headers([
     'Content-Type',
     'text/plain',
     'Set-Cookie',
@@ -26,8 +26,8 @@ t.test('names and values in turn become the object that node:http2 takes', (t) =
     '__proto__',
     'a name like any other',
   ]);
-  t.equal(Object.getPrototypeOf(fields), null);
-  t.same(Object.entries(fields), [
+  t.equal(Object.getPrototypeOf(headers), null);
+  t.same(Object.entries(headers), [
     ['content-type', 'text/plain'],
     ['set-cookie', ['a=1', 'b=2', 'c=3']],
     ['etag', '"first"'],

@@ -1,6 +1,6 @@
-/** Names of fields, in lower case, that HTTP/2 or Node's interface to it treats apart. */
+/** Names of headers, in lower case, that HTTP/2 or Node's interface to it treats apart. */
 
-/** Fields of a connection of HTTP/1.1, which no message of HTTP/2 has (RFC 9113 §8.2.2). */
+/** Headers of a connection of HTTP/1.1, which no message of HTTP/2 has (RFC 9113 §8.2.2). */
 export const connectionHeaders: ReadonlySet<string> = new Set([
   'connection',
   'http2-settings',
@@ -10,7 +10,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Fields of which `node:http2` sends one line, and refuses a list of values. */
+/** Headers of which `node:http2` sends one line, and refuses a list of values. */
 export const oneLineHeaders: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
   'access-control-max-age',
