@@ -36,7 +36,7 @@ const clientSecrets = ['the first secret of a client', 'the second secret of a c
 const calledTokens = ['first.token.of-a-workload', 'second.token.of-a-workload'] as const;
 
 /** Every such write has the service call somebody itself, through the calling side. */
-const callsEvery = 4;
+const callsEvery = 10;
 
 /** Failures with as many milliseconds without any between them are two rounds. */
 const betweenRoundsMs = 1_000;
