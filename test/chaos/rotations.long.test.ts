@@ -7,7 +7,7 @@ t.setTimeout(600_000);
 const perSecond = Number(process.env.SALLYPORT_RATE ?? 200);
 
 t.test(
-  `every file that a config names is replaced under ${perSecond} writes a second, at the cost of one round of errors`,
+  `files that a config names are replaced under ${perSecond} writes a second, at the cost of one round of errors each`,
   async (t) => {
     const { rotations, restartNeeded } = await rotateAll(t, { perSecond, settleMs: 5_000 });
     for (const row of tableOf(rotations)) t.comment(row);

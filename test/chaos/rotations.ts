@@ -1,17 +1,20 @@
-/** Every file that a config names is replaced in turn, while writes go on. */
-import { spawn } from 'node:child_process';
+/**
+ * Files that a config names are replaced in turn, while writes go on. Not among them, since no write waits for them or
+ * each would have to bear a proof: keys of nonces, what an issuer of the calling side is shown, certificates that
+ * targets are shown, the token for fetches of keys, and the files of telemetry. These have tests of their own.
+ */
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopAtEnd } from '../bench/child.js';
 import { certificates, type Certificate } from '../support/certificates.js';
+import { sayJson, startIntrospection } from '../support/introspection-server.js';
 import { keySet } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort, listen } from '../support/listening.js';
 import { startRedis } from '../support/redis-server.js';
+import { keyFor, tokenBy } from '../support/profile-tokens.js';
 import { replaceFile } from '../support/replace-file.js';
 import { goodSession, startSessionCore } from '../support/session-core.js';
 import { mintSession } from '../support/sessions.js';
@@ -22,10 +25,18 @@ import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/proxy-process.js';
 import { goFirst } from './load-process.js';
-import type { Callee } from './rotation-caller.js';
+import { callOut, startCaller } from './rotation-calls.js';
 
 const partner = 'https://partner.example';
 const apiKeys = ['first-key-of-twenty-characters-or-more', 'second-key-of-twenty-characters-or-more'] as const;
+
+const idp = 'https://idp.example.com';
+const opaqueToken = 'an-opaque-token-of-a-service';
+const clientSecrets = ['the first secret of a client', 'the second secret of a client'] as const;
+const calledTokens = ['first.token.of-a-workload', 'second.token.of-a-workload'] as const;
+
+/** Every such write has the service call somebody itself, through the calling side. */
+const callsEvery = 10;
 
 /** Failures with as many milliseconds without any between them are two rounds. */
 const betweenRoundsMs = 1_000;
@@ -98,8 +109,32 @@ export async function rotateAll(
       res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(goodSession()));
     } else res.writeHead(401).end('Invalid API key');
   });
+  const issuer = await startIntrospection(t);
+  let secrets: readonly string[] = [clientSecrets[0]];
+  issuer.behave(({ headers: { authorization = '' }, form }, res) => {
+    const written = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString();
+    const isClient = secrets.some((secret) =>
+      written.endsWith(`:${new URLSearchParams({ _: secret }).toString().slice(2)}`),
+    );
+    if (!isClient) res.writeHead(401).end();
+    else if (form.get('token') !== opaqueToken) sayJson(res, { active: false });
+    else sayJson(res, { active: true, iss: idp, aud: 'orders', client_id: 'checkout', token_type: 'Bearer', exp });
+  });
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  let taken: readonly string[] = [calledTokens[0]];
+  const called = createServer({ cert: c.server.cert, key: c.server.key }, (req, res) => {
+    const isTaken = taken.some((token) => req.headers.authorization === `Bearer ${token}`);
+    req.resume().on('end', () => res.writeHead(isTaken ? 200 : 403).end());
+  });
+  const calledPort = (await listen(t, called)).port;
+  let callingPort = 0;
+  let served = 0;
   const upstream = createServer({ cert: c.server.cert, key: c.server.key }, (req, res) => {
-    req.resume().on('end', () => res.end('done'));
+    req.resume().on('end', () => {
+      served += 1;
+      if (served % callsEvery !== 0) res.end('done');
+      else void callOut(callingPort).then((status) => res.writeHead(status === 200 ? 200 : 500).end('done'));
+    });
   });
   const keys = createServer({ cert: c.server.cert, key: c.server.key }, (_req, res) => res.end(keySet([key])));
   const [upstreamPort, keysPort, redisPort] = [
@@ -127,6 +162,9 @@ export async function rotateAll(
     ],
     { port: redisPort, client: { tls: { rejectUnauthorized: false }, password: 'first' } },
   );
+  const svidKeys = [keyFor('ES256', 'svid-1'), keyFor('ES256', 'svid-2')];
+  const bundleOf = (of: typeof svidKeys): string =>
+    keySet(of.map(({ jwk }) => ({ ...jwk, use: 'jwt-svid', alg: undefined })));
   await redis.client.connect().catch(() => undefined);
   const both = `${c.ca.cert}${c.otherCa.cert}`;
   const config = join(dir, 'sallyport.yaml');
@@ -155,6 +193,39 @@ export async function rotateAll(
           source: 'microservice',
           token_type: 'service',
         },
+        idp: {
+          issuer: idp,
+          profile: 'oauth',
+          audience: 'orders',
+          jwks_file: place('idp.json', keySet([rsaKey()])),
+          claims: { subject: 'client_id' },
+          introspection: {
+            url: issuer.url,
+            client_id: 'sallyport',
+            client_secret_file: place('client-secret', clientSecrets[0]),
+            max_age: '500ms',
+          },
+        },
+        spire: {
+          profile: 'spiffe',
+          trust_domain: 'shop.example',
+          audience: 'spiffe://shop.example/orders',
+          bundle_file: place('bundle.json', bundleOf(svidKeys.slice(0, 1))),
+        },
+      },
+      egress: {
+        listen: { port: 0 },
+        tokens: { own: { file: place('called-token', calledTokens[0]) } },
+        targets: [
+          {
+            name: 'called',
+            prefix: '/called',
+            url: `https://127.0.0.1:${String(calledPort)}`,
+            ca_file: place('called.pem', c.ca.cert),
+            token: 'own',
+            allow: [{ methods: ['GET'], path: '/**' }],
+          },
+        ],
       },
       sessions: {
         core_url: core.url,
@@ -183,7 +254,7 @@ export async function rotateAll(
           name: 'write',
           methods: ['POST'],
           path: '/orders',
-          subjects: [`\${file:${place('subject', 'checkout')}}`],
+          subjects: [`\${file:${place('subject', 'checkout')}}`, { prefix: 'spiffe://shop.example/ns/shop/' }],
           permissions: [],
           idempotency: 'required',
           accept: ['service', 'session'],
@@ -194,18 +265,21 @@ export async function rotateAll(
   );
   const first = startServe(t, config);
   const port = await first.port('proxy');
+  callingPort = await first.port('egress');
   // Servers and callers are to keep the pace, whatever else the machine does.
   for (const pid of [first.pid, process.pid]) goFirst(pid);
   await sleep(1_000);
 
-  const exp = Math.floor(Date.now() / 1_000) + 3_600;
   const own = mintToken({ key, claims: { exp } });
   const partners = partnerKeys.map((of) => mintToken({ key: of, claims: { iss: partner, exp } }));
   const session = mintSession({ key: sessionKey });
-  /** Every other one is of the issuer whose keys come from a URL, the others of the one with a file, and of a user. */
+  const svids = svidKeys.map((of) =>
+    tokenBy(of, { sub: 'spiffe://shop.example/ns/shop/sa/checkout', aud: ['spiffe://shop.example/orders'], exp }),
+  );
+  /** In turn, as `callers` names them. */
   const callee: { port: number; bearers: readonly string[] } = {
     port,
-    bearers: [own, partners[0] ?? '', own, session],
+    bearers: [own, partners[0] ?? '', own, session, opaqueToken, svids[0] ?? ''],
   };
   const calls = await startCaller(t, perSecond, {
     ca: place('both.pem', both),
@@ -267,6 +341,44 @@ export async function rotateAll(
       },
     ],
     ['sessions.api_key: new key in the file', () => place('api-key', apiKeys[1])],
+    ['bundle_file: both keys', () => place('bundle.json', bundleOf(svidKeys))],
+    [
+      'bundle_file: tokens of the new key',
+      () => {
+        callee.bearers = callee.bearers.with(5, svids[1] ?? '');
+        calls.tell(callee);
+      },
+    ],
+    ['bundle_file: new key alone', () => place('bundle.json', bundleOf(svidKeys.slice(1)))],
+    [
+      'introspection: the issuer takes both secrets, the second is in the file',
+      () => {
+        secrets = clientSecrets;
+        place('client-secret', clientSecrets[1]);
+      },
+    ],
+    [
+      'introspection: first secret gone',
+      () => {
+        secrets = clientSecrets.slice(1);
+      },
+    ],
+    ['egress target: both CAs', () => place('called.pem', both)],
+    ['egress target: certificate of the new CA', () => showAt(called, c.strangerServer)],
+    ['egress target: new CA alone', () => place('called.pem', c.otherCa.cert)],
+    [
+      'egress token: both are taken, the second is in the file',
+      () => {
+        taken = calledTokens;
+        place('called-token', calledTokens[1]);
+      },
+    ],
+    [
+      'egress token: first one gone',
+      () => {
+        taken = calledTokens.slice(1);
+      },
+    ],
     // It counts at start only, as `/status` says. The next process takes over before the first one ends.
     [
       'sessions.api_key: another process in its place',
@@ -279,8 +391,10 @@ export async function rotateAll(
         const next = startServe(t, config);
         callee.port = await next.port('proxy');
         goFirst(next.pid);
+        const nextCallingPort = await next.port('egress');
         await until('it is ready', () => next.logs().some(({ msg }) => msg === 'the store is in use'));
         calls.tell(callee);
+        callingPort = nextCallingPort;
         await sleep(200);
         first.signal('SIGTERM');
       },
@@ -324,49 +438,14 @@ export async function rotateAll(
   return { rotations, restartNeeded };
 }
 
-const callers = ['of the issuer with a URL', 'of the issuer with a file', 'of the issuer with a URL', 'of a user'];
-
-interface WriteSeen {
-  /** Milliseconds since the epoch. */
-  readonly beganAtMs: number;
-  /** Of its bearer. */
-  readonly place: number;
-  /** A status, or why there is none. */
-  readonly outcome: string;
-}
-
-/** Starts the process that writes; it keeps the rate whatever this one does. */
-async function startCaller(
-  t: Scope,
-  perSecond: number,
-  files: { readonly ca: string; readonly cert: string; readonly key: string },
-): Promise<{
-  readonly tell: (callee: Callee) => void;
-  readonly end: () => Promise<readonly WriteSeen[]>;
-}> {
-  const args = [join(import.meta.dirname, 'rotation-caller.js'), String(perSecond), files.ca, files.cert, files.key];
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  stopAtEnd(t, child);
-  await once(child, 'spawn');
-  goFirst(child.pid ?? 0);
-  let text = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  return {
-    tell: (callee) => void child.stdin.write(`${JSON.stringify(callee)}\n`),
-    end: async () => {
-      // What is under way is over soon, or has failed.
-      await sleep(3_000);
-      child.kill('SIGKILL');
-      return text
-        .split('\n')
-        .slice(0, -1)
-        .map((line): WriteSeen => {
-          const [beganAtMs, place, ...outcome] = line.split(' ');
-          return { beganAtMs: Number(beganAtMs), place: Number(place), outcome: outcome.join(' ') };
-        });
-    },
-  };
-}
+const callers = [
+  'of the issuer with a URL',
+  'of the issuer with a file',
+  'of the issuer with a URL',
+  'of a user',
+  'of the issuer that is asked',
+  'of the trust domain',
+];
 
 function ecKey(): string {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
