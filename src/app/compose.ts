@@ -19,7 +19,7 @@ import { createConsolePages } from './console/pages.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
-import { openDoors, type RunningDoor } from './doors.js';
+import { openDecideListeners, type RunningDecideListener } from './doors.js';
 import type { Egress } from './egress.js';
 import type { OptionalParts } from './optional-parts.js';
 import { activatorOf, createReloader, type Reloader } from './reload/reload.js';
@@ -67,7 +67,7 @@ export interface ComposedApp {
   /** The calling side; `null` where the config has none. */
   readonly egress: (Egress & { readonly server: ProxyServer }) | null;
   /** Where proxies ask, in the order of the config. */
-  readonly decide: readonly RunningDoor[];
+  readonly decide: readonly RunningDecideListener[];
   /** What operators and monitors are shown. */
   readonly pages: PageSources;
   /** The last refusals; `null` where there is no console. */
@@ -94,7 +94,7 @@ interface StartFiles extends DecisionFiles, OptionalParts {
 /** Composes what runs. From here on the issuers' keys are fetched and the store is connected to. */
 export function composeApp(
   first: CompleteConfig,
-  { tls, telemetry, makeDoor, openEgress, ...files }: StartFiles,
+  { tls, telemetry, createDecideHandler, openEgress, ...files }: StartFiles,
   options: ComposeOptions,
 ): ComposedApp {
   const opened = first.config;
@@ -165,9 +165,9 @@ export function composeApp(
           isReady: () => true,
         });
   const decide =
-    makeDoor === null
+    createDecideHandler === null
       ? []
-      : openDoors(opened.decide, activator.activeConfig, (settings, activeConfig) =>
+      : openDecideListeners(opened.decide, activator.activeConfig, (settings, activeConfig) =>
           createProxyServer({
             ...shared,
             activeConfig,
@@ -178,7 +178,7 @@ export function composeApp(
             tracer: telemetry?.tracer ?? null,
             challenges: decision.challenges,
             reservations: null,
-            door: makeDoor(settings),
+            decide: createDecideHandler(settings),
             isReady: () => true,
           }),
         );

@@ -1,4 +1,4 @@
-/** What decides on requests while the process runs, by whatever door they come in. */
+/** What decides on requests while the process runs, on whichever listener they come in. */
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { localFiles } from '../adapters/files/files.js';
 import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
@@ -64,7 +64,7 @@ export interface Decision {
   readonly assertions: Assertions;
   readonly certificates: CertificateExpiry;
   readonly storeAuthorities: StoreAuthorities;
-  /** What every 401 asks for, by whatever door the request came: `listen.dpop` holds at all of them. */
+  /** What every 401 asks for, on whichever listener the request came: `listen.dpop` holds for all of them. */
   readonly challenges: Challenges;
   readonly keyStates: () => readonly KeySourceState[];
   readonly storeState: () => StoreState | null;

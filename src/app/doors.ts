@@ -1,9 +1,9 @@
-/** The listeners on which proxies ask for decisions, while they run. */
+/** The decide listeners, on which proxies ask for decisions, while they run. */
 import type { DecideSettings } from '../config/types.js';
 import { askedConfig, type ActiveConfig } from '../proxy/auth/active-config.js';
 import type { ProxyServer } from '../proxy/server.js';
 
-export interface RunningDoor {
+export interface RunningDecideListener {
   readonly settings: DecideSettings;
   readonly server: ProxyServer;
 }
@@ -15,15 +15,15 @@ type ActiveConfigOf = () => ActiveConfig;
  *
  * @param activeConfig what the sidecar decides by.
  */
-export function openDoors(
+export function openDecideListeners(
   all: readonly DecideSettings[],
   activeConfig: ActiveConfigOf,
   createServer: (settings: DecideSettings, activeConfig: ActiveConfigOf) => ProxyServer,
-): readonly RunningDoor[] {
+): readonly RunningDecideListener[] {
   return all.map((settings) => ({ settings, server: createServer(settings, configOf(settings, activeConfig)) }));
 }
 
-/** Works out what a door decides by once for each config. */
+/** Works out what a listener decides by, once for each config. */
 function configOf({ accepts }: DecideSettings, activeConfig: ActiveConfigOf): ActiveConfigOf {
   let last: { readonly from: ActiveConfig; readonly own: ActiveConfig } | null = null;
   return () => {

@@ -10,7 +10,7 @@ import type { EgressState } from '../ports/observability.js';
 import type { FileWatch, Log } from '../ports/system.js';
 import { createActiveConfig, type ActiveConfig } from '../proxy/auth/active-config.js';
 import { createEgressUpstream } from '../proxy/egress/egress-upstream.js';
-import { BodyRoom } from '../proxy/egress/kept-body.js';
+import { RetryBufferBudget } from '../proxy/egress/kept-body.js';
 import { servingConfig } from '../proxy/egress/serving-config.js';
 import type { EgressTarget, TargetProofs } from '../proxy/egress/target.js';
 import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
@@ -74,7 +74,7 @@ export function openEgress(
   { log, metrics, expiry, watchIntervalMs }: EgressDeps,
 ): Egress {
   const replaced = createReplacedParts();
-  const room = new BodyRoom(settings.maxHeldBytes);
+  const bufferBudget = new RetryBufferBudget(settings.totalRetryBufferBytes);
   let given = { config, settings, files };
   let running = run(null);
   let watch = watchCertificates();
@@ -82,7 +82,7 @@ export function openEgress(
   function run(before: Running | null): Running {
     const { targets: targetSettings, tokens: tokenSettings } = given.settings;
     const { targetAuthorities, targetCertificates } = given.files;
-    room.resize(given.settings.maxHeldBytes);
+    bufferBudget.resize(given.settings.totalRetryBufferBytes);
     const tokens = tokenSettings.map((each): RunningToken => {
       // Each looks at the files at moments of its own, and a token of one pair is worth nothing beside the other.
       const shown = targetSettings.find((target) => isAskedForAsShown(each, target));
@@ -117,7 +117,7 @@ export function openEgress(
     metrics.egress.setTargets(targets.map(({ settings: { name } }) => name));
     const served = targets.map((target) => targetOf(target, tokens));
     const upstream = createEgressUpstream(served, {
-      room,
+      bufferBudget,
       clock: systemClock,
       random: Math.random,
       onBug: (error) => log.error('bug', describeBug(error)),
@@ -181,7 +181,7 @@ export function openEgress(
       watch = watchCertificates();
     },
     state: () => ({
-      heldBytes: room.held(),
+      heldBytes: bufferBudget.held(),
       targets: running.targets.map(({ settings: each, upstream }) => ({
         name: each.name,
         prefix: each.prefix,
@@ -217,10 +217,10 @@ function targetOf(
     tokens: token?.source ?? null,
     takesSubject: token?.settings.kind === 'oauth' && token.settings.grant !== 'client_credentials',
     proofs,
-    keyMode: settings.keyMode,
+    missingKey: settings.missingKey,
     keyFrom: settings.keyFrom,
     retries: settings.retries,
     budget,
-    maxHeldBytes: settings.maxHeldBytes,
+    retryBufferBytes: settings.retryBufferBytes,
   };
 }

@@ -50,12 +50,12 @@ export interface KeyWait {
  * How long a look-up may wait. `now`: not at all, and nothing is fetched. `fetch`: for a fetch that is under way or
  * allowed now. Somebody who asks: until one that began after they came is over, for 10 s at most.
  */
-export type KeyPatience = 'now' | 'fetch' | KeyAsker;
+export type LookupWait = 'now' | 'fetch' | KeyAsker;
 
 /** The keys of one issuer. */
 export interface KeySource {
-  /** Answers at once where the key is known, else as soon as `patience` allows, which is `fetch` unless given. */
-  readonly find: (keyId: string, patience?: KeyPatience) => KeyLookup | Promise<KeyLookup>;
+  /** Answers at once where the key is known, else as soon as `wait` allows, which is `fetch` unless given. */
+  readonly find: (keyId: string, wait?: LookupWait) => KeyLookup | Promise<KeyLookup>;
   /** What operators see. */
   readonly state: () => KeySourceState;
 }
@@ -156,7 +156,7 @@ export interface IntrospectionState {
 }
 
 /** What the SDK of the Core says of a session that it vouches for. */
-export interface VouchedSession {
+export interface VerifiedSession {
   readonly userId: string;
   /** The access token's payload, the new one where there is a new one. */
   readonly claims: JsonObject;
@@ -173,7 +173,7 @@ export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
 /** Verifies sessions of users with the SDK of the Core. Every call ends within its deadline, and never rejects. */
 export interface SessionVerifier {
   /** `asksCore` is whether more than the token is needed to tell. */
-  readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VouchedSession, SessionRefusal>>;
+  readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VerifiedSession, SessionRefusal>>;
 }
 
 /** Accepted service tokens since the start: those that were remembered, and those that had to be verified. */

@@ -11,7 +11,7 @@ export interface RateCounter {
 }
 
 /** Counts requests that are under way, likewise. Never rejects. */
-export interface FlightCounter {
+export interface InFlightCounter {
   /** A place among at most `max` of this name, which is given back by a call; `null` where there is none. */
   readonly enter: (name: string, max: number) => (() => void) | null | Promise<(() => void) | null>;
 }

@@ -16,10 +16,10 @@ export interface RevocationSource {
    * Calls back when the store may hold another version, until it is closed. News may be lost: `load` has to be asked
    * all the same.
    */
-  readonly follow: (onNews: () => void) => RevocationNews;
+  readonly follow: (onNews: () => void) => RevocationSubscription;
 }
 
-export interface RevocationNews {
+export interface RevocationSubscription {
   /** Follows the store to where it is now. Costs nothing while it is where it was. */
   readonly refresh: () => void;
   /** Whether news would come now. */

@@ -104,7 +104,7 @@ export interface MetricsSnapshot {
 }
 
 /** A measurement, and the request that it is of. */
-export interface Example extends Exemplar {
+export interface ExemplarWithValue extends Exemplar {
   readonly value: number;
 }
 
@@ -121,7 +121,7 @@ export interface HistogramFamily {
       readonly cumulative: () => readonly number[];
       readonly sum: () => number;
       /** The last example at each bound, in their order and unit; left out where there is none. */
-      readonly examples: () => readonly (Example | undefined)[];
+      readonly examples: () => readonly (ExemplarWithValue | undefined)[];
     },
   ])[];
 }

@@ -11,9 +11,9 @@ import type { ConnectionsByProtocol, Metrics, RequestRecord } from '../ports/obs
 import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
-import { Http2Connection } from './inbound/http2/connection.js';
+import { Http2ClientConnection } from './inbound/http2/connection.js';
 import { describeBug } from '../lib/errors.js';
-import { ClientRequest, Http1Request, type ServedRequest } from './inbound/incoming-request.js';
+import { ClientRequest, Http1Request, type RequestHandler } from './inbound/incoming-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
@@ -80,7 +80,7 @@ interface ProxyServerDeps {
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
   /** How its requests are served where they only ask about others; left out where they are forwarded. */
-  readonly door?: Door;
+  readonly decide?: DecideHandler;
   /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
   readonly isReady: () => boolean;
   /** Left out where this process serves alone. */
@@ -96,12 +96,12 @@ export interface SharedListener {
   readonly maxConnections: number;
 }
 
-/** What a listener has of its own on which others ask about requests. */
-export interface Door {
+/** How a decide listener plans and serves the requests that it gets. */
+export interface DecideHandler {
   /** As the log names it. */
   readonly name: Form;
   readonly plan: PlanAdmitted;
-  readonly serve: (deps: ExchangeDeps, request: ReceivedRequest) => ServedRequest;
+  readonly serve: (deps: ExchangeDeps, request: ReceivedRequest) => RequestHandler;
 }
 
 export interface ProxyServer {
@@ -153,10 +153,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     findClient: createClientFinder(listen.trustForwarded),
     acquire: createAdmissionControl(slots, deps.limits),
     plan:
-      deps.door?.plan ??
+      deps.decide?.plan ??
       ((admission, activeConfig) =>
         planRequest(admission, activeConfig, reserving, admission.headers.contentLength ?? 0)),
-    ...(deps.door === undefined ? {} : { asksAs: deps.door.name }),
+    ...(deps.decide === undefined ? {} : { asksAs: deps.decide.name }),
     reserving,
     webSockets,
     grpcCalls,
@@ -166,7 +166,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 
   const serve =
-    deps.door?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
+    deps.decide?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
   const healthDeps = { clock, isReady, bodyPace, isShuttingDown: () => isShuttingDown, onBug: reportBug };
@@ -270,8 +270,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     connectionsByProtocol: connections.byProtocol,
   };
 
-  function acceptHttp2(socket: Socket, options: Parameters<AcceptHttp2>[1]): Http2Connection {
-    return new Http2Connection(socket, {
+  function acceptHttp2(socket: Socket, options: Parameters<AcceptHttp2>[1]): Http2ClientConnection {
+    return new Http2ClientConnection(socket, {
       ...options,
       maxStreams: listen.maxStreams,
       maxHeaderBytes: listen.maxHeaderBytes,

@@ -71,7 +71,7 @@ export function createScheduleReceiver(
   function upstreamOf(isReachable: () => boolean, onDispatch: (dispatch: Dispatch) => void): Upstream {
     return {
       host: 'receiver',
-      takeEarlyPlace: () => null,
+      takeStreamingSlot: () => null,
       awaitTurn: ({ onTurn }) => {
         onTurn(() => undefined);
         return () => undefined;

@@ -5,7 +5,7 @@ import { validateConfig } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';
-import { createFlightCounter } from '../../src/adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../src/adapters/memory/flight-counter.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import { challengesOf } from '../../src/decision/binding/challenges.js';
 import type { FailureReason, Reason } from '../../src/decision/denial.js';
@@ -167,7 +167,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     tls: options.tls ?? null,
     limits: createCallerLimits({
       local: createRateCounter(options.clock ?? systemClock),
-      flights: createFlightCounter(),
+      inFlight: createInFlightCounter(),
       shared: options.rates ?? null,
       clock: options.clock ?? systemClock,
       log,

@@ -5,7 +5,7 @@ import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyRules } from '../../decision/token/profiles.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Clock, Files, Log, Timers } from '../../ports/system.js';
-import type { KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState } from '../../ports/auth.js';
+import type { KeyAsker, KeyLookup, LookupWait, KeySource, KeySourceState } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import { createDiscoveryOrigin } from './discovery.js';
 import { createFileOrigin } from './read-file.js';
@@ -98,21 +98,21 @@ export function createKeySource(
   let skipped = '';
   let callOffNext = (): void => undefined;
   let nextAtMs: number | null = null;
-  let hasPatience = true;
+  let mayWait = true;
   let closed = false;
   const origin = createOrigin(initialSettings, issuer, deps, () => {
     // An attempt under way may have read what was there before the change.
     void (underWay ?? Promise.resolve()).then(refresh);
   });
 
-  function find(keyId: string, patience: KeyPatience = 'fetch'): KeyLookup | Promise<KeyLookup> {
+  function find(keyId: string, lookupWait: LookupWait = 'fetch'): KeyLookup | Promise<KeyLookup> {
     const found = lookUp(keyId);
-    if (found.kind === 'found' || closed || patience === 'now') return found;
+    if (found.kind === 'found' || closed || lookupWait === 'now') return found;
     const waitMs = untilFetchMs();
-    if (waitMs > 0 && !isWorthWaiting(keyId, patience, waitMs)) {
-      return hasPatience || unlisted.has(keyId) ? found : unavailable;
+    if (waitMs > 0 && !isWorthWaiting(keyId, lookupWait, waitMs)) {
+      return mayWait || unlisted.has(keyId) ? found : unavailable;
     }
-    return wait(keyId, patience === 'fetch' ? null : patience, waitMs);
+    return wait(keyId, lookupWait === 'fetch' ? null : lookupWait, waitMs);
   }
 
   function lookUp(keyId: string, nowMs = clock.monotonic()): KeyLookup {
@@ -138,10 +138,10 @@ export function createKeySource(
   /**
    * Whether the fetch after the cool-down may tell more. Where the last attempt failed, whoever comes is told at once.
    */
-  function isWorthWaiting(keyId: string, patience: KeyPatience, waitMs: number): boolean {
+  function isWorthWaiting(keyId: string, lookupWait: LookupWait, waitMs: number): boolean {
     if (unlisted.has(keyId)) unlisted.set(keyId, true);
     return (
-      patience !== 'fetch' && hasPatience && lastError === null && waitMs <= longestKeyWaitMs && !unlisted.has(keyId)
+      lookupWait !== 'fetch' && mayWait && lastError === null && waitMs <= longestKeyWaitMs && !unlisted.has(keyId)
     );
   }
 
@@ -274,7 +274,7 @@ export function createKeySource(
         if (unlisted.size < maxUnlisted) unlisted.set(keyId, false);
         return found;
       }
-      if (!hasPatience) return unavailable;
+      if (!mayWait) return unavailable;
       return settings.cooldownMs <= longestKeyWaitMs ? null : found;
     });
   }
@@ -345,7 +345,7 @@ export function createKeySource(
   }
 
   function endWaits(): void {
-    hasPatience = false;
+    mayWait = false;
     // Those for whom keys are fetched already hear what comes of it.
     if (underWay === null) room.settle(() => unavailable);
   }

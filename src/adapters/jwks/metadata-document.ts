@@ -45,7 +45,7 @@ function refused(problem: MetadataProblem, why: string): Result<never, MetadataF
 }
 
 /** Where an issuer is asked for tokens, and where with a certificate (RFC 8705 §5). */
-export interface TokenPlaces {
+export interface TokenEndpoints {
   readonly url: string;
   readonly mtlsUrl: string | null;
 }
@@ -54,7 +54,7 @@ export interface TokenPlaces {
  * Reads where tokens are asked for. Refuses, in words, a document of another issuer, and a place on another origin than
  * the issuer's, or over http on another machine: the client's secret would go there.
  */
-export function readTokenPlaces(bytes: Uint8Array, issuer: string): Result<TokenPlaces, string> {
+export function readTokenEndpoints(bytes: Uint8Array, issuer: string): Result<TokenEndpoints, string> {
   const document = readDocument(bytes, issuer);
   if (!document.ok) return refuse(document.error.why);
   const { token_endpoint: written, mtls_endpoint_aliases: aliases } = document.value;

@@ -1,7 +1,7 @@
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock } from '../../ports/system.js';
 import { fetchText, type FetchAccess } from './fetch-url.js';
-import { readTokenPlaces, type TokenPlaces } from './metadata-document.js';
+import { readTokenEndpoints, type TokenEndpoints } from './metadata-document.js';
 
 /** Where an issuer's metadata is. */
 interface MetadataPlace {
@@ -15,7 +15,7 @@ interface MetadataPlace {
 
 /** Where tokens are asked for, as long as nobody says otherwise. */
 interface FoundEndpoint {
-  readonly find: () => Promise<Result<TokenPlaces, string>>;
+  readonly find: () => Promise<Result<TokenEndpoints, string>>;
   /** It is looked for anew. What was known serves on where nothing else is found. */
   readonly forget: () => void;
 }
@@ -31,12 +31,12 @@ export function createTokenEndpoint(
   access: Omit<FetchAccess, 'tokenFile'>,
   { monotonic }: Pick<Clock, 'monotonic'>,
 ): FoundEndpoint {
-  let known: TokenPlaces | null = null;
+  let known: TokenEndpoints | null = null;
   let isFresh = false;
   let readAtMs = 0;
-  let underWay: Promise<Result<TokenPlaces, string>> | null = null;
+  let underWay: Promise<Result<TokenEndpoints, string>> | null = null;
 
-  async function look(): Promise<Result<TokenPlaces, string>> {
+  async function look(): Promise<Result<TokenEndpoints, string>> {
     const startedMs = monotonic();
     const read = await readFirst();
     if (!read.ok) return known === null ? read : accept(known);
@@ -46,13 +46,13 @@ export function createTokenEndpoint(
     return read;
   }
 
-  async function readFirst(): Promise<Result<TokenPlaces, string>> {
+  async function readFirst(): Promise<Result<TokenEndpoints, string>> {
     const signal = AbortSignal.timeout(timeoutMs);
     let why = 'it has no place';
     for (const url of urls) {
       const limits = { maxBytes, timeoutMs, maxRedirects: 0 };
       const fetched = await fetchText(new URL(url), { ...access, tokenFile: null }, limits, signal);
-      if (fetched.ok) return readTokenPlaces(fetched.value.bytes, issuer);
+      if (fetched.ok) return readTokenEndpoints(fetched.value.bytes, issuer);
       why = signal.aborted ? `no complete response within ${String(timeoutMs)} ms` : fetched.error.why;
       if (fetched.error.status !== 404) break;
     }

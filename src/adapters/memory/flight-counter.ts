@@ -1,11 +1,11 @@
-import type { FlightCounter } from '../../ports/limits.js';
+import type { InFlightCounter } from '../../ports/limits.js';
 
 /** Counts in this process: a place is had or not at once. */
-interface LocalFlights extends FlightCounter {
+interface LocalInFlightCounter extends InFlightCounter {
   readonly enter: (name: string, max: number) => (() => void) | null;
 }
 
-export function createFlightCounter(): LocalFlights {
+export function createInFlightCounter(): LocalInFlightCounter {
   const inFlight = new Map<string, number>();
   return {
     enter: (name, max) => {

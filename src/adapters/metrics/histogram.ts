@@ -1,7 +1,7 @@
 import { Gauge, Registry, type Metric, type OpenMetricsContentType, type RegistryContentType } from 'prom-client';
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
 import { grpcCodes } from '../../decision/grpc/status.js';
-import type { Example, Exemplar, HistogramFamily } from '../../ports/tracing.js';
+import type { ExemplarWithValue, Exemplar, HistogramFamily } from '../../ports/tracing.js';
 import type { Outcome, RouteTraffic } from '../../ports/observability.js';
 
 /** Counts of one series by size. */
@@ -12,7 +12,7 @@ export interface Histogram {
   readonly cumulative: () => readonly number[];
   readonly sum: () => number;
   /** The last example of each bucket, by its place. */
-  readonly examples: () => readonly (Example | undefined)[];
+  readonly examples: () => readonly (ExemplarWithValue | undefined)[];
   /** Upper bounds, rising. The last bucket, `+Inf`, has none. */
   readonly bounds: readonly number[];
 }
@@ -20,7 +20,7 @@ export interface Histogram {
 /** Starts at zero. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1);
-  const examples: Example[] = [];
+  const examples: ExemplarWithValue[] = [];
   let sum = 0;
   return {
     observe: (value, exemplar) => {
@@ -95,7 +95,7 @@ export function registerHistogram(registry: Registry<RegistryContentType>, famil
 }
 
 /** As prom-client writes it, where the registry is of OpenMetrics; else it passes over it. */
-function exemplarOf(example: Example | undefined): object {
+function exemplarOf(example: ExemplarWithValue | undefined): object {
   if (example === undefined) return {};
   const { traceId, spanId, atMs, value } = example;
   return { exemplar: { labelSet: { trace_id: traceId, span_id: spanId }, value, timestamp: atMs / 1000 } };

@@ -1,6 +1,6 @@
 /** The metrics of several workers as those of one proxy. */
 import { Registry, type Metric, type OpenMetricsContentType, type RegistryContentType } from 'prom-client';
-import type { Example, HistogramFamily, MetricsSnapshot } from '../../ports/tracing.js';
+import type { ExemplarWithValue, HistogramFamily, MetricsSnapshot } from '../../ports/tracing.js';
 import { histogramText, registerHistogram } from './histogram.js';
 
 type Family = MetricsSnapshot['families'][number];
@@ -11,7 +11,7 @@ interface HistogramData {
   readonly bounds: readonly number[];
   readonly cumulative: readonly number[];
   readonly sum: number;
-  readonly examples: readonly (Example | undefined)[];
+  readonly examples: readonly (ExemplarWithValue | undefined)[];
 }
 
 /** What one process counted, as plain data. */
@@ -148,7 +148,10 @@ function added(one: HistogramData, other: HistogramData): HistogramData {
   };
 }
 
-function later(one: Example | undefined, other: Example | undefined): Example | undefined {
+function later(
+  one: ExemplarWithValue | undefined,
+  other: ExemplarWithValue | undefined,
+): ExemplarWithValue | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return other.atMs > one.atMs ? other : one;
 }

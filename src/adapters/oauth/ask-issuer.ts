@@ -6,7 +6,7 @@ import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
 import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
 
-/** Questions at once of each section; more wait for a connection, within their time. */
+/** Questions at once of each group; more wait for a connection, within their time. */
 const maxConnections = 32;
 
 /** What the issuer sent with status 200. */
@@ -17,7 +17,7 @@ interface IssuerResponse {
 }
 
 /** Why there is no response. */
-export interface QuestionFailure {
+export interface IssuerRequestFailure {
   /** In words, which hold nothing of what was sent or received. */
   readonly why: string;
   /** Whether the issuer does not take this proxy for a client that may ask. */
@@ -32,7 +32,7 @@ export interface QuestionFailure {
  * For whom an issuer is asked: for those who have shown a good credential before, or show one that was good, or for
  * strangers.
  */
-export type Section = 'callers' | 'strangers';
+export type CallerGroup = 'callers' | 'strangers';
 
 /** Connections to an issuer that know who asks. */
 export interface IssuerConnections {
@@ -41,8 +41,8 @@ export interface IssuerConnections {
     token: string,
     url: URL,
     nowMs: number,
-    section: Section,
-  ) => Promise<Result<IssuerResponse, QuestionFailure>>;
+    group: CallerGroup,
+  ) => Promise<Result<IssuerResponse, IssuerRequestFailure>>;
   /** Questions under way are answered. */
   readonly retire: () => void;
   readonly close: () => Promise<void>;
@@ -66,15 +66,15 @@ export function connectToIssuer(
     token: string,
     url: URL,
     nowMs: number,
-    section: Section,
-  ): Promise<Result<IssuerResponse, QuestionFailure>> {
+    group: CallerGroup,
+  ): Promise<Result<IssuerResponse, IssuerRequestFailure>> {
     const { authorization, form } = credentials.authenticate(nowMs);
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort();
     }, timeoutMs);
     try {
-      const response = await agents[section].request({
+      const response = await agents[group].request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: 'POST',
@@ -110,7 +110,7 @@ export function connectToIssuer(
 async function read(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   maxBytes: number,
-): Promise<Result<IssuerResponse, QuestionFailure>> {
+): Promise<Result<IssuerResponse, IssuerRequestFailure>> {
   const type = mediaTypeOf(headers['content-type']);
   const problem = headProblem(statusCode, headers);
   if (problem !== null && statusCode !== 400) {
@@ -136,7 +136,7 @@ function errorIn(bytes: Buffer): unknown {
 /** What an odd or long token may be answered with. */
 const statusesOfTokens: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
 
-function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): QuestionFailure | null {
+function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): IssuerRequestFailure | null {
   if (status >= 300 && status < 400) {
     return failed(
       `the response is a redirect (status ${String(status)}), which is not followed: the token would go there`,
@@ -150,7 +150,7 @@ function headProblem(status: number, headers: Dispatcher.ResponseData['headers']
   return isPlain(headers) ? null : failed('the response is compressed, which was not asked for');
 }
 
-function refusedClient(status: number): QuestionFailure {
+function refusedClient(status: number): IssuerRequestFailure {
   return { ...failed(`the issuer refuses this client (status ${String(status)})`), refusesClient: true };
 }
 
@@ -160,6 +160,6 @@ function mediaTypeOf(written: string | string[] | undefined): string {
 }
 
 /** A failure that may be anybody's. */
-export function failed(why: string): QuestionFailure {
+export function failed(why: string): IssuerRequestFailure {
   return { why, refusesClient: false, isOfToken: false, hasResponse: false };
 }

@@ -3,14 +3,20 @@ import type { IssuerRules } from '../../decision/route/policy.js';
 import { keepClaims } from '../../decision/token/kept-claims.js';
 import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
-import { closedCircuit, enter, leave } from '../../decision/limits/circuit-breaker.js';
+import { closedCircuit, release, tryAcquire } from '../../decision/limits/circuit-breaker.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { Introspection, IntrospectionResponse, KeyAsker, KeySource } from '../../ports/auth.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
-import { createResponseCache, createCacheRoom, type CacheRoom } from './response-cache.js';
-import { connectToIssuer, failed, type IssuerConnections, type QuestionFailure, type Section } from './ask-issuer.js';
+import { createResponseCache, createCacheBudget, type CacheBudget } from './response-cache.js';
+import {
+  connectToIssuer,
+  failed,
+  type IssuerConnections,
+  type IssuerRequestFailure,
+  type CallerGroup,
+} from './ask-issuer.js';
 import { createBudget, type Refund } from './budget.js';
 import {
   credentialFiles,
@@ -33,7 +39,7 @@ interface IntrospectorDeps {
   /** Called when a certificate is in use, the first or another one. */
   readonly onCertificate?: () => void;
   /** What it shares with other issuers; one of its own unless given. */
-  readonly cacheRoom?: CacheRoom;
+  readonly cacheBudget?: CacheBudget;
   /** Milliseconds between two looks at the files. */
   readonly watchIntervalMs?: number;
 }
@@ -41,7 +47,7 @@ interface IntrospectorDeps {
 /** Asks an issuer about its opaque tokens until it is closed. */
 export interface RunningIntrospection extends Introspection {
   /** Why the last question was not answered; `null` where it was, or nothing was asked yet. */
-  readonly failure: () => QuestionFailure | null;
+  readonly failure: () => IssuerRequestFailure | null;
   /** What the issuer is shown in TLS, as PEM text; `null` where that is nothing, or was not read yet. */
   readonly certificate: () => string | null;
   /** Settles when the files were read, whatever is in them. */
@@ -70,7 +76,7 @@ export function createIntrospector(
 ): RunningIntrospection {
   const { clock, files, log, metrics, keys } = deps;
   const { name } = issuer;
-  const responses = createResponseCache(deps.cacheRoom ?? createCacheRoom());
+  const responses = createResponseCache(deps.cacheBudget ?? createCacheBudget());
   const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
   const underWay = new Map<string, Promise<IntrospectionResponse>>();
   const responseRules = { form: settings.answer, clientId: settings.clientId, issuer, keys };
@@ -78,7 +84,7 @@ export function createIntrospector(
   let ofStrangers = 0;
   let connections: IssuerConnections | null = null;
   let certificate: string | null = null;
-  let failure: QuestionFailure | null = null;
+  let failure: IssuerRequestFailure | null = null;
   /** What is wrong with the files, while nothing was read from them. */
   let fileProblem = 'its files were not read yet';
   let watches: readonly FileWatch[] = [];
@@ -109,26 +115,26 @@ export function createIntrospector(
     }
     if (closed) return unavailable;
     const isKnownGood = known !== null && known.claims !== null;
-    const section = isKnownGood || asker?.isKnown() === true ? 'callers' : 'strangers';
+    const group = isKnownGood || asker?.isKnown() === true ? 'callers' : 'strangers';
     const refund = isKnownGood ? noRefund : budget.take(asker, nowMs);
-    const isFull = section === 'strangers' ? ofStrangers >= maxInFlight / 2 : underWay.size >= maxInFlight;
+    const isFull = group === 'strangers' ? ofStrangers >= maxInFlight / 2 : underWay.size >= maxInFlight;
     if (refund === null || isFull) {
       refund?.();
       metrics.introspectionLookup(name, 'limited');
       return limited;
     }
-    const entered = enter(circuits[section], nowMs);
-    circuits = { ...circuits, [section]: entered.state };
+    const entered = tryAcquire(circuits[group], nowMs);
+    circuits = { ...circuits, [group]: entered.state };
     if (!entered.allowed) {
       refund();
       metrics.introspectionLookup(name, 'open');
       return unavailable;
     }
     metrics.introspectionLookup(name, 'asked');
-    if (section === 'strangers') ofStrangers += 1;
-    const question = askNow(token, digest, refund, isKnownGood, section).finally(() => {
+    if (group === 'strangers') ofStrangers += 1;
+    const question = askNow(token, digest, refund, isKnownGood, group).finally(() => {
       underWay.delete(digest);
-      if (section === 'strangers') ofStrangers -= 1;
+      if (group === 'strangers') ofStrangers -= 1;
     });
     underWay.set(digest, question);
     return question;
@@ -139,13 +145,13 @@ export function createIntrospector(
     digest: string,
     refund: Refund,
     isKnownGood: boolean,
-    section: Section,
+    group: CallerGroup,
   ): Promise<IntrospectionResponse> {
     const beganAtMs = clock.monotonic();
     const wallMs = clock.now();
-    let said: Result<Said, QuestionFailure>;
+    let said: Result<Said, IssuerRequestFailure>;
     try {
-      said = await put(token, section);
+      said = await put(token, group);
     } catch (error) {
       // What an issuer sends must not end the process, even where it meets a mistake of ours.
       said = refuse(failed(`unexpected ${error instanceof Error ? error.name : 'error'}`));
@@ -153,9 +159,9 @@ export function createIntrospector(
     // A failure that a token alone may cause must not keep others from being asked about: a filter before the issuer
     // may answer an odd one in any way. Those that nobody has heard of are few, by the budget.
     const isOfToken = !said.ok && (said.error.isOfToken || (said.error.hasResponse && !isKnownGood));
-    const circuit = circuits[section];
-    const next = isOfToken ? { ...circuit, trying: false } : leave(circuit, said.ok, clock.monotonic());
-    circuits = { ...circuits, [section]: next };
+    const circuit = circuits[group];
+    const next = isOfToken ? { ...circuit, trying: false } : release(circuit, said.ok, clock.monotonic());
+    circuits = { ...circuits, [group]: next };
     if (!said.ok) {
       fail(said.error);
       return unavailable;
@@ -168,13 +174,13 @@ export function createIntrospector(
     return claims === null ? inactive : { kind: 'active', claims };
   }
 
-  async function put(token: string, section: Section): Promise<Result<Said, QuestionFailure>> {
+  async function put(token: string, group: CallerGroup): Promise<Result<Said, IssuerRequestFailure>> {
     if (connections === null) await started;
     if (connections === null) return refuse(failed(fileProblem));
     const url = settings.url ?? discovered();
     if (url === null) return refuse(failed('the issuer’s metadata is not known, or has no introspection_endpoint'));
     const fromMs = clock.now();
-    const response = await connections.ask(token, new URL(url), fromMs, section);
+    const response = await connections.ask(token, new URL(url), fromMs, group);
     if (!response.ok) return response;
     const read = await readResponse(response.value, responseRules, { fromMs, untilMs: clock.now() });
     return read.ok
@@ -202,7 +208,7 @@ export function createIntrospector(
     return leftMs + issuer.clockSkewS * 1_000 > 0 ? 0 : settings.maxNegativeAgeMs;
   }
 
-  function fail(next: QuestionFailure): void {
+  function fail(next: IssuerRequestFailure): void {
     const { why, refusesClient } = next;
     metrics.introspection(name, refusesClient ? 'refused' : 'failed');
     const isKnown = failure?.why === why;

@@ -19,7 +19,7 @@ interface ResponseCache {
 }
 
 /** What the active tokens of all issuers may take together. */
-export interface CacheRoom {
+export interface CacheBudget {
   /**
    * Takes part in it until the result is called. `onShare` hears how many bytes it may take, now and whenever that
    * changes.
@@ -40,7 +40,7 @@ export const maxActiveBytes = { all: 32 * 1024 * 1024, one: 16 * 1024 * 1024 };
 const maxInactive = 8_192;
 
 /** Shares the room out equally, so that one issuer's long answers take none of what another's need. */
-export function createCacheRoom(limits = maxActiveBytes): CacheRoom {
+export function createCacheBudget(limits = maxActiveBytes): CacheBudget {
   const members = new Set<(bytes: number) => void>();
   const share = (): void => {
     for (const onShare of members) onShare(Math.min(limits.one, Math.floor(limits.all / members.size)));
@@ -60,12 +60,12 @@ export function createCacheRoom(limits = maxActiveBytes): CacheRoom {
  * Keeps answers within bounds; what was set longest ago leaves first. Those that were not active have a room of their
  * own, so that made-up tokens drive out no good one.
  */
-export function createResponseCache(room: CacheRoom, mostInactive = maxInactive): ResponseCache {
+export function createResponseCache(budget: CacheBudget, mostInactive = maxInactive): ResponseCache {
   const active = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();
   const inactive = new Map<string, RememberedResponse>();
   let bytes = 0;
   let limit = 0;
-  const leave = room.join((share) => {
+  const leave = budget.join((share) => {
     limit = share;
     trim();
   });

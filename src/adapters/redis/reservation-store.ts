@@ -35,7 +35,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
       for (const listener of listeners) listener();
     },
   });
-  const odd = createOddRecords(deps);
+  const unexpected = createUnexpectedRecords(deps);
   const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
   const toSettle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
 
@@ -89,17 +89,17 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     const ran = await servers.run(scope.principal, { script, keys, values, ...limits });
     if (!ran.ok) {
       const { kind, reason, mayHaveRun, cause } = ran.error;
-      if (isRecordRefusal(cause)) odd.tell(keys.join(' '), reason);
+      if (isRecordRefusal(cause)) unexpected.tell(keys.join(' '), reason);
       return refuse({ kind, reason, mayHaveRun });
     }
     try {
       const value = reader(ran.value);
-      if (isUnsupported(value)) odd.tell(keys.join(' '), 'a record of another version, or a damaged one');
+      if (isUnsupported(value)) unexpected.tell(keys.join(' '), 'a record of another version, or a damaged one');
       return accept(value);
     } catch {
       // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
       const reason = 'the store answered with something unexpected';
-      odd.tell(keys.join(' '), reason);
+      unexpected.tell(keys.join(' '), reason);
       return refuse({ kind: 'refused', reason, mayHaveRun: true });
     }
   }
@@ -168,14 +168,20 @@ function flag(value: boolean): string {
 }
 
 /** Tells of records that are not as Sallyport writes them: damaged, another program's, or of another version. */
-interface OddRecords {
+interface UnexpectedRecords {
   readonly tell: (key: string, reason: string) => void;
 }
 
 /** Longest silence between two lines, milliseconds: a caller that tries again and again fills no log. */
 const quietMs = 10_000;
 
-export function createOddRecords({ clock, log }: { readonly clock: Clock; readonly log: Log }): OddRecords {
+export function createUnexpectedRecords({
+  clock,
+  log,
+}: {
+  readonly clock: Clock;
+  readonly log: Log;
+}): UnexpectedRecords {
   let quietUntilMs = -Infinity;
   return {
     tell: (key, reason) => {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { RevocationNews } from '../../ports/revocations.js';
+import type { RevocationSubscription } from '../../ports/revocations.js';
 import { createConnection } from './client/connection.js';
 import { nameOf } from './topology/discovery.js';
 import type { RedisAddress, RedisSettings } from './client/settings.js';
@@ -13,16 +13,16 @@ const pauseMs = 500;
  *
  * @param whereNow asked at each `refresh`: a fail-over moves the store.
  */
-export function listenForNews(
+export function subscribeToRevocations(
   settings: RedisSettings,
   channel: string,
   whereNow: () => RedisAddress | null,
   onNews: () => void,
-): RevocationNews {
+): RevocationSubscription {
   let open: { readonly name: string; readonly connection: Redis } | null = null;
   let isSubscribed = false;
   let closed = false;
-  const news: RevocationNews = {
+  const news: RevocationSubscription = {
     refresh: () => {
       const address = whereNow();
       if (closed || address === null || open?.name === nameOf(address)) return;

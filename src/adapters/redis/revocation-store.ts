@@ -13,7 +13,7 @@ import {
 } from '../../decision/revocation/record.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
 import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports/revocations.js';
-import { listenForNews } from './revocation-channel.js';
+import { subscribeToRevocations } from './revocation-channel.js';
 import { numberOf, textOf } from './scripts/replies.js';
 import { revocationScripts } from './scripts/revocation.js';
 import type { ScriptCall, ScriptReply } from './scripts/run-script.js';
@@ -55,7 +55,7 @@ export function createRevocationStore(
         failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`),
       );
     },
-    follow: (onNews) => listenForNews(settings, channel, () => servers.addressOf(tag), onNews),
+    follow: (onNews) => subscribeToRevocations(settings, channel, () => servers.addressOf(tag), onNews),
     revoke: async (revocation, holdsMs, replicas = 0) => {
       const body = revocationBody(revocation);
       if (Buffer.byteLength(body) > maxRevocationBytes - 64) {

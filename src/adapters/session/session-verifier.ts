@@ -4,7 +4,7 @@ import type { SessionSettings } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { Log, Timers } from '../../ports/system.js';
-import type { SessionRefusal, SessionVerifier, VouchedSession } from '../../ports/auth.js';
+import type { SessionRefusal, SessionVerifier, VerifiedSession } from '../../ports/auth.js';
 import { useForFetch } from '../../proxy/node-internals/global-dispatcher.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
@@ -27,7 +27,7 @@ export interface OpenSessionVerifier extends SessionVerifier {
   readonly close: () => Promise<void>;
 }
 
-type Vouched = Result<VouchedSession, SessionRefusal>;
+type Vouched = Result<VerifiedSession, SessionRefusal>;
 
 interface Outcome {
   readonly vouched: Vouched;

@@ -9,7 +9,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 
 /** What a collector answered, or why there is nothing. */
-export type Sent =
+export type SendResult =
   | { readonly kind: 'answered'; readonly body: Buffer }
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | null }
   | { readonly kind: 'failed'; readonly why: string };
@@ -42,7 +42,7 @@ export class OtlpSender {
   }
 
   /** Never rejects. */
-  async send(url: string, body: Uint8Array): Promise<Sent> {
+  async send(url: string, body: Uint8Array): Promise<SendResult> {
     const { headers: own, headersFile, protocol, timeoutMs } = this.settings;
     const headers = headersFile === null ? accept([]) : await readHeadersFile(headersFile, this.files);
     if (!headers.ok) return { kind: 'failed', why: headers.error };
@@ -114,7 +114,7 @@ export async function readHeadersFile(path: string, files: Files): Promise<Resul
   return accept(headers);
 }
 
-async function read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Sent> {
+async function read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<SendResult> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-import { noRest, restAfter, retryAfterSeconds } from '../../decision/egress/token-life.js';
+import { noBackOff, backOffAfter, retryAfterSeconds } from '../../decision/egress/token-life.js';
 import { refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type {
@@ -82,7 +82,7 @@ export function unavailable(problem: TokenProblem, reason: string, afterMs: numb
 export function createFetchState(name: string, fetcher: TokenFetcher, deps: TokenSourceDeps): FetchState {
   const { clock, random, log } = deps;
   const room = waitingRoom(deps.maxWaiting);
-  let rest = noRest;
+  let backOff = noBackOff;
   let failure: TokenFailure | null = null;
   let lastError: TokenProblem | null = null;
   let fetches = 0;
@@ -115,18 +115,18 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
       return unavailable('subject', next.reason, 0);
     }
     const nowMs = clock.monotonic();
-    rest = restAfter(rest, next.retryAfterMs, nowMs, random());
+    backOff = backOffAfter(backOff, next.retryAfterMs, nowMs, random());
     if (failure?.reason !== next.reason) {
       log.warn('no token could be had', { source: name, problem: next.problem, error: next.reason });
     }
     failure = next;
-    return unavailable(next.problem, next.reason, rest.untilMs - nowMs);
+    return unavailable(next.problem, next.reason, backOff.untilMs - nowMs);
   }
 
   function succeed(): void {
     lastError = null;
     refusedInRow = 0;
-    rest = noRest;
+    backOff = noBackOff;
     if (failure === null) return;
     failure = null;
     log.info('tokens can be had again', { source: name });
@@ -135,7 +135,7 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
   return {
     refusal: () => {
       if (isClosed) return closed;
-      const leftMs = failure === null ? 0 : rest.untilMs - clock.monotonic();
+      const leftMs = failure === null ? 0 : backOff.untilMs - clock.monotonic();
       return failure !== null && leftMs > 0 ? unavailable(failure.problem, failure.reason, leftMs) : null;
     },
     fetch: async (subjectToken) => {

@@ -3,7 +3,7 @@ import { maxConfigBytes } from '../../config/load/yaml.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { AskedWatch, FileWatch } from '../../ports/system.js';
 import { watchFile } from '../../adapters/files/file-watch.js';
-import type { HeldTexts } from './held-files.js';
+import type { FileSnapshot } from './held-files.js';
 import { readText, readTextSync, textDigest } from '../../adapters/files/read-file.js';
 
 /** Where the config comes from. */
@@ -88,7 +88,7 @@ export function changedSource(
 export function placeholderReader(
   { folder }: Pick<ConfigSource, 'folder'>,
   onFile?: (path: string, text: string) => void,
-  held?: HeldTexts,
+  held?: FileSnapshot,
 ): (path: string) => Result<string, string> {
   return (path) => {
     const whole = resolve(folder, path);

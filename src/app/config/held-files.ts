@@ -3,10 +3,10 @@ import { accept } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 
 /** Texts of files by their paths, as they were when a config was read. */
-export type HeldTexts = ReadonlyMap<string, string>;
+export type FileSnapshot = ReadonlyMap<string, string>;
 
 /** Keeps each text that is read. */
-export function keepTexts(files: Files, kept: Map<string, string>): Files {
+export function recordTexts(files: Files, kept: Map<string, string>): Files {
   return {
     ...files,
     read: async (path, limits) => {
@@ -18,7 +18,7 @@ export function keepTexts(files: Files, kept: Map<string, string>): Files {
 }
 
 /** Reads what is held, whatever the files say by now; the others as they are. */
-export function heldFiles(held: HeldTexts, files: Files): Files {
+export function snapshotFiles(held: FileSnapshot, files: Files): Files {
   return {
     ...files,
     read: (path, limits) => {

@@ -5,7 +5,7 @@ import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { readTargetCertificates, type TargetCertificates } from '../certificates/target-certificates.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
-import { keepTexts, type HeldTexts } from './held-files.js';
+import { recordTexts, type FileSnapshot } from './held-files.js';
 import { readAuthorities } from './named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
@@ -29,7 +29,7 @@ export interface CompleteConfig {
 /** The text of a config, and those of the files that were read with it. */
 export interface ConfigTexts {
   readonly config: string;
-  readonly files: HeldTexts;
+  readonly files: FileSnapshot;
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
@@ -40,7 +40,7 @@ export async function loadComplete(
 ): Promise<Result<CompleteConfig, StartFailure>> {
   const digests = new Map<string, string>();
   const texts = new Map<string, string>();
-  const files = keepTexts(allFiles, texts);
+  const files = recordTexts(allFiles, texts);
   const note = (path: string, text: string): void => {
     texts.set(path, text);
     digests.set(path, files.digest(text));

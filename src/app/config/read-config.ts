@@ -8,7 +8,7 @@ import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { placeholderReader, type ConfigSource } from './config-source.js';
-import type { HeldTexts } from './held-files.js';
+import type { FileSnapshot } from './held-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,7 +26,7 @@ export interface ConfigReading {
   /** The application in whose process it is decided; none unless given. */
   readonly application?: ApplicationRoutes | null;
   /** Texts of files of placeholders that count whatever the files say by now; none unless given. */
-  readonly held?: HeldTexts;
+  readonly held?: FileSnapshot;
   /** Is told of each file that a placeholder names, and of what it held. */
   readonly onFile?: (path: string, text: string) => void;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import { localFiles } from '../../adapters/files/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../../adapters/jwks/key-source.js';
-import { createCacheRoom } from '../../adapters/oauth/response-cache.js';
+import { createCacheBudget } from '../../adapters/oauth/response-cache.js';
 import { createIntrospector, type RunningIntrospection } from '../../adapters/oauth/introspector.js';
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
@@ -99,7 +99,7 @@ export function createConfigActivator(
   const { metrics } = deps;
   const replaced = createReplacedParts();
   const memory = createKeyMemory(systemClock);
-  const cacheRoom = createCacheRoom();
+  const cacheBudget = createCacheBudget();
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
@@ -124,7 +124,7 @@ export function createConfigActivator(
       log: deps.log,
       metrics,
       keys,
-      cacheRoom,
+      cacheBudget,
       onSecretRead: (path) => warnOfExposure(path, localFiles, deps.log),
       onCertificate: () => {
         if (running.issuers.some((issuer) => issuer.introspection === made)) tellCertificates();

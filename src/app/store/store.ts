@@ -13,11 +13,11 @@ import type {
   ReservationParts,
   StoreState,
 } from '../../ports/idempotency.js';
-import type { FlightCounter, RateCounter, SharedRateCounter, LimitsState } from '../../ports/limits.js';
+import type { InFlightCounter, RateCounter, SharedRateCounter, LimitsState } from '../../ports/limits.js';
 import type { RevocationStore, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 import { readAuthorities } from '../config/named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
-import { createFlightCounter } from '../../adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../adapters/memory/flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';
@@ -170,7 +170,7 @@ export interface OpenLimits {
 /** Where requests of callers are counted that no store counts. */
 export interface LimitCounters {
   readonly local: RateCounter;
-  readonly flights: FlightCounter;
+  readonly inFlight: InFlightCounter;
 }
 
 /**
@@ -181,7 +181,7 @@ export function openLimits(
   rates: SharedRateCounter | null,
   activeRoutes: () => CompiledConfig['routes'],
   log: Log,
-  counters: LimitCounters = { local: createRateCounter(systemClock), flights: createFlightCounter() },
+  counters: LimitCounters = { local: createRateCounter(systemClock), inFlight: createInFlightCounter() },
 ): OpenLimits {
   const callers = createCallerLimits({ ...counters, shared: rates, clock: systemClock, log });
   return {

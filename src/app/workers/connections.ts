@@ -6,7 +6,7 @@ import { openUnixSocket } from '../../proxy/inbound/unix-socket.js';
 import { stopAccepting } from '../../proxy/node-internals/server.js';
 import type { ListenerName } from '../listeners.js';
 import type { DrainedPart } from './messages.js';
-import type { Accepted } from './handover.js';
+import type { AcceptedConnection } from './handover.js';
 
 export interface CallersListener {
   readonly name: Exclude<ListenerName, 'admin' | 'probes'>;
@@ -20,7 +20,7 @@ export interface CallersListener {
 /** In the order in which workers number them. */
 export function createCallersListeners(
   { listen, servesCallers, egress, decide }: CompiledConfig,
-  give: (accepted: Accepted) => void,
+  give: (accepted: AcceptedConnection) => void,
 ): readonly CallersListener[] {
   const places: readonly (Pick<CallersListener, 'name' | 'part' | 'place'> & {
     readonly socket: SocketPlace | null;
@@ -29,7 +29,12 @@ export function createCallersListeners(
     ...(egress === null
       ? []
       : [{ name: 'egress' as const, part: 'others' as const, place: egress.listen, socket: egress.socket }]),
-    ...decide.map((door) => ({ name: 'decide' as const, part: 'others' as const, place: door.listen, socket: null })),
+    ...decide.map((listener) => ({
+      name: 'decide' as const,
+      part: 'others' as const,
+      place: listener.listen,
+      socket: null,
+    })),
   ];
   return places.map(({ socket: unixSocket, ...listener }, index) => {
     // What comes in is read by the worker alone.

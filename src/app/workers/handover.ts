@@ -4,27 +4,27 @@ import { createFairQueue, type Waiting } from '../../decision/limits/fair-queue.
 import { clientNetworks } from '../../lib/ip-ranges.js';
 
 /** A connection that was accepted and that nobody serves yet. */
-export interface Accepted {
+export interface AcceptedConnection {
   readonly listener: number;
   readonly socket: Socket;
 }
 
 /** Who takes connections. */
-export interface Taker {
+export interface ConnectionTaker {
   /** Whether it has room for another. */
   readonly isFree: () => boolean;
-  readonly give: (accepted: Accepted) => void;
+  readonly give: (accepted: AcceptedConnection) => void;
 }
 
 interface HandoverDeps {
   /** Those that serve. */
-  readonly takers: () => readonly Taker[];
+  readonly takers: () => readonly ConnectionTaker[];
   /** It gave way to another. It is closed. */
   readonly onGaveWay: (waiting: number) => void;
 }
 
 export interface Handover {
-  readonly give: (accepted: Accepted) => void;
+  readonly give: (accepted: AcceptedConnection) => void;
   /** Goes on, where one has become free. */
   readonly goOn: () => void;
   /** Closes all that wait. */
@@ -32,7 +32,7 @@ export interface Handover {
 }
 
 interface WaitingConnection extends Waiting {
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedConnection;
 }
 
 /** How many connections may wait here: as many as the system keeps before they are accepted. */
@@ -47,7 +47,7 @@ export function createHandover({ takers, onGaveWay }: HandoverDeps, most = mostW
   const queue = createFairQueue<WaitingConnection>(most);
   let turn = 0;
 
-  function nextFree(): Taker | null {
+  function nextFree(): ConnectionTaker | null {
     const all = takers();
     for (let tried = 0; tried < all.length; tried += 1) {
       turn += 1;

@@ -1,6 +1,6 @@
 /** Requests of callers, counted by the primary for all workers. */
 import { systemClock } from '../../adapters/system/clock.js';
-import { createFlightCounter } from '../../adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../adapters/memory/flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import type { LimitCounters } from '../store/store.js';
 import type { CountAsk, ToPrimary, ToWorker } from './messages.js';
@@ -47,7 +47,7 @@ export function createAskedCounters(send: (message: CountMessage) => void): Aske
 
   return {
     local: { take: async ({ principal, scope }, { perSecond, burst }) => ask({ principal, scope, perSecond, burst }) },
-    flights: {
+    inFlight: {
       enter: async (name, max) => {
         if ((await ask({ name, max })) !== 0) return null;
         let isIn = true;
@@ -78,7 +78,7 @@ interface WorkerCounts {
 /** Counts exactly: whatever worker a request came to, it is one more of its caller's. */
 export function createSharedCounts(): { readonly ofWorker: () => WorkerCounts } {
   const rates = createRateCounter(systemClock);
-  const flights = createFlightCounter();
+  const inFlight = createInFlightCounter();
   return {
     ofWorker: () => {
       const places = new Map<string, (() => void)[]>();
@@ -87,7 +87,7 @@ export function createSharedCounts(): { readonly ofWorker: () => WorkerCounts } 
         if (places.get(name)?.length === 0) places.delete(name);
       };
       const enter = (name: string, max: number): number => {
-        const place = flights.enter(name, max);
+        const place = inFlight.enter(name, max);
         if (place === null) return 1;
         const held = places.get(name);
         if (held === undefined) places.set(name, [place]);

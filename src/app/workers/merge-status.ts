@@ -57,10 +57,10 @@ function mergeTwo(one: Status, other: Status): Status {
     limits: (one.limits?.problem ?? null) === null ? (other.limits ?? one.limits) : one.limits,
     connections: mergeConnections(one.connections, other.connections),
     egress: mergeEgress(one.egress, other.egress),
-    decide: one.decide.map((door, index) => ({
-      ...door,
-      connections: door.connections + (other.decide[index]?.connections ?? 0),
-      in_flight: door.in_flight + (other.decide[index]?.in_flight ?? 0),
+    decide: one.decide.map((listener, index) => ({
+      ...listener,
+      connections: listener.connections + (other.decide[index]?.connections ?? 0),
+      in_flight: listener.in_flight + (other.decide[index]?.in_flight ?? 0),
     })),
     telemetry: mergeTelemetry(one.telemetry, other.telemetry),
     counts: addCounts(one.counts, other.counts),

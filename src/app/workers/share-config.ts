@@ -32,7 +32,7 @@ export function shareConfig(config: CompiledConfig, share: Share): CompiledConfi
         ? null
         : {
             ...egress,
-            maxHeldBytes: whole(egress.maxHeldBytes),
+            totalRetryBufferBytes: whole(egress.totalRetryBufferBytes),
             targets: egress.targets.map((target) => ({
               ...target,
               upstream: { ...target.upstream, maxConnections: whole(target.upstream.maxConnections) },

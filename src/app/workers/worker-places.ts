@@ -25,7 +25,7 @@ interface WorkerPlacesDeps {
 export const longestAskMs = 1_000;
 
 /** What this worker has of a bound. */
-interface Allowance {
+interface Quota {
   readonly bound: SharedBound;
   /** What it has as long as the primary says nothing else. */
   readonly part: number;
@@ -39,20 +39,20 @@ interface Allowance {
 }
 
 interface Ask {
-  readonly allowance: Allowance;
+  readonly quota: Quota;
   /** `null` where nobody waits any more. */
   resolve: ((isGranted: boolean) => void) | null;
 }
 
 /** Finds what this worker has of a bound of one name. */
-interface Allowances {
-  readonly of: (holder: string | null) => Allowance;
-  /** Forgets an allowance that has nothing under way and is what it is without a word from the primary. */
-  readonly settle: (allowance: Allowance) => void;
+interface Quotas {
+  readonly of: (holder: string | null) => Quota;
+  /** Forgets a quota that has nothing under way and is what it is without a word from the primary. */
+  readonly forgetIfUnused: (quota: Quota) => void;
 }
 
 export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps): WorkerPlaces {
-  const bounds = new Map<string, Allowances>();
+  const bounds = new Map<string, Quotas>();
   const asks = new Map<number, Ask>();
   let last = 0;
   let outgoing: { back: Map<string, PlacesBack>; recalled: PlacesBack[]; asks: ToPrimaryMessage['asks'][number][] } = {
@@ -82,27 +82,27 @@ export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps
   }
 
   /** Resolves with whether there is a place; it is held then. */
-  function askFor(allowance: Allowance): Promise<boolean> {
+  function askFor(quota: Quota): Promise<boolean> {
     last += 1;
     const id = last;
-    allowance.asked += 1;
-    outgoing.asks.push({ id, bound: allowance.bound });
+    quota.asked += 1;
+    outgoing.asks.push({ id, bound: quota.bound });
     sendSoon();
     return new Promise((resolve) => {
-      asks.set(id, { allowance, resolve });
+      asks.set(id, { quota, resolve });
     });
   }
 
-  function release(allowance: Allowance): void {
-    allowance.held -= 1;
-    if (allowance.isRecalled) {
-      allowance.granted -= 1;
-      const key = boundKey(allowance.bound);
+  function release(quota: Quota): void {
+    quota.held -= 1;
+    if (quota.isRecalled) {
+      quota.granted -= 1;
+      const key = boundKey(quota.bound);
       const returned = outgoing.back.get(key)?.count ?? 0;
-      outgoing.back.set(key, { bound: allowance.bound, count: returned + 1 });
+      outgoing.back.set(key, { bound: quota.bound, count: returned + 1 });
       sendSoon();
     }
-    bounds.get(allowance.bound.name)?.settle(allowance);
+    bounds.get(quota.bound.name)?.forgetIfUnused(quota);
   }
 
   function follow(order: PlaceOrder): void {
@@ -111,21 +111,21 @@ export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps
       return;
     }
     const { bound } = order;
-    const allowances = bounds.get(bound.name);
-    if (allowances === undefined) return;
-    const allowance = allowances.of(bound.holder);
+    const quotas = bounds.get(bound.name);
+    if (quotas === undefined) return;
+    const quota = quotas.of(bound.holder);
     if (order.kind === 'recall') {
-      outgoing.recalled.push({ bound, count: allowance.granted - allowance.held });
-      allowance.granted = allowance.held;
-      allowance.isRecalled = true;
+      outgoing.recalled.push({ bound, count: quota.granted - quota.held });
+      quota.granted = quota.held;
+      quota.isRecalled = true;
       sendSoon();
     } else if (order.kind === 'grant') {
-      allowance.granted += order.count;
-      allowance.isRecalled = false;
-      allowances.settle(allowance);
+      quota.granted += order.count;
+      quota.isRecalled = false;
+      quotas.forgetIfUnused(quota);
     } else {
-      allowance.granted = 0;
-      allowance.isRecalled = order.isRecalled;
+      quota.granted = 0;
+      quota.isRecalled = order.isRecalled;
     }
   }
 
@@ -133,20 +133,20 @@ export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps
     const ask = asks.get(id);
     if (ask === undefined) return;
     asks.delete(id);
-    const { allowance, resolve } = ask;
-    allowance.asked -= 1;
+    const { quota, resolve } = ask;
+    quota.asked -= 1;
     if (isGranted) {
-      allowance.granted += 1;
-      allowance.held += 1;
-      if (resolve === null) release(allowance);
-    } else bounds.get(allowance.bound.name)?.settle(allowance);
+      quota.granted += 1;
+      quota.held += 1;
+      if (resolve === null) release(quota);
+    } else bounds.get(quota.bound.name)?.forgetIfUnused(quota);
     resolve?.(isGranted);
   }
 
   return {
     slots: (name, max, share) => {
       const mostOf = slotsOfHolder(max);
-      const newAllowance = (holder: string | null, most: number): Allowance => {
+      const newQuota = (holder: string | null, most: number): Quota => {
         const part = partOf(most, share);
         return {
           bound: { name, holder, max: most },
@@ -157,27 +157,27 @@ export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps
           asked: 0,
         };
       };
-      const all = newAllowance(null, max);
-      const byHolder = new Map<string, Allowance>();
-      const ofHolder = (holder: string): Allowance => {
+      const all = newQuota(null, max);
+      const byHolder = new Map<string, Quota>();
+      const ofHolder = (holder: string): Quota => {
         const known = byHolder.get(holder);
         if (known !== undefined) return known;
-        const allowance = newAllowance(holder, mostOf(holder));
-        byHolder.set(holder, allowance);
-        return allowance;
+        const quota = newQuota(holder, mostOf(holder));
+        byHolder.set(holder, quota);
+        return quota;
       };
-      const settle = ({ bound: { holder }, part, granted, held, isRecalled, asked }: Allowance): void => {
+      const forgetIfUnused = ({ bound: { holder }, part, granted, held, isRecalled, asked }: Quota): void => {
         if (holder !== null && held === 0 && asked === 0 && granted === part && !isRecalled) byHolder.delete(holder);
       };
-      bounds.set(name, { of: (holder) => (holder === null ? all : ofHolder(holder)), settle });
+      bounds.set(name, { of: (holder) => (holder === null ? all : ofHolder(holder)), forgetIfUnused });
 
-      const hold = (own: Allowance | null): Slot =>
+      const hold = (own: Quota | null): Slot =>
         slotOf(() => {
           if (own !== null) release(own);
           release(all);
         });
       /** The holder's first: who has all that it may have takes no place for a moment that others could have. */
-      const askInTurn = async (own: Allowance | null): Promise<Slot | null> => {
+      const askInTurn = async (own: Quota | null): Promise<Slot | null> => {
         if (own !== null && !(tryHold(own) || (await askFor(own)))) return null;
         if (tryHold(all) || (await askFor(all))) return hold(own);
         if (own !== null) release(own);
@@ -201,8 +201,8 @@ export function createWorkerPlaces({ send, timers, atTurnEnd }: WorkerPlacesDeps
 }
 
 /** Takes a place of those that the worker has, if one is unused. */
-function tryHold(allowance: Allowance): boolean {
-  if (allowance.held >= allowance.granted) return false;
-  allowance.held += 1;
+function tryHold(quota: Quota): boolean {
+  if (quota.held >= quota.granted) return false;
+  quota.held += 1;
   return true;
 }

@@ -1,7 +1,7 @@
 /** One worker as the primary sees it: a process, the channel to it, and the lines that it writes. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { connectionHandle } from '../../proxy/node-internals/server.js';
-import type { Accepted, Taker } from './handover.js';
+import type { AcceptedConnection, ConnectionTaker } from './handover.js';
 import type { createSharedCounts } from './limit-counts.js';
 import type { PlaceMember, SharedPlaces } from './shared-places.js';
 import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
@@ -11,7 +11,7 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface WorkerProcess extends Taker {
+export interface WorkerProcess extends ConnectionTaker {
   /** From 1; that of the worker whose place it took. */
   readonly number: number;
   readonly pid: number;
@@ -44,7 +44,7 @@ interface WorkerProcessDeps {
   /** It took a connection, and can be given another. */
   readonly onFree: () => void;
   /** It is gone, and did not take these. */
-  readonly onGone: (left: readonly Accepted[]) => void;
+  readonly onGone: (left: readonly AcceptedConnection[]) => void;
 }
 
 interface PendingCall {
@@ -69,8 +69,8 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     serialization: 'advanced',
   });
   const calls = new Map<number, PendingCall>();
-  const queue: Accepted[] = [];
-  let handing: { readonly id: number; readonly accepted: Accepted } | null = null;
+  const queue: AcceptedConnection[] = [];
+  let handing: { readonly id: number; readonly accepted: AcceptedConnection } | null = null;
   let last = 0;
   let numbers: Numbers | null = null;
   let heardAtMs = deps.nowMs();

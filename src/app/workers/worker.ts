@@ -9,7 +9,7 @@ import type { Files } from '../../ports/system.js';
 import type { ProxyServer } from '../../proxy/server.js';
 import { composeApp, type ComposedApp } from '../compose.js';
 import { fixedSource, type ConfigSource } from '../config/config-source.js';
-import { heldFiles } from '../config/held-files.js';
+import { snapshotFiles } from '../config/held-files.js';
 import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-config.js';
 import type { Environment } from '../config/read-config.js';
 import { findUnfitStore, loadDecisionFiles } from '../decision.js';
@@ -168,7 +168,7 @@ async function start(
   { counters, places }: { readonly counters: AskedCounters; readonly places: WorkerPlaces },
   env: Environment,
 ): Promise<Result<Running, StartFailure>> {
-  const files = heldFiles(order.first.files, localFiles);
+  const files = snapshotFiles(order.first.files, localFiles);
   const first = await load(order, order.first, env);
   if (!first.ok) return first;
   const { config } = first.value;
@@ -228,7 +228,7 @@ async function load(
   texts: ConfigTexts,
   env: Environment,
 ): Promise<Result<CompleteConfig, StartFailure>> {
-  const files: Files = heldFiles(texts.files, localFiles);
+  const files: Files = snapshotFiles(texts.files, localFiles);
   const loaded = await loadComplete(sourceOf(order, texts), { env, held: texts.files }, files);
   if (!loaded.ok) return loaded;
   const share: Share = order;

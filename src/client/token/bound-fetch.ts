@@ -34,7 +34,7 @@ const maxOrigins = 1_000;
 /** RFC 9449 §8.1: what may stand in a nonce; longer ones would make proofs that no header holds. */
 const nonceText = /^[\x21\x23-\x5b\x5d-\x7e]{1,1024}$/;
 
-interface Attempt {
+interface AttemptResult {
   readonly response: Response;
   /** Whether another proof, with the nonce that came, may be let through. */
   readonly isChallenged: boolean;
@@ -55,7 +55,7 @@ export function createBoundFetch({ tokens, key, certificate, ca }: BoundFetchOpt
   /** By origin (RFC 9449 §8.2: each server has its own). */
   const nonces = new Map<string, string>();
 
-  async function attempt(url: URL, init: BoundRequest, token: string): Promise<Attempt> {
+  async function attempt(url: URL, init: BoundRequest, token: string): Promise<AttemptResult> {
     const { method = 'GET' } = init;
     const nonce = nonces.get(url.origin);
     const asked = { method: writtenMethod(method), url, token, ...(nonce === undefined ? {} : { nonce }) };

@@ -12,11 +12,11 @@ export interface AttemptFailure {
   readonly retryAfterMs: number | null;
 }
 
-export type Attempt = () => Promise<Result<MintedToken, AttemptFailure>>;
+export type MintAttempt = () => Promise<Result<MintedToken, AttemptFailure>>;
 
 interface CacheDeps {
   /** Has one token minted. Never rejects. */
-  readonly attempt: Attempt;
+  readonly attempt: MintAttempt;
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;

@@ -7,7 +7,7 @@ import { issuanceRecord } from '../../core-api/issuance-log.js';
 import { tokenIdBytes, type MintRequest } from '../../core-api/mint-request.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock } from '../../ports/system.js';
-import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './cache.js';
+import { createTokenCache, createTokenMint, type MintAttempt, type AttemptFailure } from './cache.js';
 import { createProofKey, type ProofKey, type ProvedRequest } from './proof-key.js';
 import { createBoundFetch, type BoundFetch, type BoundFetchOptions, type BoundRequest } from './bound-fetch.js';
 import { TokenError, type TokenErrorCode } from './error.js';
@@ -91,7 +91,7 @@ function attemptWith(
   options: TokenSourceOptions,
   settings: TokenSettings,
   { client, clock, state }: AttemptDeps,
-): Attempt {
+): MintAttempt {
   const { issuer, claims, validityS, confirmation } = settings;
   return async () => {
     const key = await readKey(options);

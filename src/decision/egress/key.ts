@@ -11,10 +11,10 @@ import { parseStrictValue } from '../../lib/strict-json.js';
  * - `pass`: nothing
  * - `require`: refuses them
  */
-export type KeyMode = 'generate' | 'pass' | 'require';
+export type MissingKeyPolicy = 'generate' | 'pass' | 'require';
 
 /** Where a key is taken from that a caller which itself repeats would send again. */
-export type KeySource =
+export type IdempotencyKeySource =
   | { readonly kind: 'header'; readonly name: string }
   /** Reference tokens of a JSON Pointer (RFC 6901 §4) into the body. */
   | { readonly kind: 'json'; readonly path: readonly string[] };
@@ -43,8 +43,8 @@ const maxNameCharacters = 1_024;
  */
 export function planKey(
   { method, idempotencyKey }: KeyedRequest,
-  mode: KeyMode,
-  from: KeySource | null,
+  mode: MissingKeyPolicy,
+  from: IdempotencyKeySource | null,
 ): Result<KeyPlan, Denial> {
   // A key that HTTP/2 dropped as malformed counts as none: the request is not repeated, or gets a key of ours.
   const own = readIdempotencyKey(idempotencyKey, 'optional', false);

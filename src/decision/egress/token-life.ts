@@ -83,19 +83,19 @@ export function backOffMs(failures: number, random: number, retryAfterMs: number
 }
 
 /** How long an issuer is left alone. */
-export interface Rest {
+export interface BackOff {
   /** In a row. */
   readonly failures: number;
   /** Monotonic. */
   readonly untilMs: number;
 }
 
-export const noRest: Rest = { failures: 0, untilMs: -Infinity };
+export const noBackOff: BackOff = { failures: 0, untilMs: -Infinity };
 
 /** Takes in a failure. Several fetches at once that meet the same outage are one. */
-export function restAfter(rest: Rest, retryAfterMs: number | null, nowMs: number, random: number): Rest {
-  const failures = nowMs >= rest.untilMs ? rest.failures + 1 : rest.failures;
-  return { failures, untilMs: Math.max(rest.untilMs, nowMs + backOffMs(failures, random, retryAfterMs)) };
+export function backOffAfter(backOff: BackOff, retryAfterMs: number | null, nowMs: number, random: number): BackOff {
+  const failures = nowMs >= backOff.untilMs ? backOff.failures + 1 : backOff.failures;
+  return { failures, untilMs: Math.max(backOff.untilMs, nowMs + backOffMs(failures, random, retryAfterMs)) };
 }
 
 /** Seconds that a caller is asked to wait: whole ones, 1 to 300. */

@@ -1,4 +1,4 @@
-import type { KeyMode } from '../route/policy.js';
+import type { KeyRequirement } from '../route/policy.js';
 import { denial, type Denial } from '../denial.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -19,7 +19,7 @@ const backslash = 0x5c;
  */
 export function readIdempotencyKey(
   value: string | null,
-  mode: KeyMode,
+  mode: KeyRequirement,
   isHttp2: boolean,
 ): Result<string | null, Denial> {
   if (value === null) {

@@ -2,7 +2,7 @@
  * Counts what a connection may do without being of use to anybody: so much at once, and some more with time and with
  * each request that is served. Pure but for what it counts.
  */
-export class Allowance {
+export class TokenBucket {
   private left: number;
   private readonly most: number;
   private readonly perSecond: number;

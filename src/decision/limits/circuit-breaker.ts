@@ -24,14 +24,17 @@ export function isOpen({ failures }: CircuitState): boolean {
 }
 
 /** Decides whether a call may be made now, and remembers the trial. */
-export function enter(state: CircuitState, nowMs: number): { readonly state: CircuitState; readonly allowed: boolean } {
+export function tryAcquire(
+  state: CircuitState,
+  nowMs: number,
+): { readonly state: CircuitState; readonly allowed: boolean } {
   if (!isOpen(state)) return { state, allowed: true };
   if (state.trying || nowMs < state.openUntilMs) return { state, allowed: false };
   return { state: { ...state, trying: true }, allowed: true };
 }
 
 /** Takes in how a call went. */
-export function leave(state: CircuitState, succeeded: boolean, nowMs: number): CircuitState {
+export function release(state: CircuitState, succeeded: boolean, nowMs: number): CircuitState {
   if (succeeded) return closedCircuit;
   return { failures: state.failures + 1, openUntilMs: nowMs + circuitPauseMs, trying: false };
 }

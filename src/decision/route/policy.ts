@@ -96,12 +96,12 @@ export interface Rate {
  * Whether a write needs a key. With `optional` it does over HTTP/2: a malformed header is dropped there before anybody
  * sees it, and who sent a key must not have the write run as if there were none.
  */
-export type KeyMode = 'required' | 'optional' | 'optional_over_http2';
+export type KeyRequirement = 'required' | 'optional' | 'optional_over_http2';
 
 /** How a route's writes are reserved. */
 export interface ReservationRules {
   /** Whether a key is needed; `null` where the route takes none, and only the token counts. */
-  readonly key: KeyMode | null;
+  readonly key: KeyRequirement | null;
   /** Whether a token passes once. It needs a `jti` then. */
   readonly singleUse: boolean;
   /** The scope of a key: retries have to name the same one. */

@@ -48,7 +48,7 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
     send: () => {
       throw new Error('what only decides sends no request');
     },
-    takeEarlyPlace: () => null,
+    takeStreamingSlot: () => null,
     awaitTurn: () => {
       throw new Error('what only decides reserves nothing');
     },

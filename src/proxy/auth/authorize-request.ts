@@ -108,7 +108,7 @@ interface Refusal extends Findings {
   readonly denial: Denial;
 }
 
-export type Judgement = Result<Admission, Refusal>;
+export type AuthorizationResult = Result<Admission, Refusal>;
 
 /** The steps of a decision, in order. */
 export type Step =
@@ -169,9 +169,10 @@ export function authorizeRequest(
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
   provedKey?: string | null,
-): Judgement | Promise<Judgement> {
+): AuthorizationResult | Promise<AuthorizationResult> {
   const { listen, table } = activeConfig.config;
-  const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
+  const refused = (reason: Denial): AuthorizationResult =>
+    refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
   if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
   const method = observe('method', readMethod(head.method));
@@ -279,7 +280,10 @@ function verifyService(token: string, request: ParsedRequest, nowMs: number): Ve
   );
 }
 
-function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement | Promise<Judgement> {
+function authorizeVerified(
+  request: ParsedRequest,
+  verdict: Verdict,
+): AuthorizationResult | Promise<AuthorizationResult> {
   const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
@@ -291,7 +295,7 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement 
   });
 }
 
-function authorizeProved(request: ParsedRequest, principal: Principal): Judgement {
+function authorizeProved(request: ParsedRequest, principal: Principal): AuthorizationResult {
   const { observe, route, target } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
@@ -342,7 +346,7 @@ function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal
 }
 
 /** What is left once it is settled that the caller may use the route. */
-function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): Judgement {
+function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthorizationResult {
   const origin = refusedOrigin(request.headers, route, principal);
   if (origin !== null) return denyOrShadow(request, principal, origin);
   const body = request.observe('body', refusedBody(request, route));
@@ -389,7 +393,10 @@ function admission(
 }
 
 /** Ends what has no valid credential, unless shadow mode lets it go on and its token is not revoked. */
-function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
+function denyUnlessShadowed(
+  request: ParsedRequest,
+  reason: Denial,
+): AuthorizationResult | Promise<AuthorizationResult> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
   return thenSync(findRevokedToken(request.headers, request.activeConfig, request.asker), (found) =>
@@ -401,7 +408,7 @@ function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement |
  * Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all
  * the same.
  */
-function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthorizationResult {
   // A revoked token must be assumed stolen, so shadow mode never lets it through.
   if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return deny(request, principal, reason);
   const {
@@ -467,7 +474,7 @@ function forwardedHeaders(
   });
 }
 
-function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthorizationResult {
   const { requestId, route, stripped, headers } = request;
   const traceId = traceIdOf(headers.traceparent);
   const clientCertificate = verifiedName(certificateOf(request));

@@ -10,7 +10,7 @@ import {
 } from '../../decision/revocation/local-list.js';
 import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
-import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
+import type { RevocationSubscription, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 
 interface RevocationPollerDeps {
   readonly source: RevocationSource;
@@ -76,7 +76,7 @@ export function createRevocationPoller({
   let isLooking = false;
   let isAskedAgain = false;
   let closed = false;
-  let news: RevocationNews | null = null;
+  let news: RevocationSubscription | null = null;
   let stopTimer = (): void => undefined;
 
   return {

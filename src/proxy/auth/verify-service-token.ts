@@ -92,13 +92,13 @@ function verifyByAny(
 ): Verdict | Promise<Verdict> {
   const refused: Denial[] = [];
   const pending: Promise<Verdict>[] = [];
-  const ignorant: ActiveIssuer[] = [];
+  const withoutKey: ActiveIssuer[] = [];
   for (const issuer of candidates) {
     const lookup = issuer.keys.find(token.keyId, 'now');
     if (lookup instanceof Promise || lookup.kind !== 'found') {
       // A key source must answer `now` at once. One that does not is asked again, and then waited for.
       if (lookup instanceof Promise) lookup.catch(() => undefined);
-      ignorant.push(issuer);
+      withoutKey.push(issuer);
       continue;
     }
     const verdict = judge(token, issuer, lookup, nowMs, asker, null);
@@ -106,16 +106,16 @@ function verifyByAny(
     else if (verdict.ok) return verdict;
     else refused.push(verdict.error);
   }
-  if (pending.length === 0) return askIgnorant(token, ignorant, refused, nowMs, asker);
+  if (pending.length === 0) return verifyAfterFetch(token, withoutKey, refused, nowMs, asker);
   return firstAccepted(pending, refused).then((verdict) =>
-    verdict.ok ? verdict : askIgnorant(token, ignorant, [verdict.error], asker?.now() ?? nowMs, asker),
+    verdict.ok ? verdict : verifyAfterFetch(token, withoutKey, [verdict.error], asker?.now() ?? nowMs, asker),
   );
 }
 
-/** Asks those whose key is not known, where none of the others accepts the token. */
-function askIgnorant(
+/** Waits for the keys of issuers whose key is not known, where none of the others accepts the token. */
+function verifyAfterFetch(
   token: SignedToken,
-  ignorant: readonly ActiveIssuer[],
+  withoutKey: readonly ActiveIssuer[],
   refusedBefore: readonly Denial[],
   nowMs: number,
   asker: KeyAsker | null,
@@ -123,10 +123,10 @@ function askIgnorant(
   const refused = [...refusedBefore];
   let isOver = false;
   // Once one issuer has accepted, nobody waits for the others.
-  const patience = asker === null ? 'fetch' : { ...bound(asker), isGone: () => isOver || asker.isGone() };
+  const wait = asker === null ? 'fetch' : { ...bound(asker), isGone: () => isOver || asker.isGone() };
   const pending: Promise<Verdict>[] = [];
-  for (const issuer of ignorant) {
-    const lookup = issuer.keys.find(token.keyId, patience);
+  for (const issuer of withoutKey) {
+    const lookup = issuer.keys.find(token.keyId, wait);
     const verdict =
       lookup instanceof Promise
         ? judgeLater(lookup, (found) => judge(token, issuer, found, asker?.now() ?? nowMs, asker, null))

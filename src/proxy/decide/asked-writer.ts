@@ -2,7 +2,7 @@ import type { Denial } from '../../decision/denial.js';
 import type { AllowedRequest, ResponseWriter } from '../inbound/received-request.js';
 
 /** Answers whoever asked about a request: it may be forwarded, or is refused. */
-export abstract class AskedWriter implements ResponseWriter {
+export abstract class AnswerOnlyWriter implements ResponseWriter {
   protected readonly inner: ResponseWriter;
   /** Status of the decision: who asks may be told another. */
   protected decided = 0;

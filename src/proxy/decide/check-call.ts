@@ -11,11 +11,11 @@ import type { CheckMessages } from '../../ports/envoy.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
-import type { ServedRequest } from '../inbound/incoming-request.js';
+import type { RequestHandler } from '../inbound/incoming-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
 import { answeringHost, describedConnection } from './asking.js';
-import { CheckWriter } from './check-writer.js';
+import { EnvoyCheckWriter } from './check-writer.js';
 
 /** What a call may be like, and what reads it. */
 export interface CheckSettings {
@@ -39,14 +39,14 @@ interface Asked {
  * A call of `Check`: its message is read, and the request that it describes becomes an exchange like any other. A call
  * that fails before that, or of a method that nobody has here, becomes one too, so that it is logged and counted.
  */
-export class CheckCall implements ServedRequest {
+export class EnvoyCheck implements RequestHandler {
   private readonly deps: ExchangeDeps;
   private readonly asking: ReceivedRequest;
   private readonly settings: CheckSettings;
   private body: RequestBody | null = null;
   private brokenBy: Denial | null = null;
   private exchange: Exchange | null = null;
-  private writer: CheckWriter | null = null;
+  private writer: EnvoyCheckWriter | null = null;
   private deadline: NodeJS.Timeout | null = null;
   private isOver = false;
   private onOver: (() => void) | null = null;
@@ -134,7 +134,7 @@ export class CheckCall implements ServedRequest {
       },
       body: () => asking.body(),
       createWriter: (host) => {
-        this.writer = new CheckWriter({
+        this.writer = new EnvoyCheckWriter({
           messages: this.settings.messages,
           rawHeaders: described === null ? [] : head.rawHeaders,
           failsAs,

@@ -6,7 +6,7 @@ import { grpcNumberOf, type GrpcCode } from '../../decision/grpc/status.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { CheckMessages } from '../../ports/envoy.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
-import { AskedWriter } from './asked-writer.js';
+import { AnswerOnlyWriter } from './asked-writer.js';
 import { namesOf } from './decision-writer.js';
 
 /** Ends calls whose caller waits no longer. */
@@ -26,7 +26,7 @@ interface WriterOptions {
 }
 
 /** Answers a call of `Check`: by a message about the request that it describes, or by a failure of the call. */
-export class CheckWriter extends AskedWriter {
+export class EnvoyCheckWriter extends AnswerOnlyWriter {
   private readonly options: WriterOptions;
   private isLate: boolean;
 

@@ -6,7 +6,7 @@ import { valuesOf } from '../../decision/http/header-values.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
-import { AskedWriter } from './asked-writer.js';
+import { AnswerOnlyWriter } from './asked-writer.js';
 
 /** What `ngx_http_auth_request_module` takes for a refusal. Whatever else is no success is an error to it. */
 const passedByNginx: ReadonlySet<number> = new Set([401, 403]);
@@ -31,7 +31,7 @@ interface WriterOptions {
 }
 
 /** Answers a proxy that asked: what it is to forward the request with, or what it is to refuse it with. */
-export class DecisionWriter extends AskedWriter {
+export class DecisionWriter extends AnswerOnlyWriter {
   private readonly form: Form;
   private readonly rawHeaders: readonly string[];
   private readonly host: ResponseWriterHost;

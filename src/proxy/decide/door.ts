@@ -12,30 +12,30 @@ import type { CheckMessages } from '../../ports/envoy.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
-import type { ServedRequest } from '../inbound/incoming-request.js';
+import type { RequestHandler } from '../inbound/incoming-request.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
 import { planReservation, type Plan } from '../idempotency/plan-reservation.js';
-import type { Door } from '../server.js';
+import type { DecideHandler } from '../server.js';
 import { answeringHost, describedConnection } from './asking.js';
-import { CheckCall } from './check-call.js';
+import { EnvoyCheck } from './check-call.js';
 import { DecisionWriter, namesOf } from './decision-writer.js';
 
 /**
- * Makes the door of one listener.
+ * Makes what handles the requests of one decide listener.
  *
  * @param messages read and write what Envoy says over gRPC; `null` where nobody asks so.
  */
-export function createDoor(
+export function createDecideHandler(
   { form, prefix, accepts, maxHeaderBytes, maxCheckBytes: maxBytes }: DecideSettings,
   messages: CheckMessages | null,
-): Door {
+): DecideHandler {
   return {
     name: form,
     plan: (admission, activeConfig, head) => planDecision(admission, activeConfig, head, { form, accepts }),
     serve: (deps, request) =>
       messages !== null && (isCheck(request.head) || isOtherCall(request.head))
-        ? new CheckCall(deps, request, { messages, maxBytes, maxHeaderBytes })
+        ? new EnvoyCheck(deps, request, { messages, maxBytes, maxHeaderBytes })
         : serveAsked(deps, request, { form, prefix }),
   };
 }
@@ -44,7 +44,7 @@ function serveAsked(
   deps: ExchangeDeps,
   asking: ReceivedRequest,
   { form, prefix }: Pick<DecideSettings, 'form' | 'prefix'>,
-): ServedRequest {
+): RequestHandler {
   const described = readAsked(asking, { form, prefix });
   const head = described.ok ? described.value.head : asking.head;
   const exchange: Exchange = new Exchange(deps, {

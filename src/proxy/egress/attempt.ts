@@ -13,7 +13,7 @@ export interface HeldResponse {
 }
 
 /** Who makes the attempts. */
-export interface AttemptHost {
+export interface EgressAttemptHost {
   readonly now: () => number;
   /**
    * Says what became of it, once. `held` is the whole response where it was held back to its end.
@@ -31,7 +31,7 @@ export interface AttemptHost {
 }
 
 /** How much of a response that is held back is read, bytes. */
-const maxHeldBytes = 16 * 1024;
+const maxHeldResponseBytes = 16 * 1024;
 
 /** How much of a response that is not passed on is read, so that its connection can be used again; bytes. */
 const maxDiscardedBytes = 64 * 1024;
@@ -52,8 +52,8 @@ const maxUnpassedMs = 2_000;
 type Phase = 'waiting' | 'holding' | 'passing' | 'discarding';
 
 /** One attempt to have a request carried out by a target. */
-export class Attempt implements ResponseSink {
-  private readonly host: AttemptHost;
+export class EgressAttempt implements ResponseSink {
+  private readonly host: EgressAttemptHost;
   private call: UpstreamCall | null = null;
   private phase: Phase = 'waiting';
   /** What the head says; `null` before it. */
@@ -66,7 +66,7 @@ export class Attempt implements ResponseSink {
   /** Whether nothing more of it comes. */
   private isOver = false;
 
-  constructor(host: AttemptHost) {
+  constructor(host: EgressAttemptHost) {
     this.host = host;
   }
 
@@ -105,7 +105,7 @@ export class Attempt implements ResponseSink {
     }
     this.chunks.push(chunk);
     // No problem document of Sallyport is larger.
-    if (this.bytes > maxHeldBytes) return this.judgeEarly();
+    if (this.bytes > maxHeldResponseBytes) return this.judgeEarly();
     return true;
   }
 

@@ -19,13 +19,13 @@ import type { Clock } from '../../ports/system.js';
 import type { TokenOutcome } from '../../ports/tokens.js';
 import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
 import type { UpstreamCall } from '../upstream/pool/pool.js';
-import { Attempt, type AttemptHost, type HeldResponse } from './attempt.js';
-import { KeptBody, type BodyRoom } from './kept-body.js';
+import { EgressAttempt, type EgressAttemptHost, type HeldResponse } from './attempt.js';
+import { RetryBuffer, type RetryBufferBudget } from './kept-body.js';
 import { derivedKey, newKey } from './keys.js';
 import type { EgressTarget } from './target.js';
 
 export interface EgressCallDeps {
-  readonly room: BodyRoom;
+  readonly bufferBudget: RetryBufferBudget;
   readonly clock: Clock;
   /** At least 0 and less than 1. */
   readonly random: () => number;
@@ -61,14 +61,14 @@ const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOut
  * One request of the calling side: a key, a token, and as many attempts as are safe. Its sink hears of the last one
  * alone.
  */
-export class EgressCall implements UpstreamCall, AttemptHost {
+export class EgressCall implements UpstreamCall, EgressAttemptHost {
   private readonly request: UpstreamRequest;
   private readonly sink: ResponseSink;
   private readonly target: EgressTarget;
   private readonly deps: EgressCallDeps;
   /** What every attempt is sent with. */
   private readonly headers: string[] = [];
-  private body: KeptBody | Buffer | null = null;
+  private body: RetryBuffer | Buffer | null = null;
   /** Bytes of a body that came in one piece and counts among what is held; `null` where there was no room for it. */
   private heldBytes: number | null = 0;
   private subjectToken: string | null = null;
@@ -83,7 +83,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   private hasKey = false;
   /** Where it was made here. */
   private key: string | null = null;
-  private attempt: Attempt | null = null;
+  private attempt: EgressAttempt | null = null;
   private attempts = 0;
   /** Those that count towards the limit. */
   private counted = 0;
@@ -137,10 +137,10 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     }
     const { method } = this.request;
     this.holdBody();
-    const { keyMode, keyFrom } = this.target;
+    const { missingKey, keyFrom } = this.target;
     // Streams are never reserved, and which gRPC calls are streams is not known here.
     const isCall = isGrpc(contentType);
-    const plan = planKey({ method, idempotencyKey }, isCall ? 'pass' : keyMode, isCall ? null : keyFrom);
+    const plan = planKey({ method, idempotencyKey }, isCall ? 'pass' : missingKey, isCall ? null : keyFrom);
     if (!plan.ok) {
       this.fail(plan.error);
       return;
@@ -162,22 +162,22 @@ export class EgressCall implements UpstreamCall, AttemptHost {
   private holdBody(): void {
     const {
       request: { body },
-      deps: { room },
-      target: { maxHeldBytes },
+      deps: { bufferBudget },
+      target: { retryBufferBytes },
     } = this;
-    this.body = body instanceof Readable ? new KeptBody(body, room, maxHeldBytes) : body;
+    this.body = body instanceof Readable ? new RetryBuffer(body, bufferBudget, retryBufferBytes) : body;
     if (!Buffer.isBuffer(body)) return;
-    this.heldBytes = body.length <= maxHeldBytes && room.take(body.length) ? body.length : null;
+    this.heldBytes = body.length <= retryBufferBytes && bufferBudget.take(body.length) ? body.length : null;
   }
 
   private isRepeatable(): boolean {
-    return this.body instanceof KeptBody ? this.body.isWhole() : this.heldBytes !== null;
+    return this.body instanceof RetryBuffer ? this.body.isWhole() : this.heldBytes !== null;
   }
 
   private releaseBody(): void {
-    if (this.body instanceof KeptBody) this.body.release();
+    if (this.body instanceof RetryBuffer) this.body.release();
     else if (this.heldBytes !== null) {
-      this.deps.room.giveBack(this.heldBytes);
+      this.deps.bufferBudget.giveBack(this.heldBytes);
       this.heldBytes = null;
     }
   }
@@ -216,7 +216,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     const { keyFrom } = this.target;
     if (keyFrom === null) return;
     if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.headers, keyFrom.name));
-    else if (!(body instanceof KeptBody)) this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path));
+    else if (!(body instanceof RetryBuffer)) this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path));
     else {
       body.readWhole((whole) =>
         this.guard(() => {
@@ -282,7 +282,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     const sentTo = outgoingTarget(target, request.target);
     if (token !== null) this.pushToken(headers, token, sentTo);
     const { holder, method, responseTimeoutMs, upgrade, onUpgrade } = request;
-    const attempt = new Attempt(this);
+    const attempt = new EgressAttempt(this);
     // Its response had its time to end.
     this.attempt?.cancel();
     this.attempt = attempt;
@@ -291,7 +291,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
       method,
       target: sentTo,
       headers,
-      body: body instanceof KeptBody ? body.open() : body,
+      body: body instanceof RetryBuffer ? body.open() : body,
       responseTimeoutMs,
       trace: request.trace === undefined ? undefined : traceThere(request.trace, target),
       ...(upgrade === undefined || onUpgrade === undefined
@@ -358,7 +358,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     }
     this.hasNewNonce ||= verdict.needsNonce;
     // Reading on for an attempt that is over might make the body too large to be held.
-    if (this.body instanceof KeptBody) this.body.stop();
+    if (this.body instanceof RetryBuffer) this.body.stop();
     if (verdict.counts) {
       this.counted += 1;
       target.budget.take();
@@ -454,7 +454,7 @@ export class EgressCall implements UpstreamCall, AttemptHost {
     if (this.waiting !== null) clearTimeout(this.waiting);
     this.waiting = null;
     this.releaseBody();
-    if (this.body instanceof KeptBody) this.body.close();
+    if (this.body instanceof RetryBuffer) this.body.close();
   }
 
   private guard(step: () => void): void {

@@ -1,12 +1,12 @@
 import { denial } from '../../decision/denial.js';
 import { targetOf } from '../../decision/egress/target.js';
-import { createEarlyPlaces } from '../upstream/pool/early-places.js';
+import { createStreamingSlots } from '../upstream/pool/early-places.js';
 import type { Upstream, UpstreamCall } from '../upstream/pool/pool.js';
 import { EgressCall, type EgressCallDeps } from './egress-call.js';
 import type { EgressTarget } from './target.js';
 
 /**
- * Of this many, `createEarlyPlaces` lets a quarter be requests whose bodies are yet to come; the bodies of others are
+ * Of this many, `createStreamingSlots` lets a quarter be requests whose bodies are yet to come; the bodies of others are
  * read first.
  */
 const capacity = 512;
@@ -32,7 +32,7 @@ export function createEgressUpstream(targets: readonly EgressTarget[], deps: Egr
       call.start();
       return call;
     },
-    takeEarlyPlace: createEarlyPlaces(() => capacity),
+    takeStreamingSlot: createStreamingSlots(() => capacity),
     // Nothing is reserved on this side.
     awaitTurn: ({ onRefused }) => {
       queueMicrotask(() => onRefused(denial('overloaded')));

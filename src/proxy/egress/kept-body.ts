@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { trailersOf, type BodyTrailers } from '../upstream/call.js';
 
 /** How much of bodies is kept by all requests of a listener together. */
-export class BodyRoom {
+export class RetryBufferBudget {
   private capacity: number;
   private taken = 0;
 
@@ -45,9 +45,9 @@ const notWhole = new Error('the body was not kept');
  * A body that can be sent more than once: it goes out as it comes, and what went is kept, until that is more than the
  * limit, or than there is room for. From then on it can be sent once, by whoever is reading it.
  */
-export class KeptBody {
+export class RetryBuffer {
   private readonly source: Readable;
-  private readonly room: BodyRoom;
+  private readonly budget: RetryBufferBudget;
   private readonly maxBytes: number;
   private chunks: Buffer[] = [];
   private keptBytes = 0;
@@ -60,9 +60,9 @@ export class KeptBody {
    * @param source is read from the first reading on.
    * @param maxBytes of it that are kept.
    */
-  constructor(source: Readable, room: BodyRoom, maxBytes: number) {
+  constructor(source: Readable, budget: RetryBufferBudget, maxBytes: number) {
     this.source = source;
-    this.room = room;
+    this.budget = budget;
     this.maxBytes = maxBytes;
   }
 
@@ -152,7 +152,7 @@ export class KeptBody {
   private keep(chunk: Buffer, isBehind: boolean): boolean {
     if (!this.isKeeping) return false;
     this.isLarger = this.keptBytes + chunk.length > this.maxBytes;
-    if (this.isLarger || !this.room.take(chunk.length)) {
+    if (this.isLarger || !this.budget.take(chunk.length)) {
       this.release();
       return false;
     }
@@ -167,7 +167,7 @@ export class KeptBody {
 
   private letGo(): void {
     this.chunks = [];
-    this.room.giveBack(this.keptBytes);
+    this.budget.giveBack(this.keptBytes);
     this.keptBytes = 0;
   }
 }
@@ -184,9 +184,9 @@ function compact(pieces: readonly Buffer[]): Buffer {
 class Reading extends Readable implements BodyTrailers {
   /** Pieces that it was given of those that are kept. */
   count = 0;
-  private readonly body: KeptBody;
+  private readonly body: RetryBuffer;
 
-  constructor(body: KeptBody) {
+  constructor(body: RetryBuffer) {
     super({ highWaterMark: 1 });
     this.body = body;
   }

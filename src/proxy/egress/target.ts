@@ -1,8 +1,8 @@
 /** A target of the calling side while it runs. */
-import type { KeyMode, KeySource } from '../../decision/egress/key.js';
+import type { MissingKeyPolicy, IdempotencyKeySource } from '../../decision/egress/key.js';
 import type { RetryLimits } from '../../decision/egress/retry.js';
 import type { RetryBudget } from '../../decision/egress/retry-budget.js';
-import type { TargetPlace } from '../../decision/egress/target.js';
+import type { TargetPaths } from '../../decision/egress/target.js';
 import type { ProofSigner, TokenSource } from '../../ports/tokens.js';
 import type { Upstream } from '../upstream/pool/pool.js';
 
@@ -15,7 +15,7 @@ export interface TargetProofs {
   nonce: string | null;
 }
 
-export interface EgressTarget extends TargetPlace {
+export interface EgressTarget extends TargetPaths {
   readonly name: string;
   readonly upstream: Upstream;
   /** `null` where its requests bear none. */
@@ -24,10 +24,10 @@ export interface EgressTarget extends TargetPlace {
   readonly takesSubject: boolean;
   /** Proofs of the key that its tokens are bound to; `null` where they are bound to none. */
   readonly proofs: TargetProofs | null;
-  readonly keyMode: KeyMode;
-  readonly keyFrom: KeySource | null;
+  readonly missingKey: MissingKeyPolicy;
+  readonly keyFrom: IdempotencyKeySource | null;
   readonly retries: RetryLimits;
   readonly budget: RetryBudget;
   /** Bytes of a body that are kept to be sent again. */
-  readonly maxHeldBytes: number;
+  readonly retryBufferBytes: number;
 }

@@ -7,7 +7,12 @@ import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
 import type { KeyAsker, KeyWait } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { authorizeRequest, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
+import {
+  authorizeRequest,
+  type Admission,
+  type Findings,
+  type AuthorizationResult,
+} from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
@@ -52,7 +57,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private lease: Lease | null = null;
   private upload: RequestBody | null = null;
   /** A place among requests whose body is yet to come; given back when it has no connection any more. */
-  private earlyPlace: Slot | null = null;
+  private streamingSlot: Slot | null = null;
   private operation: UpstreamOperation | null = null;
   /** Of a gRPC call: ends it when its caller waits no longer, and has it authorized again while it lasts. */
   private call: GrpcCall | null = null;
@@ -91,7 +96,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   };
 
   /** Takes a place among the requests in flight. */
-  private acquire(decision: Judgement): void {
+  private acquire(decision: AuthorizationResult): void {
     if (this.phase !== 'deciding') return;
     this.findings = decision.ok ? decision.value : decision.error;
     this.deps.metrics.strippedHeaders(this.findings.stripped);
@@ -159,8 +164,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     const body = read ?? this.openBody(admission, admission.route.maxBodyBytes);
     this.phase = 'forwarding';
     const isWhole = body === null || Buffer.isBuffer(body);
-    if (!isWhole && !body.isReceived()) this.earlyPlace = this.activeConfig.upstream.takeEarlyPlace();
-    if (isWhole || this.earlyPlace !== null) {
+    if (!isWhole && !body.isReceived()) this.streamingSlot = this.activeConfig.upstream.takeStreamingSlot();
+    if (isWhole || this.streamingSlot !== null) {
       this.send(admission, body);
       return;
     }
@@ -289,7 +294,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   onEnd(trailers: readonly string[] | null): void {
     try {
-      this.earlyPlace?.();
+      this.streamingSlot?.();
       this.summary.upstreamResponded();
       // The upstream answered without the rest of the body: held back, it would keep its place.
       this.upload?.destroy();
@@ -406,7 +411,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   /** Stops what is under way upstream: nobody waits for it any more. */
   private leaveUpstream(): void {
-    this.earlyPlace?.();
+    this.streamingSlot?.();
     this.operation?.cancel();
     this.upload?.destroy();
   }

@@ -4,7 +4,7 @@ import type { Principal } from '../../decision/token/principal.js';
 import { limitDenial, limitKey, type LimitKey } from '../../decision/route/rate-limit.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
-import type { FlightCounter, LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
+import type { InFlightCounter, LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
 import type { Slot } from './concurrency.js';
 
 type Entry = Result<Slot, Denial>;
@@ -22,7 +22,7 @@ export interface CallerLimits {
 
 interface CallerLimitsDeps {
   readonly local: RateCounter;
-  readonly flights: FlightCounter;
+  readonly inFlight: InFlightCounter;
   /** `null` where there is no store that others see. */
   readonly shared: SharedRateCounter | null;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -42,7 +42,7 @@ export const steadyAfterMs = 2_000;
  * process counts by itself, and a caller may use its whole limit at each of them. Limits are there to protect the
  * service; refusing everybody would not protect it.
  */
-export function createCallerLimits({ local, flights, shared, clock, log }: CallerLimitsDeps): CallerLimits {
+export function createCallerLimits({ local, inFlight, shared, clock, log }: CallerLimitsDeps): CallerLimits {
   let problem: string | null = shared === null ? noStore : null;
   let failedAtMs = 0;
   let isTold = false;
@@ -86,7 +86,7 @@ export function createCallerLimits({ local, flights, shared, clock, log }: Calle
     enter: (principal, limits) => {
       const key = limitKey(principal, limits);
       const leave =
-        limits.maxInFlight === null ? nothing : flights.enter(`${key.principal}.${key.scope}`, limits.maxInFlight);
+        limits.maxInFlight === null ? nothing : inFlight.enter(`${key.principal}.${key.scope}`, limits.maxInFlight);
       return leave instanceof Promise ? leave.then((left) => count(key, limits, left)) : count(key, limits, leave);
     },
     state: () => ({ isShared: problem === null, problem }),

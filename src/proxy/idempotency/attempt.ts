@@ -13,7 +13,7 @@ import { valuesOf } from '../../decision/http/header-values.js';
 import { isBefore, type Preparation } from './plan-reservation.js';
 import type { SettleCommand, Settlements } from './settlement-queue.js';
 
-export interface AttemptDeps {
+export interface WriteAttemptDeps {
   readonly store: ReservationStore;
   readonly settlements: Settlements;
   readonly metrics: ReservationMetrics;
@@ -50,10 +50,10 @@ const offeredForMs = 5 * 60_000;
 type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
 
 /** One attempt to run a write, as the store knows it: reserved, dispatched at most once, settled. */
-export class Attempt {
+export class WriteAttempt {
   /** Longest time that the upstream may take in all, milliseconds. */
   readonly upstreamMs: number;
-  private readonly deps: AttemptDeps;
+  private readonly deps: WriteAttemptDeps;
   private readonly write: AttemptedWrite;
   private readonly id = newAttempt();
   private readonly fingerprint: string;
@@ -63,7 +63,7 @@ export class Attempt {
   private confirmedReplicas = 0;
   private reservedAt = { monotonicMs: 0, wallMs: 0 };
 
-  constructor(deps: AttemptDeps, write: AttemptedWrite) {
+  constructor(deps: WriteAttemptDeps, write: AttemptedWrite) {
     const {
       admission: {
         route: { responseTimeoutMs: responseMs },

@@ -21,7 +21,7 @@ import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
 import { statedLength } from '../upstream/http1/serialize-request.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
-import { Attempt, type AttemptDeps, type AttemptedWrite } from './attempt.js';
+import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from './attempt.js';
 import { readWhole, type BufferBudget } from './body-buffer.js';
 
 /**
@@ -64,7 +64,7 @@ export interface ReservedRequest extends Omit<AttemptedWrite, 'body'> {
   readonly onOver: () => void;
 }
 
-export interface ReservedWriteDeps extends AttemptDeps {
+export interface ReservedWriteDeps extends WriteAttemptDeps {
   readonly budget: BufferBudget;
 }
 
@@ -88,7 +88,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private phase: Phase = 'reading';
   private body: Buffer = noBody;
   /** Made when it has its turn: in overload most writes never do. */
-  private attempt!: Attempt;
+  private attempt!: WriteAttempt;
   private isAborted = false;
   private hasEnded = false;
   /** Gives back the memory of the body. */
@@ -219,7 +219,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     const { body } = this;
     const { admission, preparation, method, activeConfig, trace } = this.request;
     this.run(async () => {
-      this.attempt = new Attempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
+      this.attempt = new WriteAttempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
       const reserved = await this.attempt.reserve();
       if (reserved === null) this.refuse(denial('store_unavailable'));
       else if (reserved.kind === 'acquired') await this.dispatchOrRelease();

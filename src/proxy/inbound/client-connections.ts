@@ -14,7 +14,7 @@ import type { Peer } from '../auth/authorize-request.js';
 import { callerCertificateOf } from './caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
-import type { Http2Connection, Http2ConnectionOptions } from './http2/connection.js';
+import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
 import type { Listener } from './listener.js';
 import { countConnection } from '../exchange/event-loop-batch.js';
@@ -69,8 +69,8 @@ interface OpenConnection {
 /** Serves connections of HTTP/2. */
 export type AcceptHttp2 = (
   socket: Socket,
-  options: Pick<Http2ConnectionOptions, 'peer' | 'clock' | 'onAbuse'>,
-) => Http2Connection;
+  options: Pick<Http2ClientConnectionOptions, 'peer' | 'clock' | 'onAbuse'>,
+) => Http2ClientConnection;
 
 interface ClientConnectionsDeps {
   readonly log: Log;
@@ -96,7 +96,7 @@ export function createClientConnections(
   /** All sockets, with when and from where they came. Over TLS, those whose handshake is not complete are only here. */
   const sockets = new Map<Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>>();
   const http1 = new Map<Socket, ClientConnection>();
-  const http2 = new Map<Socket, Http2Connection>();
+  const http2 = new Map<Socket, Http2ClientConnection>();
   const connections = new Map<Socket, OpenConnection>();
   let onEmpty = (): void => undefined;
   const limit = settings.maxConnections;

@@ -7,7 +7,7 @@ import { Http1ResponseWriter } from './response-writer.js';
 import { LeanRequest } from '../node-internals/request.js';
 
 /** What serves a request. */
-export interface ServedRequest extends PipelinedRequest {
+export interface RequestHandler extends PipelinedRequest {
   /** A bug. */
   readonly fail: (error: unknown) => void;
 }
@@ -17,7 +17,7 @@ export interface ServedRequest extends PipelinedRequest {
  * exchange alive through young collections, and the collector's work doubles.
  */
 export class ClientRequest extends LeanRequest {
-  exchange: ServedRequest | null = null;
+  exchange: RequestHandler | null = null;
   /** The target as it came; Fastify puts it here, and what its router is shown in the place of `url`. */
   originalUrl: string | undefined = undefined;
   /** Of a request to switch protocols, what came in one packet with its head; `null` of any other. */
@@ -25,7 +25,7 @@ export class ClientRequest extends LeanRequest {
 }
 
 /** The exchange of a request, where it is one of ours. */
-export function exchangeOf(req: IncomingMessage): ServedRequest | null {
+export function exchangeOf(req: IncomingMessage): RequestHandler | null {
   return req instanceof ClientRequest ? req.exchange : null;
 }
 

@@ -12,7 +12,7 @@ const stepBytes = 64 * 1024;
 const stepMs = 1_000;
 
 /** A caller that sends more than this behind one slow request does not wait for its response; bytes. */
-const maxHeldBytes = 1024 * 1024;
+const maxReadAheadBytes = 1024 * 1024;
 
 interface ReadControlOptions {
   /** Shared by all connections. */
@@ -122,7 +122,7 @@ export class ReadControl {
     this.timer = setTimeout(() => {
       this.timer = null;
       this.allowedBytes += stepBytes;
-      if (this.allowedBytes > maxHeldBytes) this.options.onOverflow();
+      if (this.allowedBytes > maxReadAheadBytes) this.options.onOverflow();
       else this.readOn();
     }, stepMs);
   }

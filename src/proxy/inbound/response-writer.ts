@@ -12,7 +12,7 @@ import type { UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-reques
 const refusalFlushMs = 10_000;
 
 /** Longer bodies cost more to copy than a write. */
-const maxHeldBytes = 16 * 1024;
+const maxCoalescedBytes = 16 * 1024;
 
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
@@ -162,7 +162,7 @@ export class Http1ResponseWriter implements ResponseWriter {
 
   /** `false` when the client does not keep up: `onWritable` says when it does. */
   write(chunk: Buffer): boolean {
-    if (!this.isFlushed && this.heldChunk === null && chunk.length <= maxHeldBytes) {
+    if (!this.isFlushed && this.heldChunk === null && chunk.length <= maxCoalescedBytes) {
       this.heldChunk = chunk;
       return true;
     }

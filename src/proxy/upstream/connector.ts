@@ -4,7 +4,7 @@ import { checkServerIdentity, TLSSocket, type ConnectionOptions } from 'node:tls
 import type { UpstreamSettings } from '../../config/types.js';
 import { ConnectTimeout } from './errors.js';
 import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
-import { upstreamPlace } from './place.js';
+import { upstreamAddress } from './place.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is
@@ -35,7 +35,7 @@ export function createConnector(
   ca: string | null,
   certificate: ClientCertificate | null = null,
 ): Connector {
-  const { origin, socketPath } = upstreamPlace(settings.url);
+  const { origin, socketPath } = upstreamAddress(settings.url);
   const url = new URL(origin);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';

@@ -1,5 +1,5 @@
 /** Where an upstream is, as the config writes it. */
-interface UpstreamPlace {
+interface UpstreamAddress {
   /** What requests are addressed to, in the form of a URL's origin. */
   readonly origin: string;
   /** `null` where it is reached over the network. */
@@ -7,12 +7,12 @@ interface UpstreamPlace {
 }
 
 /** Reads `upstream.url`. */
-export function upstreamPlace(url: string): UpstreamPlace {
+export function upstreamAddress(url: string): UpstreamAddress {
   if (url.startsWith('unix:')) return { origin: 'http://localhost', socketPath: url.slice('unix:'.length) };
   return { origin: new URL(url).origin, socketPath: null };
 }
 
 /** Returns the upstream's own name, for the Host header. */
 export function upstreamHost(url: string): string {
-  return new URL(upstreamPlace(url).origin).host;
+  return new URL(upstreamAddress(url).origin).host;
 }

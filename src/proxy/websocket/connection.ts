@@ -11,7 +11,7 @@ import { assertionHeaders, withRenewedToken } from '../exchange/credential-heade
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type AuthorizationResult, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
@@ -165,11 +165,11 @@ export class WebSocket implements UpstreamOperation {
     const provedKey = this.handshake.admission.principal?.confirmation?.key ?? null;
     const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey);
     if (judgement instanceof Promise) {
-      void judgement.then((settled) => this.onJudgement(settled), this.handshake.client.fail);
-    } else this.onJudgement(judgement);
+      void judgement.then((settled) => this.onAuthorized(settled), this.handshake.client.fail);
+    } else this.onAuthorized(judgement);
   }
 
-  private onJudgement(judgement: Judgement): void {
+  private onAuthorized(judgement: AuthorizationResult): void {
     if (this.isOver) return;
     if (judgement.ok) {
       this.principal = judgement.value.principal;

@@ -3,7 +3,7 @@ import { createKeySource, type RefreshedKeySource } from '../../../src/adapters/
 import type { KeySourceSettings } from '../../../src/config/types.js';
 import type { KeyIdRules } from '../../../src/decision/route/policy.js';
 import type { Files, LogFields } from '../../../src/ports/system.js';
-import type { KeyAsker, KeyLookup, KeyPatience } from '../../../src/ports/auth.js';
+import type { KeyAsker, KeyLookup, LookupWait } from '../../../src/ports/auth.js';
 import type { Scope } from '../../support/scope.js';
 import { manualTime, type ManualTime } from '../manual-time.js';
 import { coreKeyRules } from '../../../src/decision/token/profiles.js';
@@ -24,7 +24,7 @@ export interface KeySourceHarness {
   /** How waits ended, in order. */
   readonly waits: string[];
   /** Whether the answer came at once, and what it was. */
-  readonly lookUp: (keyId: string, patience?: KeyPatience) => Promise<string>;
+  readonly lookUp: (keyId: string, wait?: LookupWait) => Promise<string>;
   /** The settings, for `update`. */
   readonly settings: KeySourceSettings;
 }
@@ -84,8 +84,8 @@ export function createKeySourceHarness(
     random: options.random ?? (() => 0),
   });
   t.teardown(() => keys.close());
-  const lookUp = async (keyId: string, patience?: KeyPatience): Promise<string> => {
-    const answer: KeyLookup | Promise<KeyLookup> = keys.find(keyId, patience);
+  const lookUp = async (keyId: string, wait?: LookupWait): Promise<string> => {
+    const answer: KeyLookup | Promise<KeyLookup> = keys.find(keyId, wait);
     return answer instanceof Promise ? `waited: ${(await answer).kind}` : answer.kind;
   };
   return { source: keys, time, lines, refreshes, waits, lookUp, settings };

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { createResponseCache, createCacheRoom, maxActiveBytes } from '../../../src/adapters/oauth/response-cache.js';
+import { createResponseCache, createCacheBudget, maxActiveBytes } from '../../../src/adapters/oauth/response-cache.js';
 
 const answer = { claims: {}, freshUntilMs: 1 };
 const none = { claims: null, freshUntilMs: 1 };
 
 t.test('what was set longest ago leaves first, and what is not active takes no room of what is', (t) => {
-  const cache = createResponseCache(createCacheRoom({ all: 3_000, one: 2_000 }), 2);
+  const cache = createResponseCache(createCacheBudget({ all: 3_000, one: 2_000 }), 2);
   cache.set('a', answer, 200);
   cache.set('b', answer, 200);
   for (const digest of ['x', 'y', 'z']) cache.set(digest, none, 0);
@@ -24,14 +24,14 @@ t.test('what was set longest ago leaves first, and what is not active takes no r
 });
 
 t.test('issuers share the room equally, and one that closes leaves its share to the others', (t) => {
-  const room = createCacheRoom({ all: 8_000, one: 6_000 });
+  const budget = createCacheBudget({ all: 8_000, one: 6_000 });
   const fill = (cache: ReturnType<typeof createResponseCache>): number => {
     for (let index = 0; index < 20; index += 1) cache.set(String(index), answer, 400);
     return cache.counts().active;
   };
-  const one = createResponseCache(room);
+  const one = createResponseCache(budget);
   t.equal(fill(one), 6);
-  const two = createResponseCache(room);
+  const two = createResponseCache(budget);
   t.equal(one.counts().active, 4, 'it makes room at once');
   t.same([fill(one), fill(two)], [4, 4]);
   two.close();

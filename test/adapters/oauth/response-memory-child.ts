@@ -1,6 +1,6 @@
 /** Remembers answers of one kind until none more fits, and says how much memory that took. */
 import { createHash } from 'node:crypto';
-import { createResponseCache, createCacheRoom } from '../../../src/adapters/oauth/response-cache.js';
+import { createResponseCache, createCacheBudget } from '../../../src/adapters/oauth/response-cache.js';
 import { keepClaims } from '../../../src/decision/token/kept-claims.js';
 import { parseStrictJson } from '../../../src/lib/strict-json.js';
 
@@ -41,7 +41,7 @@ if (kind === undefined || globalThis.gc === undefined) throw new Error('no such 
 const { gc } = globalThis;
 
 function fill(from: number, to: number): ReturnType<typeof createResponseCache> {
-  const cache = createResponseCache(createCacheRoom());
+  const cache = createResponseCache(createCacheBudget());
   for (let index = from; index < to; index += 1) {
     const parsed = parseStrictJson(Buffer.from(JSON.stringify(kind?.(index))), { maxDepth: 16 });
     if (!parsed.ok) throw new Error(parsed.error);

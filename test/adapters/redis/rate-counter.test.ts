@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { createSharedRateCounter } from '../../../src/adapters/redis/rate-counter.js';
 import { scripts } from '../../../src/adapters/redis/scripts/reservation.js';
-import type { Ran } from '../../../src/adapters/redis/topology/primary.js';
+import type { RunResult } from '../../../src/adapters/redis/topology/primary.js';
 import type { ScriptCall } from '../../../src/adapters/redis/scripts/run-script.js';
 import type { LimitKey } from '../../../src/decision/route/rate-limit.js';
 import { startRedis } from '../../support/redis-server.js';
@@ -19,8 +19,8 @@ t.test('what is asked of Redis, and how its answer is read', async (t) => {
   const calls: (readonly [string, ScriptCall])[] = [];
   const failure = { kind: 'timeout', reason: 'late', mayHaveRun: true } as const;
   const unexpected = { kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true };
-  const answered = (reply: unknown): Ran => ({ ok: true, value: { reply, confirmedReplicas: null } });
-  const answers: readonly (readonly [Ran, object])[] = [
+  const answered = (reply: unknown): RunResult => ({ ok: true, value: { reply, confirmedReplicas: null } });
+  const answers: readonly (readonly [RunResult, object])[] = [
     [answered(Buffer.from('1500')), { ok: true, value: 1.5 }],
     [answered(Buffer.from('0')), { ok: true, value: 0 }],
     [answered('soon'), { ok: false, error: unexpected }],

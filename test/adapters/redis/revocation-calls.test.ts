@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import type { Ran } from '../../../src/adapters/redis/topology/primary.js';
+import type { RunResult } from '../../../src/adapters/redis/topology/primary.js';
 import { revocationScripts } from '../../../src/adapters/redis/scripts/revocation.js';
 import { createRevocationStore } from '../../../src/adapters/redis/revocation-store.js';
 import type { ScriptCall } from '../../../src/adapters/redis/scripts/run-script.js';
@@ -20,9 +20,9 @@ function revocation(change: Partial<NewRevocation> = {}): NewRevocation {
 }
 
 /** A store whose server answers everything with this, and what is asked of it. */
-function answering(ran: Ran): { readonly store: RevocationStore; readonly calls: ScriptCall[] } {
+function answering(ran: RunResult): { readonly store: RevocationStore; readonly calls: ScriptCall[] } {
   const calls: ScriptCall[] = [];
-  const run = async (tag: string, call: ScriptCall): Promise<Ran> => {
+  const run = async (tag: string, call: ScriptCall): Promise<RunResult> => {
     if (tag === 'revoked') calls.push(call);
     return ran;
   };
@@ -35,7 +35,7 @@ function answering(ran: Ran): { readonly store: RevocationStore; readonly calls:
   };
 }
 
-const answer = (reply: unknown, confirmedReplicas: number | null = null): Ran => ({
+const answer = (reply: unknown, confirmedReplicas: number | null = null): RunResult => ({
   ok: true,
   value: { reply, confirmedReplicas },
 });
@@ -130,7 +130,7 @@ t.test('how the answers of Redis are read', async (t) => {
     undo: async (store: RevocationStore): Promise<unknown> => store.undo(other, undo),
     announce: async (store: RevocationStore): Promise<unknown> => store.announce(),
   };
-  const cases: readonly (readonly [keyof typeof ask, Ran, object])[] = [
+  const cases: readonly (readonly [keyof typeof ask, RunResult, object])[] = [
     ['load', answer(list), { ok: true, value: stored }],
     ['load', answer([...list, 'half a pair']), { ok: true, value: stored }],
     [

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { createOddRecords } from '../../../src/adapters/redis/reservation-store.js';
+import { createUnexpectedRecords } from '../../../src/adapters/redis/reservation-store.js';
 import { manualTime } from '../manual-time.js';
 import { collectingLog } from '../store-commands.js';
 
 t.test('what is not ours is told at once, and then every ten seconds at most', (t) => {
   const { clock, advance } = manualTime();
   const log = collectingLog();
-  const odd = createOddRecords({ clock, log });
+  const odd = createUnexpectedRecords({ clock, log });
   for (const [ms, key, lines] of [
     [0, 'a', 1],
     [0, 'b', 1],

@@ -1,9 +1,9 @@
 /** Connections on their way to workers: in turn, no network before the others, within a bound. */
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { createHandover, type Accepted, type Taker } from '../../../src/app/workers/handover.js';
+import { createHandover, type AcceptedConnection, type ConnectionTaker } from '../../../src/app/workers/handover.js';
 
-interface Connection extends Accepted {
+interface Connection extends AcceptedConnection {
   readonly name: string;
   readonly isClosed: () => boolean;
 }
@@ -21,7 +21,7 @@ function connection(name: string, remoteAddress: string): Connection {
 
 /** Workers that take what they are given when they are told. */
 function workers(count: number): {
-  readonly takers: readonly (Taker & { readonly take: () => void })[];
+  readonly takers: readonly (ConnectionTaker & { readonly take: () => void })[];
   readonly given: string[];
 } {
   const given: string[] = [];
@@ -29,7 +29,7 @@ function workers(count: number): {
     let isBusy = false;
     return {
       isFree: () => !isBusy,
-      give: (accepted: Accepted) => {
+      give: (accepted: AcceptedConnection) => {
         isBusy = true;
         given.push(`${String(index)} ${(accepted as Connection).name}`);
       },
@@ -136,7 +136,7 @@ t.test('who hung up is passed by, and gives its place without a word', (t) => {
 
 t.test('where nobody serves they wait, and are closed when it is over', (t) => {
   const { takers, given } = workers(1);
-  let serving: readonly Taker[] = [];
+  let serving: readonly ConnectionTaker[] = [];
   const handover = createHandover({ takers: () => serving, onGaveWay: () => t.fail('nothing gives way') });
   const open = [connection('one', flooder), connection('two', flooder)];
   for (const one of open) handover.give(one);

@@ -93,7 +93,7 @@ t.test('so has what it says of the calling side, where somebody takes it in', (t
   t.match(compiled(text).egress, {
     listen: { port: 8181, maxInFlight: 512 },
     tokens: [{ kind: 'core' }, { kind: 'oauth' }, { kind: 'file' }],
-    targets: [{ name: 'orders', token: 'as-checkout', keyMode: 'pass' }],
+    targets: [{ name: 'orders', token: 'as-checkout', missingKey: 'pass' }],
   });
   t.end();
 });

@@ -1,14 +1,20 @@
 import t from 'tap';
-import { nameInHeaders, nameInJson, planKey, type KeyMode, type KeySource } from '../../../src/decision/egress/key.js';
+import {
+  nameInHeaders,
+  nameInJson,
+  planKey,
+  type MissingKeyPolicy,
+  type IdempotencyKeySource,
+} from '../../../src/decision/egress/key.js';
 
-const header: KeySource = { kind: 'header', name: 'x-order' };
+const header: IdempotencyKeySource = { kind: 'header', name: 'x-order' };
 
 const plans: readonly {
   readonly name: string;
   readonly method?: string;
   readonly own?: string;
-  readonly mode?: KeyMode;
-  readonly from?: KeySource;
+  readonly mode?: MissingKeyPolicy;
+  readonly from?: IdempotencyKeySource;
   readonly expected: unknown;
 }[] = [
   { name: 'passed without one', expected: { kind: 'kept', hasKey: false } },

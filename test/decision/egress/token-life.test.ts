@@ -4,9 +4,9 @@ import {
   beginLife,
   fullAllowance,
   judgeLife,
-  noRest,
+  noBackOff,
   planRenewal,
-  restAfter,
+  backOffAfter,
   retryAfterSeconds,
   takeInvalidation,
 } from '../../../src/decision/egress/token-life.js';
@@ -63,13 +63,13 @@ t.test('a token is good by the clock that never goes back and by that of the day
 });
 
 t.test('failures within one rest are one; the rest is never shortened', async (t) => {
-  const first = restAfter(noRest, null, 1_000, 1);
+  const first = backOffAfter(noBackOff, null, 1_000, 1);
   t.strictSame(first, { failures: 1, untilMs: 1_500 });
-  t.strictSame(restAfter(first, null, 1_100, 1), { failures: 1, untilMs: 1_600 });
-  t.strictSame(restAfter(first, 10_000, 1_100, 0), { failures: 1, untilMs: 11_100 });
-  const second = restAfter(first, null, 1_500, 1);
+  t.strictSame(backOffAfter(first, null, 1_100, 1), { failures: 1, untilMs: 1_600 });
+  t.strictSame(backOffAfter(first, 10_000, 1_100, 0), { failures: 1, untilMs: 11_100 });
+  const second = backOffAfter(first, null, 1_500, 1);
   t.strictSame(second, { failures: 2, untilMs: 2_500 });
-  t.strictSame(restAfter({ failures: 1, untilMs: 99_000 }, null, 1_000, 1), { failures: 1, untilMs: 99_000 });
+  t.strictSame(backOffAfter({ failures: 1, untilMs: 99_000 }, null, 1_000, 1), { failures: 1, untilMs: 99_000 });
 });
 
 t.test('callers are asked to come again after whole seconds within bounds', async (t) => {

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { Allowance } from '../../../src/decision/limits/allowance.js';
+import { TokenBucket } from '../../../src/decision/limits/allowance.js';
 
 t.test('so much at once, and more with time and with what is of use', (t) => {
-  const allowance = new Allowance(3, 2, 0);
+  const allowance = new TokenBucket(3, 2, 0);
   t.same(
     [1, 1, 1, 1].map((amount) => allowance.take(amount, 0)),
     [true, true, true, false],

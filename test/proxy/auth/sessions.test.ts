@@ -2,7 +2,13 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../../src/ports/auth.js';
+import type {
+  KeyLookup,
+  KeySource,
+  SessionRefusal,
+  SessionVerifier,
+  VerifiedSession,
+} from '../../../src/ports/auth.js';
 import type { ActiveSessions } from '../../../src/proxy/auth/verify-session.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
@@ -28,7 +34,7 @@ const config: ConfigTree = {
   ],
 };
 
-type Vouched = Result<VouchedSession, SessionRefusal>;
+type Vouched = Result<VerifiedSession, SessionRefusal>;
 
 interface Asked {
   readonly token: string;
@@ -69,7 +75,7 @@ async function start(
 
 const found = (keyId: string): KeyLookup =>
   keyId === 'd-1' ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } } : { kind: 'unknown' };
-const good: VouchedSession = { userId: 'user-1', claims: { tId: 'public' }, renewed: null };
+const good: VerifiedSession = { userId: 'user-1', claims: { tId: 'public' }, renewed: null };
 
 interface Told {
   readonly status: number;

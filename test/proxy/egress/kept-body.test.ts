@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
-import { BodyRoom, KeptBody } from '../../../src/proxy/egress/kept-body.js';
+import { RetryBufferBudget, RetryBuffer } from '../../../src/proxy/egress/kept-body.js';
 
 /** A body of so many pieces, each the first byte of 1 KiB that it keeps alive. */
 function inPieces(count: number): Readable {
@@ -15,8 +15,8 @@ function inPieces(count: number): Readable {
 }
 
 t.test('what is held takes no more memory than is counted, however small its pieces are', async (t) => {
-  const room = new BodyRoom(1_000_000);
-  const body = new KeptBody(inPieces(40_000), room, 1_000_000);
+  const room = new RetryBufferBudget(1_000_000);
+  const body = new RetryBuffer(inPieces(40_000), room, 1_000_000);
   const first = await buffer(body.open());
   t.equal(room.held(), 40_000);
   const pieces: Buffer[] = [];
@@ -30,8 +30,8 @@ t.test('what is held takes no more memory than is counted, however small its pie
 });
 
 t.test('a reading in the middle of another gets all of it', async (t) => {
-  const room = new BodyRoom(1_000_000);
-  const body = new KeptBody(inPieces(30_000), room, 1_000_000);
+  const room = new RetryBufferBudget(1_000_000);
+  const body = new RetryBuffer(inPieces(30_000), room, 1_000_000);
   const begun = body.open();
   let read = 0;
   for await (const piece of begun) {

@@ -5,7 +5,7 @@ import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/id
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
 import type { ReserveReply, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
-import { Attempt, type AttemptDeps, type AttemptedWrite } from '../../../src/proxy/idempotency/attempt.js';
+import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from '../../../src/proxy/idempotency/attempt.js';
 import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 
 const scope = { principal: 'p', operation: 'o', token: null };
@@ -37,7 +37,7 @@ interface BenchOptions {
 }
 
 interface Bench {
-  readonly attempt: Attempt;
+  readonly attempt: WriteAttempt;
   readonly commands: Reserve[];
   readonly settled: Settling[];
   /** What was counted, in order. */
@@ -101,7 +101,7 @@ function bench(options: BenchOptions = {}): Bench {
     activeConfig: { config: { upstream: { connectTimeoutMs: 1_000 } } },
   };
   const self: Bench = {
-    attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as AttemptedWrite),
+    attempt: new WriteAttempt(deps as unknown as WriteAttemptDeps, write as unknown as AttemptedWrite),
     commands,
     settled,
     counted,

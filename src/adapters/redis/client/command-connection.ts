@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { authenticate, createQuestioner, withDeadline } from './connection.js';
+import { authenticate, createDiscoveryClient, withDeadline } from './connection.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
@@ -7,7 +7,7 @@ import { reasonOf, replyCode } from '../scripts/errors.js';
  * A server that an operator's command asks now and then: it is connected to when it is asked, and again after each
  * loss.
  */
-export interface AskedServer {
+export interface CommandConnection {
   readonly address: RedisAddress;
   /**
    * Rejects with what the server or the system says, or with `DeadlinePassed`: what is sent may have taken effect all
@@ -21,11 +21,11 @@ export interface AskedServer {
 const replyWithinMs = 3_000;
 
 /** @param kind a Sentinel is told the password only if it asks for one: often it takes none, and refuses it then. */
-export function createAskedServer(
+export function createCommandConnection(
   settings: RedisSettings,
   address: RedisAddress,
   kind: 'server' | 'sentinel',
-): AskedServer {
+): CommandConnection {
   let connection: Redis | null = null;
 
   return {
@@ -58,7 +58,7 @@ export function createAskedServer(
 
   async function connect(): Promise<Redis> {
     hangUp();
-    const made = createQuestioner(settings, address);
+    const made = createDiscoveryClient(settings, address);
     connection = made;
     const reasons: Error[] = [];
     made.on('error', (error: Error) => reasons.push(error));
@@ -80,7 +80,7 @@ export function createAskedServer(
 type Reply = { readonly reply: unknown } | { readonly failure: string; readonly isRefused: boolean };
 
 /** Asks, and says in words why there is no reply. Never rejects. */
-export async function replyOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Reply> {
+export async function replyOf(server: CommandConnection, ...words: readonly [string, ...string[]]): Promise<Reply> {
   try {
     return { reply: await server.ask(...words) };
   } catch (error) {

@@ -31,7 +31,7 @@ export function createConnection(settings: RedisSettings, address: RedisAddress,
 }
 
 /** Creates a connection for questions about who is primary: without credentials, and gone when it is lost. */
-export function createQuestioner(settings: RedisSettings, address: RedisAddress): Redis {
+export function createDiscoveryClient(settings: RedisSettings, address: RedisAddress): Redis {
   return new Redis({ ...transportOf(settings, address), retryStrategy: () => null });
 }
 

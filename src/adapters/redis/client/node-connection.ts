@@ -9,7 +9,7 @@ import { reasonOf, replyCode } from '../scripts/errors.js';
  * One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked
  * at.
  */
-export interface Lane {
+export interface NodeConnection {
   /** What the server said of itself since this connected, at the last look; `null` before the first. */
   readonly facts: () => ServerFacts | null;
   /** Rejects with what ioredis says, or with `DeadlinePassed`. */
@@ -21,8 +21,8 @@ export interface Lane {
   readonly close: () => void;
 }
 
-/** What a lane tells. */
-export interface LaneEvents {
+/** What a connection tells. */
+export interface NodeConnectionEvents {
   /** Called with each look before it counts; what fails in it fails the look. `ask` runs a script on the connection. */
   readonly examine?: (facts: ServerFacts, ask: (call: ScriptCall) => Promise<ScriptReply>) => Promise<void>;
   readonly looked: (facts: ServerFacts) => void;
@@ -35,7 +35,11 @@ const lookTimeoutMs = 5_000;
 const longestPauseMs = 1_000;
 
 /** Connects to a server, looks at it, and keeps doing so after each loss. */
-export function createLane(settings: RedisSettings, address: RedisAddress, events: LaneEvents): Lane {
+export function createNodeConnection(
+  settings: RedisSettings,
+  address: RedisAddress,
+  events: NodeConnectionEvents,
+): NodeConnection {
   let facts: ServerFacts | null = null;
   let closed = false;
   let looking = false;

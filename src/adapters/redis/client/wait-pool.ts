@@ -1,63 +1,66 @@
-import type { Lane } from './node-connection.js';
+import type { NodeConnection } from './node-connection.js';
 
-/** Lends lanes to one user at a time: what waits for replicas blocks its connection. */
-export interface LanePool {
+/** Lends connections to one user at a time: what waits for replicas blocks its connection. */
+export interface WaitPool {
   /** `null` where none came free in time: then nothing was sent. */
-  readonly take: (limitMs: number) => Promise<Lane | null>;
-  readonly give: (lane: Lane) => void;
+  readonly take: (limitMs: number) => Promise<NodeConnection | null>;
+  readonly give: (connection: NodeConnection) => void;
   /** Lends what has become usable to those who wait. */
   readonly offer: () => void;
-  readonly lanes: () => readonly Lane[];
+  readonly connections: () => readonly NodeConnection[];
   readonly close: () => void;
 }
 
 interface Waiter {
-  readonly settle: (lane: Lane | null) => void;
+  readonly settle: (connection: NodeConnection | null) => void;
 }
 
-/** Lanes that are opened at once, and the most that there are: each is a connection that the server holds. */
-const firstLanes = 4;
-const mostLanes = 16;
+/** Connections that are opened at once, and the most that there are: each is a connection that the server holds. */
+const firstConnections = 4;
+const mostConnections = 16;
 
-export function createLanePool(open: () => Lane, isUsable: (lane: Lane) => boolean): LanePool {
-  const lanes = Array.from({ length: firstLanes }, open);
-  const lent = new Set<Lane>();
+export function createWaitPool(
+  open: () => NodeConnection,
+  isUsable: (connection: NodeConnection) => boolean,
+): WaitPool {
+  const connections = Array.from({ length: firstConnections }, open);
+  const lent = new Set<NodeConnection>();
   const waiters = new Set<Waiter>();
 
   return {
     take: async (limitMs) => {
-      const lane = free();
-      if (lane !== undefined) {
-        lent.add(lane);
-        return lane;
+      const connection = free();
+      if (connection !== undefined) {
+        lent.add(connection);
+        return connection;
       }
-      if (lanes.length < mostLanes) lanes.push(open());
+      if (connections.length < mostConnections) connections.push(open());
       return wait(limitMs);
     },
-    give: (lane) => {
-      lent.delete(lane);
+    give: (connection) => {
+      lent.delete(connection);
       offer();
     },
     offer,
-    lanes: () => lanes,
+    connections: () => connections,
     close: () => {
       for (const waiter of waiters) waiter.settle(null);
-      for (const lane of lanes) lane.close();
+      for (const connection of connections) connection.close();
     },
   };
 
-  function free(): Lane | undefined {
-    return lanes.find((lane) => !lent.has(lane) && isUsable(lane));
+  function free(): NodeConnection | undefined {
+    return connections.find((connection) => !lent.has(connection) && isUsable(connection));
   }
 
-  function wait(limitMs: number): Promise<Lane | null> {
+  function wait(limitMs: number): Promise<NodeConnection | null> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => waiter.settle(null), limitMs);
       const waiter: Waiter = {
-        settle: (lane) => {
+        settle: (connection) => {
           clearTimeout(timer);
           waiters.delete(waiter);
-          resolve(lane);
+          resolve(connection);
         },
       };
       waiters.add(waiter);
@@ -66,10 +69,10 @@ export function createLanePool(open: () => Lane, isUsable: (lane: Lane) => boole
 
   function offer(): void {
     for (const waiter of waiters) {
-      const lane = free();
-      if (lane === undefined) return;
-      lent.add(lane);
-      waiter.settle(lane);
+      const connection = free();
+      if (connection === undefined) return;
+      lent.add(connection);
+      waiter.settle(connection);
     }
   }
 }

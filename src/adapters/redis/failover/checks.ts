@@ -1,7 +1,7 @@
 import type { RedisTopology } from '../../../config/types.js';
 import { randomUUID } from 'node:crypto';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import { replyOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { replyOf, createCommandConnection, type CommandConnection } from '../client/command-connection.js';
 import { nameOf } from '../topology/discovery.js';
 import {
   replicationOf,
@@ -52,7 +52,7 @@ export async function checkFailover(
   settings: RedisSettings,
   topology: SentinelTopology,
 ): Promise<Result<FailoverPlan, FailoverRefusal>> {
-  const sentinels = topology.nodes.map((address) => createAskedServer(settings, address, 'sentinel'));
+  const sentinels = topology.nodes.map((address) => createCommandConnection(settings, address, 'sentinel'));
   try {
     return await checked(settings, topology, sentinels);
   } finally {
@@ -63,7 +63,7 @@ export async function checkFailover(
 async function checked(
   settings: RedisSettings,
   { name }: SentinelTopology,
-  sentinels: readonly AskedServer[],
+  sentinels: readonly CommandConnection[],
 ): Promise<Result<FailoverPlan, FailoverRefusal>> {
   const views = await Promise.all(sentinels.map(async (sentinel) => viewOf(sentinel, name)));
   const silent = views.flatMap(({ failure }) => (failure === null ? [] : [failure]));
@@ -107,13 +107,13 @@ function no(...reasons: readonly string[]): Result<never, FailoverRefusal> {
 }
 
 interface SentinelView {
-  readonly sentinel: AskedServer;
+  readonly sentinel: CommandConnection;
   readonly primary: WatchedServer | null;
   readonly failure: string | null;
   readonly isRefused: boolean;
 }
 
-async function viewOf(sentinel: AskedServer, name: string): Promise<SentinelView> {
+async function viewOf(sentinel: CommandConnection, name: string): Promise<SentinelView> {
   const asked = await replyOf(sentinel, 'sentinel', 'master', name);
   if (!('failure' in asked)) return { sentinel, primary: watchedServer(asked.reply), failure: null, isRefused: false };
   return {
@@ -132,7 +132,7 @@ function primaryProblems({ address, flags }: WatchedServer): readonly string[] {
     : [];
 }
 
-async function sentinelProblems(sentinel: AskedServer, name: string): Promise<readonly string[]> {
+async function sentinelProblems(sentinel: CommandConnection, name: string): Promise<readonly string[]> {
   const place = `the Sentinel ${nameOf(sentinel.address)}`;
   const quorum = await replyOf(sentinel, 'sentinel', 'ckquorum', name);
   // A name that nobody has: it is refused for the name, or before for the right.
@@ -153,7 +153,7 @@ async function askPrimary(
   settings: RedisSettings,
   address: RedisAddress,
 ): Promise<Result<Replication, FailoverRefusal>> {
-  const server = createAskedServer(settings, address, 'server');
+  const server = createCommandConnection(settings, address, 'server');
   try {
     const info = await replyOf(server, 'info');
     const place = `the primary ${nameOf(address)}`;
@@ -177,7 +177,7 @@ async function askPrimary(
  * Finds out without doing anything: what is queued and discarded has no effect, and is refused all the same without the
  * right.
  */
-async function missingRights(server: AskedServer): Promise<readonly string[]> {
+async function missingRights(server: CommandConnection): Promise<readonly string[]> {
   const begun = await replyOf(server, 'multi');
   if ('failure' in begun) return [begun.failure];
   const asked = [
@@ -244,7 +244,7 @@ async function checkReplica(
   if (listed === undefined) return bad('is not in step: its primary does not list it');
   if (listed.state !== 'online') return bad(`is not in step: its state is ${listed.state}`);
   if (listed.lagS > maxLagS) return bad(`is not in step: it confirmed nothing for ${String(listed.lagS)} s`);
-  const server = createAskedServer(settings, address, 'server');
+  const server = createCommandConnection(settings, address, 'server');
   try {
     const info = await replyOf(server, 'info', 'replication');
     if ('failure' in info) return bad(`gives no answer here: ${info.failure}`);

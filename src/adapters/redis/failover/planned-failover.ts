@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { replyOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { replyOf, createCommandConnection, type CommandConnection } from '../client/command-connection.js';
 import { nameOf } from '../topology/discovery.js';
 import type { FailoverPlan } from './checks.js';
 import { replicationOf, type ListedReplica, type Replication } from './replication-info.js';
@@ -49,13 +49,13 @@ export async function failOver(
   plan: FailoverPlan,
   options: FailoverOptions,
 ): Promise<FailoverOutcome> {
-  const open = (address: RedisAddress): AskedServer => createAskedServer(settings, address, 'server');
+  const open = (address: RedisAddress): CommandConnection => createCommandConnection(settings, address, 'server');
   const servers = {
     old: open(plan.primary),
     hold: open(plan.primary),
     replicas: plan.replicas.map(({ address }) => open(address)),
   };
-  const sentinel = createAskedServer(settings, plan.sentinel, 'sentinel');
+  const sentinel = createCommandConnection(settings, plan.sentinel, 'sentinel');
   try {
     return await run({
       settings,
@@ -75,9 +75,9 @@ interface Parts {
   readonly settings: RedisSettings;
   readonly plan: FailoverPlan;
   readonly options: FailoverOptions;
-  readonly sentinel: AskedServer;
-  readonly old: AskedServer;
-  readonly replicas: readonly AskedServer[];
+  readonly sentinel: CommandConnection;
+  readonly old: CommandConnection;
+  readonly replicas: readonly CommandConnection[];
   readonly hold: WriteHold;
 }
 
@@ -138,7 +138,7 @@ async function caughtUp({ old, plan, options }: Parts, deadlineMs: number): Prom
 
 interface Progress {
   /** Which of the replicas was promoted. */
-  readonly next: AskedServer | null;
+  readonly next: CommandConnection | null;
   readonly promotedAfterMs: number | null;
   readonly isDemoted: boolean;
   readonly problems: readonly string[];
@@ -193,7 +193,7 @@ async function watched(parts: Parts, atHold: Replication, deadlineMs: number): P
     options: { say, stops },
   } = parts;
   const problems: string[] = [];
-  let next: AskedServer | null = null;
+  let next: CommandConnection | null = null;
   let promotedAfterMs: number | null = null;
   let stopsSaid = 0;
   while (performance.now() < deadlineMs && stops() < 2) {
@@ -250,12 +250,12 @@ async function demote({ old, options: { say } }: Parts, { host, port }: RedisAdd
   }
 }
 
-async function lookAt(server: AskedServer): Promise<Replication | null> {
+async function lookAt(server: CommandConnection): Promise<Replication | null> {
   const info = await replyOf(server, 'info');
   return 'failure' in info ? null : replicationOf(String(info.reply));
 }
 
-function undone({ plan, options }: Parts, next: AskedServer | null): readonly string[] {
+function undone({ plan, options }: Parts, next: CommandConnection | null): readonly string[] {
   const when = options.stops() > 1 ? 'when a signal ended the wait' : `within ${seconds(options.timeoutMs)}`;
   if (next === null) {
     return [
@@ -276,7 +276,7 @@ async function letGo({ hold, plan }: Parts): Promise<readonly string[]> {
 /** Waits until the new primary has the replicas that reservations wait for. */
 async function settled(
   { options }: Parts,
-  next: AskedServer,
+  next: CommandConnection,
   needed: number,
   deadlineMs: number,
 ): Promise<Replication | null> {

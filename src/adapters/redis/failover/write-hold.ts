@@ -1,4 +1,4 @@
-import type { AskedServer } from '../client/command-connection.js';
+import type { CommandConnection } from '../client/command-connection.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /**
@@ -35,7 +35,7 @@ const renewEveryMs = 3_000;
 const releaseTries = 5;
 const releasePauseMs = 300;
 
-export function createWriteHold(server: AskedServer): WriteHold {
+export function createWriteHold(server: CommandConnection): WriteHold {
   let startedMs: number | null = null;
   let endedMs: number | null = null;
   /** When it ends by itself: not before the first, not after the second. */

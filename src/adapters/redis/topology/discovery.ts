@@ -1,6 +1,6 @@
 import type { RedisTopology } from '../../../config/types.js';
 import type { Redis } from 'ioredis';
-import { authenticate, createQuestioner, withDeadline } from '../client/connection.js';
+import { authenticate, createDiscoveryClient, withDeadline } from '../client/connection.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
@@ -95,7 +95,7 @@ export function discoverPrimaries(
   }
 
   async function connectTo(node: RedisAddress): Promise<Redis> {
-    const connection = createQuestioner(settings, node);
+    const connection = createDiscoveryClient(settings, node);
     questioner = connection;
     connection.on('error', ignore);
     await connection.connect();

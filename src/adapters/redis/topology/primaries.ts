@@ -14,7 +14,7 @@ import {
 import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './server-checks.js';
 import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './failover-floor.js';
 import { floorLastsMs, floorScript, readSeenState } from '../scripts/failover-floor.js';
-import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
+import { createPrimary, notConnectedYet, type Primary, type RunResult } from './primary.js';
 import { readReserveTime, UnexpectedReply } from '../scripts/replies.js';
 import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';
@@ -23,7 +23,7 @@ import { reasonOf, replyCode } from '../scripts/errors.js';
 /** All servers of the store, and what is known of them. */
 export interface Servers {
   /** @param tag the hash tag of the call's keys. */
-  readonly run: (tag: string, call: ScriptCall) => Promise<Ran>;
+  readonly run: (tag: string, call: ScriptCall) => Promise<RunResult>;
   /** Where such keys are served now, as far as is known. */
   readonly addressOf: (tag: string) => RedisAddress | null;
   /** Bytes that the server of such keys may hold; `null` where nothing limits it, or that is not known. */
@@ -137,7 +137,11 @@ export function createServers(
   }
 
   /** What was sent to a node that does not serve it was not run; it goes to the one that does, once. */
-  async function redirected(ran: Extract<Ran, { ok: false }>, asked: Primary, call: ScriptCall): Promise<Ran> {
+  async function redirected(
+    ran: Extract<RunResult, { ok: false }>,
+    asked: Primary,
+    call: ScriptCall,
+  ): Promise<RunResult> {
     const to = readRedirection(ran.error.cause, asked.address);
     if (to === null) return ran;
     if (to.kind === 'moved') discovery?.doubt();

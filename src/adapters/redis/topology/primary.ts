@@ -1,7 +1,13 @@
 import { refuse, type Result } from '../../../lib/result.js';
 import type { Clock } from '../../../ports/system.js';
 import type { StoreFailure } from '../../../ports/idempotency.js';
-import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../../../decision/limits/circuit-breaker.js';
+import {
+  circuitPauseMs,
+  closedCircuit,
+  isOpen,
+  release,
+  tryAcquire,
+} from '../../../decision/limits/circuit-breaker.js';
 import {
   identityOf,
   takesSettlements,
@@ -10,8 +16,8 @@ import {
   type ServerFacts,
   type Unfitness,
 } from './server-checks.js';
-import { createLane, type Lane, type LaneEvents } from '../client/node-connection.js';
-import { createLanePool, type LanePool } from '../client/wait-pool.js';
+import { createNodeConnection, type NodeConnection, type NodeConnectionEvents } from '../client/node-connection.js';
+import { createWaitPool, type WaitPool } from '../client/wait-pool.js';
 import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';
 import { failureOf, isServerRefusal, replyCode } from '../scripts/errors.js';
@@ -20,13 +26,13 @@ import { failureOf, isServerRefusal, replyCode } from '../scripts/errors.js';
 export interface Primary {
   readonly address: RedisAddress;
   /** Runs a script, or says why not. What is not fit to be asked is not asked. */
-  readonly run: (call: ScriptCall) => Promise<Ran>;
+  readonly run: (call: ScriptCall) => Promise<RunResult>;
   readonly view: () => PrimaryView;
   readonly close: () => void;
 }
 
 /** How a call went; `cause` is what the server or the connection said, where they did. */
-export type Ran = Result<ScriptReply, StoreFailure & { readonly cause?: unknown }>;
+export type RunResult = Result<ScriptReply, StoreFailure & { readonly cause?: unknown }>;
 
 interface PrimaryView {
   /** At the last look; `null` while there is no connection. */
@@ -42,7 +48,7 @@ export const notConnectedYet = 'not connected yet';
 interface PrimaryDeps {
   readonly clock: Clock;
   /** Asks a primary that is looked at what it remembers. */
-  readonly examine: NonNullable<LaneEvents['examine']>;
+  readonly examine: NonNullable<NodeConnectionEvents['examine']>;
   /** Called with each look, before anything is asked of the server on the strength of it. */
   readonly looked: (facts: ServerFacts) => void;
   /**
@@ -75,8 +81,8 @@ export function createPrimary(
   let refusal: string | null = null;
   let circuit = closedCircuit;
   let next: NodeJS.Timeout | null = null;
-  const shared = createLane(settings, address, { examine, looked: sharedLooked, lost: sharedLost });
-  const pool = settings.replicas === 0 ? null : createLanePool(openLane, isUsable);
+  const shared = createNodeConnection(settings, address, { examine, looked: sharedLooked, lost: sharedLost });
+  const pool = settings.replicas === 0 ? null : createWaitPool(openConnection, isUsable);
 
   return {
     address,
@@ -89,10 +95,10 @@ export function createPrimary(
     },
   };
 
-  async function run(call: ScriptCall): Promise<Ran> {
+  async function run(call: ScriptCall): Promise<RunResult> {
     const obstacle = obstacleTo(call);
     if (obstacle !== null) return refuse({ ...obstacle, mayHaveRun: false });
-    const entry = enter(circuit, clock.monotonic());
+    const entry = tryAcquire(circuit, clock.monotonic());
     circuit = entry.state;
     // What is revoked is asked for by one call at a time, which has longer than a reservation and must not wait behind
     // their trials.
@@ -106,33 +112,33 @@ export function createPrimary(
     return pool === null || call.replicas === 0 ? runOn(shared, call) : runWaiting(pool, call);
   }
 
-  async function runWaiting(lanes: LanePool, call: ScriptCall): Promise<Ran> {
+  async function runWaiting(connections: WaitPool, call: ScriptCall): Promise<RunResult> {
     const startedMs = clock.monotonic();
     // Later there would be no time left to hear of replicas.
-    const lane = await lanes.take(call.deadlineMs / 2);
-    if (lane === null) {
+    const connection = await connections.take(call.deadlineMs / 2);
+    if (connection === null) {
       // Nothing was tried, so nothing was learned.
       circuit = { ...circuit, trying: false };
       return refuse({ kind: 'timeout', reason: 'no connection came free within the deadline', mayHaveRun: false });
     }
     try {
-      const ran = await runOn(lane, {
+      const ran = await runOn(connection, {
         ...call,
         deadlineMs: Math.max(1, call.deadlineMs - (clock.monotonic() - startedMs)),
       });
       // It may wait for replicas still, and would hold up who gets it next.
-      if (!ran.ok && ran.error.kind === 'timeout') lane.renew();
+      if (!ran.ok && ran.error.kind === 'timeout') connection.renew();
       return ran;
     } finally {
-      lanes.give(lane);
+      connections.give(connection);
     }
   }
 
-  async function runOn(lane: Lane, call: ScriptCall): Promise<Ran> {
+  async function runOn(connection: NodeConnection, call: ScriptCall): Promise<RunResult> {
     try {
-      const facts = lane.facts();
+      const facts = connection.facts();
       const fromMs = clock.monotonic();
-      const value = await lane.run(call);
+      const value = await connection.run(call);
       if (facts !== null) hasRun(call, value.reply, { identity: identityOf(facts), fromMs, toMs: clock.monotonic() });
       replied(call, null);
       return { ok: true, value };
@@ -149,7 +155,7 @@ export function createPrimary(
   /** Any reply, a refusal too, says that the server is there. */
   function replied({ script }: ScriptCall, refused: string | null): void {
     const wasOpen = isOpen(circuit);
-    circuit = leave(circuit, true, clock.monotonic());
+    circuit = release(circuit, true, clock.monotonic());
     const isNews = script.name === 'reserve' && refused !== refusal;
     if (isNews) refusal = refused;
     if (isNews || wasOpen) changed();
@@ -157,7 +163,7 @@ export function createPrimary(
 
   function silent(): void {
     const wasOpen = isOpen(circuit);
-    circuit = leave(circuit, false, clock.monotonic());
+    circuit = release(circuit, false, clock.monotonic());
     if (isOpen(circuit) !== wasOpen) changed();
   }
 
@@ -165,7 +171,8 @@ export function createPrimary(
     looked(facts);
     unfitness = unfitnessOf(facts, needs);
     circuit = closedCircuit;
-    for (const lane of pool?.lanes() ?? []) if (lane.facts() !== null && !isUsable(lane)) lane.look();
+    for (const connection of pool?.connections() ?? [])
+      if (connection.facts() !== null && !isUsable(connection)) connection.look();
     pool?.offer();
     lookAgain(facts);
     changed();
@@ -190,23 +197,23 @@ export function createPrimary(
 
   function renewAll(): void {
     shared.renew();
-    for (const lane of pool?.lanes() ?? []) lane.renew();
+    for (const connection of pool?.connections() ?? []) connection.renew();
   }
 
-  function openLane(): Lane {
-    const lane = createLane(settings, address, {
+  function openConnection(): NodeConnection {
+    const connection = createNodeConnection(settings, address, {
       looked: () => {
-        if (isUsable(lane)) pool?.offer();
+        if (isUsable(connection)) pool?.offer();
         else shared.look();
       },
       lost: () => undefined,
     });
-    return lane;
+    return connection;
   }
 
-  /** Whether the lane leads to the server that the shared one was found to lead to. */
-  function isUsable(lane: Lane): boolean {
-    const [here, there] = [shared.facts(), lane.facts()];
+  /** Whether the connection leads to the server that the shared one was found to lead to. */
+  function isUsable(connection: NodeConnection): boolean {
+    const [here, there] = [shared.facts(), connection.facts()];
     return here !== null && there !== null && identityOf(here) === identityOf(there);
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
 import { localFiles } from '../../../adapters/files/files.js';
-import type { QuestionFailure } from '../../../adapters/oauth/ask-issuer.js';
+import type { IssuerRequestFailure } from '../../../adapters/oauth/ask-issuer.js';
 import { createIntrospector } from '../../../adapters/oauth/introspector.js';
 import { readClientCredentials, secretFileOf } from '../../../adapters/oauth/client-credentials.js';
 import { createKeySource } from '../../../adapters/jwks/key-source.js';
@@ -55,7 +55,11 @@ export async function checkIntrospection(issuer: IssuerSettings): Promise<readon
   }
 }
 
-function findingOf(subject: string, kind: IntrospectionResponse['kind'], failure: QuestionFailure | null): Finding {
+function findingOf(
+  subject: string,
+  kind: IntrospectionResponse['kind'],
+  failure: IssuerRequestFailure | null,
+): Finding {
   if (kind === 'inactive') {
     return ok(subject, 'the issuer knows this client, and says of a made-up token that it is not active');
   }

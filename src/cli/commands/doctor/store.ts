@@ -3,7 +3,7 @@ import { silentLog } from '../../../ports/system.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/discovery.js';
 import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
-import { createLane } from '../../../adapters/redis/client/node-connection.js';
+import { createNodeConnection } from '../../../adapters/redis/client/node-connection.js';
 import type { RedisAddress, RedisSettings } from '../../../adapters/redis/client/settings.js';
 import { loadStore, openStore, readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
@@ -68,7 +68,7 @@ async function findPrimaries(settings: RedisSettings): Promise<Result<readonly R
 
 async function checkServer(settings: RedisSettings, address: RedisAddress): Promise<readonly Finding[]> {
   const looked = await outcomeOf<ServerFacts>(
-    (found, failed) => createLane(settings, address, { looked: found, lost: failed }).close,
+    (found, failed) => createNodeConnection(settings, address, { looked: found, lost: failed }).close,
   );
   if (!looked.ok) return [away(`not reached at ${nameOf(address)}`, looked.error)];
   const facts = looked.value;

@@ -59,7 +59,7 @@ export function explainEgress(
   // Nothing reserves a stream: calls of gRPC get no key.
   const isCall = isGrpc(headerOf(request, 'content-type'));
   const asked = { method: request.method, idempotencyKey: headerOf(request, 'idempotency-key') };
-  const plan = planKey(asked, isCall ? 'pass' : target.keyMode, isCall ? null : target.keyFrom);
+  const plan = planKey(asked, isCall ? 'pass' : target.missingKey, isCall ? null : target.keyFrom);
   if (!plan.ok) return refused(plan.error.reason, target);
   const token = egress.tokens.find(({ name }) => name === target.token) ?? null;
   return accept({

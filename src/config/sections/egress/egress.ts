@@ -28,7 +28,7 @@ export interface EgressSettings {
   /** `null` where it listens on a port. */
   readonly socket: SocketPlace | null;
   /** Bytes of bodies that are held at a time. */
-  readonly maxHeldBytes: number;
+  readonly totalRetryBufferBytes: number;
   readonly tokens: readonly TokenSourceSettings[];
   readonly targets: readonly TargetSettings[];
   readonly table: RouteTable;
@@ -124,7 +124,7 @@ function compileEgress({ listen, hold_bodies, tokens, targets }: EgressFile, con
       unix === null
         ? null
         : { path: absolute(unix), mode: parseInt(mode, 8), owner: owner === null ? null : ownerOf(owner) },
-    maxHeldBytes: hold_bodies,
+    totalRetryBufferBytes: hold_bodies,
     tokens: compileTokens(tokens, absolute),
     targets: compiled,
     table: createRouteTable(compiled.flatMap(({ routes }) => routes)),

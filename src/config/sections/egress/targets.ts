@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { baseUrl, duration, filePath, flag, host, integer, list, map, size, text, word } from '../../schema/scalars.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { UpstreamSettings } from '../../types.js';
-import type { KeyMode, KeySource } from '../../../decision/egress/key.js';
+import type { MissingKeyPolicy, IdempotencyKeySource } from '../../../decision/egress/key.js';
 import type { RetryLimits } from '../../../decision/egress/retry.js';
-import type { TargetPlace } from '../../../decision/egress/target.js';
+import type { TargetPaths } from '../../../decision/egress/target.js';
 import { openRoute } from '../../../decision/route/open-route.js';
 import type { Route, RoutePath } from '../../../decision/route/policy.js';
 import { readRoutePath } from '../routes/route-path.js';
@@ -19,17 +19,17 @@ interface CertificateFiles {
 }
 
 /** One target, compiled. */
-export interface TargetSettings extends TargetPlace {
+export interface TargetSettings extends TargetPaths {
   readonly name: string;
   readonly upstream: UpstreamSettings;
   /** What it is shown in TLS; `null` where nothing is. */
   readonly certificate: CertificateFiles | null;
   /** Name of the token that its requests bear; `null` where they bear none. */
   readonly token: string | null;
-  readonly keyMode: KeyMode;
-  readonly keyFrom: KeySource | null;
+  readonly missingKey: MissingKeyPolicy;
+  readonly keyFrom: IdempotencyKeySource | null;
   readonly retries: RetryLimits & { readonly budget: number };
-  readonly maxHeldBytes: number;
+  readonly retryBufferBytes: number;
   /** What may be asked of it, as routes for everybody who reaches the listener. */
   readonly routes: readonly Route[];
 }
@@ -162,19 +162,19 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
         ? null
         : { certFile: absolute(file.cert_file), keyFile: absolute(file.key_file) },
     token: file.token,
-    keyMode: file.idempotency,
+    missingKey: file.idempotency,
     keyFrom: compileKeyFrom(file.key_from),
     retries: {
       attempts: file.retries.attempts,
       withinMs: file.retries.within,
       budget: Number(file.retries.budget.slice(0, -1)) / 100,
     },
-    maxHeldBytes: file.hold_body,
+    retryBufferBytes: file.hold_body,
     routes: file.allow.map(({ methods, path }) => compileAllowed(file, methods, `${file.prefix}${path}`)),
   };
 }
 
-function compileKeyFrom(file: TargetFile['key_from']): KeySource | null {
+function compileKeyFrom(file: TargetFile['key_from']): IdempotencyKeySource | null {
   if (file === null) return null;
   if ('header' in file) return { kind: 'header', name: file.header.toLowerCase() };
   const tokens = file.json.split('/').slice(1);

@@ -24,7 +24,7 @@ export interface DecideSettings {
   readonly maxHeaderBytes: number;
   /** Of one call of Envoy over gRPC, which tells some of a request twice. */
   readonly maxCheckBytes: number;
-  /** What this door cannot do, and the operator accepts. */
+  /** What this listener cannot do, and the operator accepts. */
   readonly accepts: ReadonlySet<Acceptance>;
 }
 
@@ -64,14 +64,14 @@ type ListenerFile = z.output<typeof listenerSchema>;
 
 const allowed = 'a map, or a list of maps';
 
-type Doors = { readonly decide: readonly DecideSettings[] };
+type DecideListeners = { readonly decide: readonly DecideSettings[] };
 
 /** One key of all listeners, which are opened at start. */
 function openedKey(
   read: (settings: DecideSettings) => unknown,
-  widens: NonNullable<KeyChanges<Doors>[string]['widens']> = never,
-): KeyChanges<Doors>[string] {
-  const valuesOf = ({ decide }: Doors): readonly unknown[] => decide.flatMap(read);
+  widens: NonNullable<KeyChanges<DecideListeners>[string]['widens']> = never,
+): KeyChanges<DecideListeners>[string] {
+  const valuesOf = ({ decide }: DecideListeners): readonly unknown[] => decide.flatMap(read);
   return { restart: true, of: (config) => JSON.stringify(valuesOf(config)), shown: valuesOf, widens };
 }
 
@@ -137,7 +137,7 @@ function compileListener(file: ListenerFile, context: CompileContext): DecideSet
   };
 }
 
-/** Checks what the settings say together, and says what this door cannot do of what the routes ask for. */
+/** Checks what the settings say together, and says what this listener cannot do of what the routes ask for. */
 function check(parts: ParsedConfig, report: Report): void {
   const file = parts.decide?.value ?? null;
   const isList = Array.isArray(file);

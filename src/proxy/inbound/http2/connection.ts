@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
 import { maxHeaders } from '../../../decision/http/request-headers.js';
-import { Allowance } from '../../../decision/limits/allowance.js';
+import { TokenBucket } from '../../../decision/limits/allowance.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
@@ -83,7 +83,7 @@ const anyStream = 2 ** 31 - 1;
 /** After that many requests a caller connects anew, so that new instances get their share. */
 const maxRequests = 100_000;
 
-export interface Http2ConnectionOptions {
+export interface Http2ClientConnectionOptions {
   readonly peer: Peer;
   readonly maxStreams: number;
   readonly maxHeaderBytes: number;
@@ -104,17 +104,17 @@ export interface Http2ConnectionOptions {
  * asking for anything is bounded by allowances; who uses one up is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */
-export class Http2Connection implements RequestConnection {
+export class Http2ClientConnection implements RequestConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
   private readonly native: object | null;
-  private readonly options: Http2ConnectionOptions;
+  private readonly options: Http2ClientConnectionOptions;
   private readonly networks: ClientNetworks;
   private readonly served = new Map<PipelinedRequest, Http2Request>();
-  private readonly resets: Allowance;
-  private readonly controls: Allowance;
-  private readonly overhead: Allowance;
+  private readonly resets: TokenBucket;
+  private readonly controls: TokenBucket;
+  private readonly overhead: TokenBucket;
   private requests = 0;
   private hasGoodCredential = false;
   private isGoingAway = false;
@@ -128,7 +128,7 @@ export class Http2Connection implements RequestConnection {
   /** Since when nothing is left to do on it but to end; `null` before. */
   private endsSinceMs: number | null = null;
 
-  constructor(socket: Socket, options: Http2ConnectionOptions) {
+  constructor(socket: Socket, options: Http2ClientConnectionOptions) {
     const { clock, maxHeaderBytes, maxStreams } = options;
     const nowMs = clock.monotonic();
     this.socket = socket;
@@ -137,9 +137,9 @@ export class Http2Connection implements RequestConnection {
     this.networks = clientNetworks(options.peer.remoteAddress);
     this.idleSinceMs = nowMs;
     this.heardMs = nowMs;
-    this.resets = new Allowance(resets.most, resets.perSecond, nowMs);
-    this.controls = new Allowance(controls.most, controls.perSecond, nowMs);
-    this.overhead = new Allowance(overhead.most, overhead.perSecond, nowMs);
+    this.resets = new TokenBucket(resets.most, resets.perSecond, nowMs);
+    this.controls = new TokenBucket(controls.most, controls.perSecond, nowMs);
+    this.overhead = new TokenBucket(overhead.most, overhead.perSecond, nowMs);
     this.session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: maxStreams,

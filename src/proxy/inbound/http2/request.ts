@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { isGrpc } from '../../../decision/grpc/content-type.js';
 import { headerValue, type RequestHead } from '../../../decision/http/request-head.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../received-request.js';
-import type { Http2Connection } from './connection.js';
+import type { Http2ClientConnection } from './connection.js';
 import { Http2ResponseWriter } from './response-writer.js';
 
 /** Their requests have no body, as a rule (RFC 9110 §9.3.1, §9.3.2). */
@@ -15,7 +15,7 @@ const emptyBodyMs = 5_000;
 /** A request of HTTP/2: one stream of its connection. */
 export class Http2Request implements ReceivedRequest, BodySource {
   readonly head: RequestHead;
-  readonly connection: Http2Connection;
+  readonly connection: Http2ClientConnection;
   readonly upgrade = null;
   readonly brokenBy = 'caller_gone';
   readonly stream: ServerHttp2Stream & Readable;
@@ -30,7 +30,7 @@ export class Http2Request implements ReceivedRequest, BodySource {
   private bytesOfBody = 0;
   private rawTrailers: readonly string[] = [];
 
-  constructor(stream: ServerHttp2Stream, head: RequestHead, connection: Http2Connection) {
+  constructor(stream: ServerHttp2Stream, head: RequestHead, connection: Http2ClientConnection) {
     this.stream = stream;
     this.head = head;
     this.connection = connection;

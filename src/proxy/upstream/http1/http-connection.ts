@@ -15,7 +15,7 @@ export interface ConnectionHost {
   /** It carries no other request, and the upstream was told or said so: to be left to end it. */
   readonly onClosing: (opened: OpenSocket) => void;
   /** It ended while it was idle. */
-  readonly onGone: (connection: HttpConnection) => void;
+  readonly onGone: (connection: Http1Connection) => void;
 }
 
 /** Below the 5 s after which Node, gunicorn and kin close an idle connection, so that no request meets that close. */
@@ -34,7 +34,7 @@ const maxJoinedBytes = 16 * 1024;
 const maxPendingBytes = 8 * 1024;
 
 /** From this status on a response may be made from the head alone, with the body unread: redirects and refusals. */
-const firstOtherThanSuccess = 300;
+const firstNonSuccessStatus = 300;
 
 const atTurnEnd = createEventLoopBatch();
 
@@ -50,7 +50,7 @@ export interface ConnectionTrust {
  * One connection to the upstream, opened at its first request: one request at a time, never a second time, and nothing
  * that was not asked for is taken from it.
  */
-export class HttpConnection implements CallConnection, ResponseHeadEvents {
+export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
   private readonly trust: ConnectionTrust;
@@ -305,7 +305,7 @@ export class HttpConnection implements CallConnection, ResponseHeadEvents {
 
   /** Whether the body of the request may still be there, as the beginning of the next one (RFC 9112 §9.3). */
   private mayBeUnread(head: ResponseHead | null): boolean {
-    return !this.trust.refusals && this.hasBody && head !== null && head.status >= firstOtherThanSuccess;
+    return !this.trust.refusals && this.hasBody && head !== null && head.status >= firstNonSuccessStatus;
   }
 
   /** Ends it in a way that does not keep its port. */

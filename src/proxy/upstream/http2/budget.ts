@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 
-/** What an allowance is made of. */
-export interface Allowance {
+/** How many frames of a kind a peer may send. */
+export interface FrameRate {
   /** So many at once. */
   readonly most: number;
   /** So many more each second. */
@@ -9,14 +9,14 @@ export interface Allowance {
 }
 
 /** Counts what a peer may do now and then, but not without end. */
-export class Budget {
-  private readonly allowance: Allowance;
+export class FrameRateLimiter {
+  private readonly rate: FrameRate;
   private left: number;
   private countedMs = performance.now();
 
-  constructor(allowance: Allowance) {
-    this.allowance = allowance;
-    this.left = allowance.most;
+  constructor(rate: FrameRate) {
+    this.rate = rate;
+    this.left = rate.most;
   }
 
   /** Takes one. `false` where there is none left. */
@@ -34,7 +34,7 @@ export class Budget {
 
   private fill(): void {
     const nowMs = performance.now();
-    const { most, perSecond } = this.allowance;
+    const { most, perSecond } = this.rate;
     this.left = Math.min(most, Math.max(0, this.left) + ((nowMs - this.countedMs) / 1000) * perSecond);
     this.countedMs = nowMs;
   }

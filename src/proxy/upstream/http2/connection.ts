@@ -13,7 +13,7 @@ import type { Connector } from '../connector.js';
 import { freeAfterStream, nativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
-import { Budget, type Allowance } from './budget.js';
+import { FrameRateLimiter, type FrameRate } from './budget.js';
 import type { HeadRules } from './request-head.js';
 import type { RequestStream } from './request-stream.js';
 
@@ -65,16 +65,16 @@ const maxHeaders = 2_048;
 const connectionWindowBytes = 1024 * 1024;
 
 /** PING and SETTINGS frames of the upstream: gRPC servers measure by PING how far away we are, hundreds a second. */
-const controlFrames: Allowance = { most: 1_000, perSecond: 500 };
+const controlFrames: FrameRate = { most: 1_000, perSecond: 500 };
 
 /** DATA frames of a few bytes: streams of small messages have many. */
-const tinyPieces: Allowance = { most: 20_000, perSecond: 20_000 };
+const tinyPieces: FrameRate = { most: 20_000, perSecond: 20_000 };
 
 /**
  * Streams that we reset. Callers who leave make us do so, and servers end a connection where that comes too often
  * (CVE-2023-44487: nghttp2 after 1,000, Envoy after 500), which would break the requests of all other callers on it.
  */
-const resets: Allowance = { most: 200, perSecond: 10 };
+const resets: FrameRate = { most: 200, perSecond: 10 };
 
 /** How long a socket may take to close when all was said. */
 const farewellMs = 1_000;
@@ -110,9 +110,9 @@ export class Http2Connection {
   private idleSinceMs = 0;
   /** Whether the upstream ended the connection for an error. */
   private isGivenUpByPeer = false;
-  private readonly controlFrames = new Budget(controlFrames);
-  private readonly tinyPieces = new Budget(tinyPieces);
-  private readonly resets = new Budget(resets);
+  private readonly controlFrames = new FrameRateLimiter(controlFrames);
+  private readonly tinyPieces = new FrameRateLimiter(tinyPieces);
+  private readonly resets = new FrameRateLimiter(resets);
 
   constructor(options: Http2ConnectionOptions, host: Http2ConnectionHost) {
     this.options = options;

@@ -6,7 +6,7 @@ import { Call, type CallHost, type QueuedCall } from '../call.js';
 import type { Connector } from '../connector.js';
 import { upstreamHost } from '../place.js';
 import { ConnectionQueue } from '../pool/connection-queue.js';
-import { createEarlyPlaces } from '../pool/early-places.js';
+import { createStreamingSlots } from '../pool/early-places.js';
 import type { Upstream } from '../pool/pool.js';
 import { ReservationQueue } from '../pool/reservation-queue.js';
 import { Http2Connection, usualTimes, type Http2ConnectionHost } from './connection.js';
@@ -162,7 +162,7 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
       }
       return call;
     },
-    takeEarlyPlace: createEarlyPlaces(capacity),
+    takeStreamingSlot: createStreamingSlots(capacity),
     awaitTurn: (write) => unreserved.enter(write),
     retire: () => {
       isRetired = true;

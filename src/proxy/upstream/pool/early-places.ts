@@ -7,7 +7,7 @@ import { slotOf, type Slot } from '../../exchange/concurrency.js';
 const earlyShare = 1 / 4;
 
 /** Makes what gives places to requests whose bodies are yet to come; `null` where there is none. */
-export function createEarlyPlaces(capacity: () => number): () => Slot | null {
+export function createStreamingSlots(capacity: () => number): () => Slot | null {
   let taken = 0;
   return () => {
     if (taken >= Math.ceil(capacity() * earlyShare)) return null;

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { HttpConnection } from '../http1/http-connection.js';
+import type { Http1Connection } from '../http1/http-connection.js';
 import { arrivalsReadUntilMs } from '../../exchange/event-loop-batch.js';
 import { IdleQueue } from './idle-queue.js';
 
@@ -8,7 +8,7 @@ interface IdleConnectionsOptions {
   /** There are more to take. */
   readonly onRested: () => void;
   /** Nobody needs this one any more. */
-  readonly onSpare: (connection: HttpConnection) => void;
+  readonly onSpare: (connection: Http1Connection) => void;
 }
 
 /** How long a connection rests, milliseconds; 0 is not at all. */
@@ -42,7 +42,7 @@ const spareAfterMs = 1_000;
  */
 export class IdleConnections {
   private readonly options: IdleConnectionsOptions;
-  private readonly queue = new IdleQueue<HttpConnection>();
+  private readonly queue = new IdleQueue<Http1Connection>();
   /** So many at the front of the queue have rested; the others rest still. */
   private restedCount = 0;
   /** All that had arrived by then was read, as far as the looks here tell; milliseconds. */
@@ -70,14 +70,14 @@ export class IdleConnections {
     return this.queue.length >= manyIdle;
   }
 
-  put(connection: HttpConnection): void {
+  put(connection: Http1Connection): void {
     this.queue.push(connection);
     const { usualMs } = this.options.rest;
     if (usualMs > 0 && this.callOff === null) this.lookIn(usualMs);
   }
 
   /** The one that rested longest; `null` where there is none. */
-  take(): HttpConnection | null {
+  take(): Http1Connection | null {
     this.countRested();
     if (this.restedCount === 0) return this.takeEarly();
     const connection = this.takeOldest();
@@ -89,12 +89,12 @@ export class IdleConnections {
   }
 
   /** The one that was idle longest, rested or not, to be given up. */
-  takeOldest(): HttpConnection | null {
+  takeOldest(): Http1Connection | null {
     this.restedCount = Math.max(0, this.restedCount - 1);
     return this.queue.shift();
   }
 
-  takeAll(): readonly HttpConnection[] {
+  takeAll(): readonly Http1Connection[] {
     this.callOff?.();
     this.callOff = null;
     this.looksSoon = false;
@@ -102,7 +102,7 @@ export class IdleConnections {
     return this.queue.takeAll();
   }
 
-  remove(gone: HttpConnection): void {
+  remove(gone: Http1Connection): void {
     const index = this.queue.remove(gone);
     if (index >= 0 && index < this.restedCount) this.restedCount -= 1;
   }
@@ -150,7 +150,7 @@ export class IdleConnections {
    * Where many are idle there is traffic, and each turn of it is a look. Otherwise rounded up, since timers drop parts
    * of a millisecond.
    */
-  private nextLookMs({ idleSinceMs }: HttpConnection): number {
+  private nextLookMs({ idleSinceMs }: Http1Connection): number {
     const { usualMs } = this.options.rest;
     return this.areMany() ? usualMs : Math.ceil(idleSinceMs + usualMs - this.readUntilMs);
   }
@@ -159,7 +159,7 @@ export class IdleConnections {
     while (this.hasRested(this.restedCount, this.options.rest.usualMs)) this.restedCount += 1;
   }
 
-  private takeEarly(): HttpConnection | null {
+  private takeEarly(): Http1Connection | null {
     this.spare = 0;
     if (this.areMany() && this.hasRested(0, this.options.rest.leastMs)) return this.queue.shift();
     if (this.queue.length > 0) this.lookSoon();

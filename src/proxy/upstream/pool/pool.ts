@@ -7,8 +7,8 @@ import { createConnector, type ClientCertificate, type Connector } from '../conn
 import { upstreamHost } from '../place.js';
 import { ClosingConnections } from './closing-connections.js';
 import { createHttp2Upstream } from '../http2/pool.js';
-import { createEarlyPlaces } from './early-places.js';
-import { HttpConnection, type ConnectionHost } from '../http1/http-connection.js';
+import { createStreamingSlots } from './early-places.js';
+import { Http1Connection, type ConnectionHost } from '../http1/http-connection.js';
 import { IdleConnections } from './idle-connections.js';
 import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
 import { needsOwnConnection, restPeriodsOf, trustOf } from './reuse.js';
@@ -29,7 +29,7 @@ export interface Upstream {
    * A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null`
    * where there is none.
    */
-  readonly takeEarlyPlace: () => Slot | null;
+  readonly takeStreamingSlot: () => Slot | null;
   /**
    * Has a write wait until it may be reserved, since its turn with a connection is near: no longer than connecting may
    * take, and in overload hardly at all. That may be before this returns. Call what it returns when the write will not
@@ -86,10 +86,10 @@ export function createUpstream(
 function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): Upstream {
   const trust = trustOf(settings);
   const maxResting = Math.floor(settings.maxConnections * restingShare);
-  const all = new Set<HttpConnection>();
+  const all = new Set<Http1Connection>();
   /** Those that were left to the upstream to end. */
   const closing = new ClosingConnections();
-  const line = new ConnectionQueue<QueuedCall<HttpConnection>>(settings.maxConnections, (call) =>
+  const line = new ConnectionQueue<QueuedCall<Http1Connection>>(settings.maxConnections, (call) =>
     call.refuse(denial('overloaded')),
   );
   let isRetired = false;
@@ -99,7 +99,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
   /** Who has how many connections: nobody is to shut the others out. */
   const fairShares = new FairShareLimiter(settings.maxConnections);
 
-  const discard = (connection: HttpConnection): void => {
+  const discard = (connection: Http1Connection): void => {
     all.delete(connection);
     connection.close();
   };
@@ -141,16 +141,16 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     all.delete(oldest);
     oldest.closeIdle();
   };
-  const open = (isAlone: boolean): HttpConnection | null => {
+  const open = (isAlone: boolean): Http1Connection | null => {
     if (!isAlone && idle.areMany()) return null;
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + closing.count() >= settings.maxConnections) closing.cutShort();
-    const opened = new HttpConnection(connector.connect, connectionHost, trust);
+    const opened = new Http1Connection(connector.connect, connectionHost, trust);
     all.add(opened);
     return opened;
   };
-  const reuse = (): HttpConnection | null => {
+  const reuse = (): Http1Connection | null => {
     for (let connection = idle.take(); connection !== null; connection = idle.take()) {
       if (connection.isIdle()) return connection;
       discard(connection);
@@ -158,7 +158,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     return null;
   };
   /** Starts it, where its holder may have a connection and there is one. */
-  const tryToStart = (call: QueuedCall<HttpConnection>): boolean => {
+  const tryToStart = (call: QueuedCall<Http1Connection>): boolean => {
     const holderCount = fairShares.take(call.holder);
     if (holderCount === null) return false;
     const connection = (call.hasOwnConnection ? null : reuse()) ?? open(call.hasOwnConnection);
@@ -175,7 +175,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     line.startInTurn(tryToStart, () => idle.count() === 0 && all.size >= settings.maxConnections);
     unreserved.startInTurn();
   };
-  const host: CallHost<HttpConnection> = {
+  const host: CallHost<Http1Connection> = {
     idleTimeoutMs: settings.idleTimeoutMs,
     release: (connection, holderCount, sound) => {
       if (!all.has(connection)) return;
@@ -198,7 +198,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
       }
       return call;
     },
-    takeEarlyPlace: createEarlyPlaces(() => settings.maxConnections),
+    takeStreamingSlot: createStreamingSlots(() => settings.maxConnections),
     awaitTurn: (write) => unreserved.enter(write),
     retire: () => {
       isRetired = true;

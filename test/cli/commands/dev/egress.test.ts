@@ -70,7 +70,7 @@ for (const [profile, subject] of Object.entries(subjects)) {
       env: {},
       readFile: () => refuse('is not read here'),
     });
-    t.match(config?.egress, { targets: [{ prefix: '/service', keyMode: 'generate' }] }, 'the config is one');
+    t.match(config?.egress, { targets: [{ prefix: '/service', missingKey: 'generate' }] }, 'the config is one');
     const files = [...shown.egress.config.matchAll(/(?:curl_config|secret_file|file): (\S+)/g)].map(
       ([, file = '']) => file,
     );

@@ -19,7 +19,7 @@ t.test('every default of the section', (t) => {
   t.match(settings, {
     listen: { host: '127.0.0.1', port: 8181, tls: null, http2: false, maxInFlight: 512, headerTimeoutMs: 10_000 },
     socket: null,
-    maxHeldBytes: 64 * 1024 ** 2,
+    totalRetryBufferBytes: 64 * 1024 ** 2,
     tokens: [],
     targets: [
       {
@@ -27,10 +27,10 @@ t.test('every default of the section', (t) => {
         prefix: '/orders',
         basePath: '/api',
         token: null,
-        keyMode: 'pass',
+        missingKey: 'pass',
         keyFrom: null,
         retries: { attempts: 3, withinMs: 10_000, budget: 0.1 },
-        maxHeldBytes: 1024 ** 2,
+        retryBufferBytes: 1024 ** 2,
         upstream: {
           url: 'https://orders.shop.svc',
           caFile: null,
@@ -70,7 +70,7 @@ t.test('a socket, a key of the body, and a budget', (t) => {
   t.match(settings?.targets, [
     {
       token: 't',
-      keyMode: 'generate',
+      missingKey: 'generate',
       keyFrom: { kind: 'json', path: ['a/b', 'c~d'] },
       retries: { attempts: 2, budget: 0.25 },
     },
