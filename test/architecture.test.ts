@@ -65,7 +65,7 @@ const layers: readonly Layer[] = [
       'src/config/',
       'src/proxy/auth/',
       'src/proxy/idempotency/plan-reservation.ts',
-      'src/proxy/upstream/place.ts',
+      'src/proxy/upstream/address.ts',
       'src/lib/',
     ],
     mayTypes: ['src/proxy/'],

@@ -19,7 +19,7 @@ import { createConsolePages } from './console/pages.js';
 import type { Environment } from './config/read-config.js';
 import type { CompleteConfig } from './config/load-config.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
-import { openDecideListeners, type RunningDecideListener } from './doors.js';
+import { openDecideListeners, type RunningDecideListener } from './decide-listeners.js';
 import type { Egress } from './egress.js';
 import type { OptionalParts } from './optional-parts.js';
 import { activatorOf, createReloader, type Reloader } from './reload/reload.js';

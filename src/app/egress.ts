@@ -10,7 +10,7 @@ import type { EgressState } from '../ports/observability.js';
 import type { FileWatch, Log } from '../ports/system.js';
 import { createActiveConfig, type ActiveConfig } from '../proxy/auth/active-config.js';
 import { createEgressUpstream } from '../proxy/egress/egress-upstream.js';
-import { RetryBufferBudget } from '../proxy/egress/kept-body.js';
+import { RetryBufferBudget } from '../proxy/egress/retry-buffer.js';
 import { servingConfig } from '../proxy/egress/serving-config.js';
 import type { EgressTarget, TargetProofs } from '../proxy/egress/target.js';
 import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';

@@ -20,7 +20,7 @@ export async function loadOptionalParts({ decide, egress }: CompiledConfig): Pro
 async function loadDecideHandlers(
   all: readonly DecideSettings[],
 ): Promise<(settings: DecideSettings) => DecideHandler> {
-  const { createDecideHandler } = await import('../proxy/decide/door.js');
+  const { createDecideHandler } = await import('../proxy/decide/decide-listener.js');
   // What reads and writes Envoy's gRPC.
   const checkMessages = all.some(({ form }) => form === 'envoy')
     ? (await import('../adapters/envoy/check-messages.js')).checkMessages

@@ -1,4 +1,4 @@
-import type { CheckedRequest } from '../decision/decide/check.js';
+import type { CheckedRequest } from '../decision/decide/envoy-check.js';
 
 /** What Envoy is to do with a request: names and values in turn. */
 export interface AllowedCheck {

@@ -2,7 +2,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { fastify, type FastifyListenOptions } from 'fastify';
 import { withoutSchemas } from './inbound/no-schemas.js';
-import { exchangeOf } from './inbound/incoming-request.js';
+import { exchangeOf } from './inbound/http1-request.js';
 
 interface ClientAppDeps {
   /** What Fastify stands on, with all its limits set. */

@@ -13,7 +13,7 @@ import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2ClientConnection } from './inbound/http2/connection.js';
 import { describeBug } from '../lib/errors.js';
-import { ClientRequest, Http1Request, type RequestHandler } from './inbound/incoming-request.js';
+import { ClientRequest, Http1Request, type RequestHandler } from './inbound/http1-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';

@@ -1,7 +1,7 @@
 import { createServer, METHODS, type RequestListener } from 'node:http';
 import t from 'tap';
 import { createClientApp } from '../../src/proxy/client-app.js';
-import { ClientRequest } from '../../src/proxy/inbound/incoming-request.js';
+import { ClientRequest } from '../../src/proxy/inbound/http1-request.js';
 import type { Scope } from '../support/scope.js';
 import { sendRaw } from '../support/raw-client.js';
 

@@ -5,7 +5,7 @@ import { validateConfig } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';
-import { createInFlightCounter } from '../../src/adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../src/adapters/memory/in-flight-counter.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import { challengesOf } from '../../src/decision/binding/challenges.js';
 import type { FailureReason, Reason } from '../../src/decision/denial.js';

@@ -1,6 +1,6 @@
 /** Messages of Envoy's `Authorization/Check`, by its published schema. */
 import protobuf from 'protobufjs/light.js';
-import type { CheckedRequest } from '../../decision/decide/check.js';
+import type { CheckedRequest } from '../../decision/decide/envoy-check.js';
 import type { AllowedCheck, CheckMessages, RefusedCheck } from '../../ports/envoy.js';
 import { schema } from './schema.js';
 

@@ -3,7 +3,7 @@ import { maxConfigBytes } from '../../config/load/yaml.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { AskedWatch, FileWatch } from '../../ports/system.js';
 import { watchFile } from '../../adapters/files/file-watch.js';
-import type { FileSnapshot } from './held-files.js';
+import type { FileSnapshot } from './file-snapshot.js';
 import { readText, readTextSync, textDigest } from '../../adapters/files/read-file.js';
 
 /** Where the config comes from. */

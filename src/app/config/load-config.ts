@@ -5,7 +5,7 @@ import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { readTargetCertificates, type TargetCertificates } from '../certificates/target-certificates.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
-import { recordTexts, type FileSnapshot } from './held-files.js';
+import { recordTexts, type FileSnapshot } from './file-snapshot.js';
 import { readAuthorities } from './named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 

@@ -8,7 +8,7 @@ import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { placeholderReader, type ConfigSource } from './config-source.js';
-import type { FileSnapshot } from './held-files.js';
+import type { FileSnapshot } from './file-snapshot.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

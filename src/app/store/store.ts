@@ -17,7 +17,7 @@ import type { InFlightCounter, RateCounter, SharedRateCounter, LimitsState } fro
 import type { RevocationStore, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 import { readAuthorities } from '../config/named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
-import { createInFlightCounter } from '../../adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../adapters/memory/in-flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import { createCallerLimits, type CallerLimits } from '../../proxy/exchange/rate-limiter.js';
 import type { ReservationSeries } from '../../adapters/metrics/reservations.js';

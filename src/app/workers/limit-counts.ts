@@ -1,6 +1,6 @@
 /** Requests of callers, counted by the primary for all workers. */
 import { systemClock } from '../../adapters/system/clock.js';
-import { createInFlightCounter } from '../../adapters/memory/flight-counter.js';
+import { createInFlightCounter } from '../../adapters/memory/in-flight-counter.js';
 import { createRateCounter } from '../../adapters/memory/rate-counter.js';
 import type { LimitCounters } from '../store/store.js';
 import type { CountAsk, ToPrimary, ToWorker } from './messages.js';

@@ -9,7 +9,7 @@ import type { Files } from '../../ports/system.js';
 import type { ProxyServer } from '../../proxy/server.js';
 import { composeApp, type ComposedApp } from '../compose.js';
 import { fixedSource, type ConfigSource } from '../config/config-source.js';
-import { snapshotFiles } from '../config/held-files.js';
+import { snapshotFiles } from '../config/file-snapshot.js';
 import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-config.js';
 import type { Environment } from '../config/read-config.js';
 import { findUnfitStore, loadDecisionFiles } from '../decision.js';

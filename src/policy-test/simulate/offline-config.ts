@@ -4,7 +4,7 @@ import type { Introspection, KeySource } from '../../ports/auth.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
-import { upstreamHost } from '../../proxy/upstream/place.js';
+import { upstreamHost } from '../../proxy/upstream/address.js';
 
 /** A config as it would decide, with other keys: nothing is sent to its upstream. */
 export function decideOnly(

@@ -6,7 +6,7 @@ import { valuesOf } from '../../decision/http/header-values.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
-import { AnswerOnlyWriter } from './asked-writer.js';
+import { AnswerOnlyWriter } from './answer-only-writer.js';
 
 /** What `ngx_http_auth_request_module` takes for a refusal. Whatever else is no success is an error to it. */
 const passedByNginx: ReadonlySet<number> = new Set([401, 403]);

@@ -20,7 +20,7 @@ import type { TokenOutcome } from '../../ports/tokens.js';
 import type { ResponseSink, UpstreamRequest } from '../upstream/call.js';
 import type { UpstreamCall } from '../upstream/pool/pool.js';
 import { EgressAttempt, type EgressAttemptHost, type HeldResponse } from './attempt.js';
-import { RetryBuffer, type RetryBufferBudget } from './kept-body.js';
+import { RetryBuffer, type RetryBufferBudget } from './retry-buffer.js';
 import { derivedKey, newKey } from './keys.js';
 import type { EgressTarget } from './target.js';
 

@@ -1,6 +1,6 @@
 import { denial } from '../../decision/denial.js';
 import { targetOf } from '../../decision/egress/target.js';
-import { createStreamingSlots } from '../upstream/pool/early-places.js';
+import { createStreamingSlots } from '../upstream/pool/streaming-slots.js';
 import type { Upstream, UpstreamCall } from '../upstream/pool/pool.js';
 import { EgressCall, type EgressCallDeps } from './egress-call.js';
 import type { EgressTarget } from './target.js';

@@ -21,7 +21,7 @@ import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
 import { statedLength } from '../upstream/http1/serialize-request.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
-import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from './attempt.js';
+import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from './write-attempt.js';
 import { readWhole, type BufferBudget } from './body-buffer.js';
 
 /**

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../../config/types.js';
 import { maxConnectionsOf } from './client-connections.js';
-import { ClientRequest } from './incoming-request.js';
+import { ClientRequest } from './http1-request.js';
 import { takeConnectionListener } from '../node-internals/server.js';
 
 /** Certificates of the listener, as PEM texts. */

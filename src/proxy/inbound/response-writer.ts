@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Denial } from '../../decision/denial.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { ClientConnection } from './client-connection.js';
-import type { ClientRequest } from './incoming-request.js';
+import type { ClientRequest } from './http1-request.js';
 import type { ResponseWriter, ResponseWriterHost } from './received-request.js';
 import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from './gathered-writes.js';

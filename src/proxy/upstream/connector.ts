@@ -4,7 +4,7 @@ import { checkServerIdentity, TLSSocket, type ConnectionOptions } from 'node:tls
 import type { UpstreamSettings } from '../../config/types.js';
 import { ConnectTimeout } from './errors.js';
 import { openSocket, openTlsSocket, type OpenSocket, type OnRead } from './socket.js';
-import { upstreamAddress } from './place.js';
+import { upstreamAddress } from './address.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is

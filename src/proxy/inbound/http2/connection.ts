@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
 import { maxHeaders } from '../../../decision/http/request-headers.js';
-import { TokenBucket } from '../../../decision/limits/allowance.js';
+import { TokenBucket } from '../../../decision/limits/token-bucket.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';

@@ -13,7 +13,7 @@ import type { Connector } from '../connector.js';
 import { freeAfterStream, nativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
-import { FrameRateLimiter, type FrameRate } from './budget.js';
+import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
 import type { HeadRules } from './request-head.js';
 import type { RequestStream } from './request-stream.js';
 

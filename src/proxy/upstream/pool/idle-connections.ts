@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Http1Connection } from '../http1/http-connection.js';
+import type { Http1Connection } from '../http1/connection.js';
 import { arrivalsReadUntilMs } from '../../exchange/event-loop-batch.js';
 import { IdleQueue } from './idle-queue.js';
 

@@ -1,6 +1,6 @@
 /** When a connection to the upstream may carry another request. */
 import type { UpstreamSettings } from '../../../config/types.js';
-import type { ConnectionTrust } from '../http1/http-connection.js';
+import type { ConnectionTrust } from '../http1/connection.js';
 import type { RestPeriods } from './idle-connections.js';
 
 /** What the config says of it. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { TokenBucket } from '../../../src/decision/limits/allowance.js';
+import { TokenBucket } from '../../../src/decision/limits/token-bucket.js';
 
 t.test('so much at once, and more with time and with what is of use', (t) => {
   const allowance = new TokenBucket(3, 2, 0);

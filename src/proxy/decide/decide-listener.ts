@@ -1,7 +1,7 @@
 /** A listener on which a proxy asks about requests that it forwards itself. */
 import type { DecideSettings } from '../../config/types.js';
 import { unremovableHeader, removesNames } from '../../decision/decide/allow.js';
-import { isCheck, isOtherCall } from '../../decision/decide/check.js';
+import { isCheck, isOtherCall } from '../../decision/decide/envoy-check.js';
 import { describeRequest } from '../../decision/decide/forms.js';
 import { limitsOf } from '../../decision/decide/limits.js';
 import { denial, type Denial } from '../../decision/denial.js';
@@ -12,13 +12,13 @@ import type { CheckMessages } from '../../ports/envoy.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
-import type { RequestHandler } from '../inbound/incoming-request.js';
+import type { RequestHandler } from '../inbound/http1-request.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
 import { planReservation, type Plan } from '../idempotency/plan-reservation.js';
 import type { DecideHandler } from '../server.js';
-import { answeringHost, describedConnection } from './asking.js';
-import { EnvoyCheck } from './check-call.js';
+import { answeringHost, describedConnection } from './asking-proxy.js';
+import { EnvoyCheck } from './envoy-check.js';
 import { DecisionWriter, namesOf } from './decision-writer.js';
 
 /**

@@ -1,4 +1,4 @@
-import { describeChecked, isCheck } from '../../decision/decide/check.js';
+import { describeChecked, isCheck } from '../../decision/decide/envoy-check.js';
 import type { DescribedRequest } from '../../decision/decide/forms.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import { readOneMessage } from '../../decision/grpc/messages.js';
@@ -11,11 +11,11 @@ import type { CheckMessages } from '../../ports/envoy.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
-import type { RequestHandler } from '../inbound/incoming-request.js';
+import type { RequestHandler } from '../inbound/http1-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
-import { answeringHost, describedConnection } from './asking.js';
-import { EnvoyCheckWriter } from './check-writer.js';
+import { answeringHost, describedConnection } from './asking-proxy.js';
+import { EnvoyCheckWriter } from './envoy-check-writer.js';
 
 /** What a call may be like, and what reads it. */
 export interface CheckSettings {

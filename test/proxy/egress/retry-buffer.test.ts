@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
-import { RetryBufferBudget, RetryBuffer } from '../../../src/proxy/egress/kept-body.js';
+import { RetryBufferBudget, RetryBuffer } from '../../../src/proxy/egress/retry-buffer.js';
 
 /** A body of so many pieces, each the first byte of 1 KiB that it keeps alive. */
 function inPieces(count: number): Readable {

@@ -6,7 +6,7 @@ import { grpcNumberOf, type GrpcCode } from '../../decision/grpc/status.js';
 import { problemOf } from '../../decision/http/problem-details.js';
 import type { CheckMessages } from '../../ports/envoy.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
-import { AnswerOnlyWriter } from './asked-writer.js';
+import { AnswerOnlyWriter } from './answer-only-writer.js';
 import { namesOf } from './decision-writer.js';
 
 /** Ends calls whose caller waits no longer. */
