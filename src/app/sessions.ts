@@ -9,7 +9,7 @@ import { accept, refuse, type Result } from '../lib/result.js';
 import type { KeySourceState } from '../ports/auth.js';
 import type { Log } from '../ports/system.js';
 import type { Metrics } from '../ports/observability.js';
-import type { ActiveSessions } from '../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../proxy/auth/credentials/session.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** What verifies sessions while the proxy runs. */

@@ -8,7 +8,7 @@ import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { KeyLookup, SessionVerifier } from '../../src/ports/auth.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import { authorizeRequest, type AuthorizationResult, type Step } from '../../src/proxy/auth/authorize-request.js';
-import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../src/proxy/auth/credentials/session.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { compiled } from '../proxy/harness.js';

@@ -3,7 +3,7 @@ import t from 'tap';
 import { createRouteTable } from '../../src/decision/route/route-table.js';
 import type { Route } from '../../src/decision/route/policy.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
-import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../src/proxy/auth/credentials/session.js';
 import { runCampaign } from './campaign.js';
 import { createStages } from './in-process.js';
 

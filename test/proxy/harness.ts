@@ -23,7 +23,7 @@ import { createCallerLimits } from '../../src/proxy/exchange/rate-limiter.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
 import type { TlsMaterial } from '../../src/proxy/inbound/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
-import type { ActiveSessions } from '../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../src/proxy/auth/credentials/session.js';
 import { createUpstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';

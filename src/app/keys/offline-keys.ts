@@ -8,7 +8,7 @@ import type { StartFailure } from '../start-failure.js';
 import type { CompiledConfig, IssuerSettings } from '../../config/types.js';
 import { accept, type Result } from '../../lib/result.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 
 const uncounted = {
   jwksRefresh: () => undefined,

@@ -18,7 +18,7 @@ import type { Log } from '../../ports/system.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
 import type { ProbedUpstream } from '../../admin/upstream-probe.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 import { createVerifiedTokens } from '../../proxy/auth/verified-token-cache.js';
 import { createUpstream, type Upstream } from '../../proxy/upstream/pool/pool.js';
 import type { Assertions } from '../keys/assertion-keys.js';

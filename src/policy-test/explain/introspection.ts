@@ -4,7 +4,7 @@ import { isOpaque } from '../../decision/token/introspection.js';
 import { subjectOf } from '../../decision/token/profile-claims.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
-import { askedIssuer } from '../../proxy/auth/verify-opaque-token.js';
+import { askedIssuer } from '../../proxy/auth/credentials/opaque-token.js';
 import type { Explained } from './explanation.js';
 import { audienceWords, issuerWords, malformedWords, mismatchWords } from './profile-words.js';
 import { lifeWords, timesWords, tokenOf, type TokenReason } from './token.js';

@@ -16,7 +16,7 @@ import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions }
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeySourceState } from '../../ports/auth.js';
 import type { ActiveIssuer } from '../../proxy/auth/active-config.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 import type { Explained } from './explanation.js';
 import {
   algorithmWords,

@@ -2,7 +2,7 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../con
 import type { Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource } from '../../ports/auth.js';
 import { type ActiveConfig, createActiveConfig } from '../../proxy/auth/active-config.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 import type { Upstream } from '../../proxy/upstream/pool/pool.js';
 import { upstreamHost } from '../../proxy/upstream/address.js';
 

@@ -12,7 +12,7 @@ import type { CompiledConfig } from '../../config/types.js';
 import { readPayload } from '../../decision/token/compact-jws.js';
 import { accept, refuse } from '../../lib/result.js';
 import { parseSessionToken } from '../../decision/session/token.js';
-import type { ActiveSessions } from '../../proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../proxy/auth/credentials/session.js';
 
 /** What stands in for every issuer's keys. */
 export interface AssumedKeys {

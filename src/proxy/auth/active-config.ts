@@ -3,7 +3,7 @@ import type { AssertedRequest } from '../../decision/token/assertion.js';
 import { type HeaderRules, createHeaderRules } from '../../decision/http/header-rules.js';
 import type { IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { Introspection, KeySource, ProofKeeper } from '../../ports/auth.js';
-import type { ActiveSessions } from './verify-session.js';
+import type { ActiveSessions } from './credentials/session.js';
 import type { Upstream } from '../upstream/pool/pool.js';
 import type { VerifiedTokens } from './verified-token-cache.js';
 

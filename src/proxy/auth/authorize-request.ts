@@ -34,11 +34,11 @@ import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';
-import { dpopVerifier } from './verify-dpop.js';
-import { verifyCredential } from './verify-service-token.js';
+import { dpopVerifier } from './credentials/dpop-proof.js';
+import { verifyCredential } from './credentials/service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { ActiveConfig } from './active-config.js';
-import { asSessionRefusal, verifySession } from './verify-session.js';
+import { asSessionRefusal, verifySession } from './credentials/session.js';
 import { findRevokedToken } from './find-revoked-token.js';
 
 /** The other end of the caller's connection. */

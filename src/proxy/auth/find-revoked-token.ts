@@ -10,7 +10,7 @@ import { readSessionHeaders } from '../../decision/session/headers.js';
 import type { KeyAsker, KeySource, VerificationKey } from '../../ports/auth.js';
 import type { ActiveConfig, ActiveIssuer } from './active-config.js';
 import { checkSignature, type SignatureVerdict } from './signature-queue.js';
-import { askedIssuer, findRevokedClaims } from './verify-opaque-token.js';
+import { askedIssuer, findRevokedClaims } from './credentials/opaque-token.js';
 import { sessionKeyIds } from '../../decision/session/token.js';
 
 /** Keys, and for which key ids they are asked. */

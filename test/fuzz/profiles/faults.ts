@@ -14,7 +14,7 @@ const header = 'decision/token/service-header.js';
 const jws = 'decision/token/compact-jws.js';
 const jwk = 'decision/token/jwk.js';
 const times = 'decision/token/service-token.js';
-const verify = 'proxy/auth/verify-service-token.js';
+const verify = 'proxy/auth/credentials/service-token.js';
 
 export const plantedFaults: readonly PlantedFault[] = [
   {

@@ -5,7 +5,7 @@ import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
-import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import { verifyCredential } from '../../../src/proxy/auth/credentials/service-token.js';
 import { issuerRules, nowMs, nowS } from '../../decision/samples.js';
 import { keyFor, tokenBy, tokenOfText, type AnyKey } from '../../support/profile-tokens.js';
 import { base64url, type Claims } from '../../support/tokens.js';

@@ -9,7 +9,7 @@ import type {
   SessionVerifier,
   VerifiedSession,
 } from '../../../src/ports/auth.js';
-import type { ActiveSessions } from '../../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../../src/proxy/auth/credentials/session.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';

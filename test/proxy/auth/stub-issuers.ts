@@ -5,7 +5,7 @@ import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import type { Result } from '../../../src/lib/result.js';
 import type { KeyLookup, KeySource } from '../../../src/ports/auth.js';
-import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import { verifyCredential } from '../../../src/proxy/auth/credentials/service-token.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { issuerRules, nowMs } from '../../decision/samples.js';
 import { rsaKey } from '../../support/keys.js';

@@ -7,7 +7,7 @@ import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import { readHeaders } from '../../../src/decision/http/request-headers.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
-import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import { verifyCredential } from '../../../src/proxy/auth/credentials/service-token.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { KeyAsker, KeyLookup } from '../../../src/ports/auth.js';
-import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import { verifyCredential } from '../../../src/proxy/auth/credentials/service-token.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
 import { issuerRules, nowMs } from '../../decision/samples.js';
 import { rsaKey } from '../../support/keys.js';

@@ -3,7 +3,7 @@ import type { CompiledConfig } from '../../../src/config/types.js';
 import { accept } from '../../../src/lib/result.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
 import type { KeySource } from '../../../src/ports/auth.js';
-import type { ActiveSessions } from '../../../src/proxy/auth/verify-session.js';
+import type { ActiveSessions } from '../../../src/proxy/auth/credentials/session.js';
 import type { RsaKey } from '../../support/keys.js';
 import { sessionClaims } from '../../support/sessions.js';
 

@@ -4,19 +4,19 @@ import {
   verifySessionClaims,
   type SessionClaims,
   sessionIssuerName,
-} from '../../decision/session/token.js';
-import { maxSubjectLength, type Principal } from '../../decision/token/principal.js';
+} from '../../../decision/session/token.js';
+import { maxSubjectLength, type Principal } from '../../../decision/token/principal.js';
 import { timingSafeEqual } from 'node:crypto';
-import type { SessionSettings } from '../../config/types.js';
-import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
-import type { Credential } from '../../decision/token/credential.js';
-import { denial, type Denial, type Reason, type SessionResponse } from '../../decision/denial.js';
-import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
-import { isVisibleAscii } from '../../lib/text.js';
-import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/auth.js';
-import { checkSignature } from './signature-queue.js';
-import { missingKey, signatureProblem } from './verify-service-token.js';
+import type { SessionSettings } from '../../../config/types.js';
+import { readPayload, type SignedToken } from '../../../decision/token/compact-jws.js';
+import type { Credential } from '../../../decision/token/credential.js';
+import { denial, type Denial, type Reason, type SessionResponse } from '../../../decision/denial.js';
+import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import { isVisibleAscii } from '../../../lib/text.js';
+import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../../ports/auth.js';
+import { checkSignature } from '../signature-queue.js';
+import { missingKey, signatureProblem } from './service-token.js';
 
 /** What verifies sessions. */
 export interface ActiveSessions {

@@ -1,11 +1,11 @@
 import { createHmac, createPublicKey, createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
-import type { KeyLookup } from '../../../src/ports/auth.js';
-import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
-import { nowMs, nowS, principal } from '../../decision/samples.js';
-import { rsaKey, withKeyId } from '../../support/keys.js';
-import { base64url, mintToken, signToken, type Claims } from '../../support/tokens.js';
+import type { KeyLookup } from '../../../../src/ports/auth.js';
+import { verifyCredential } from '../../../../src/proxy/auth/credentials/service-token.js';
+import { nowMs, nowS, principal } from '../../../decision/samples.js';
+import { rsaKey, withKeyId } from '../../../support/keys.js';
+import { base64url, mintToken, signToken, type Claims } from '../../../support/tokens.js';
 import {
   atOnce,
   found,
@@ -18,7 +18,7 @@ import {
   source,
   unavailable,
   unknown,
-} from './stub-issuers.js';
+} from '../stub-issuers.js';
 
 t.test('a token that holds names its principal, at once where the key is known', (t) => {
   const token = mintToken({ key, nowMs, claims: { jti: 't-1' } });

@@ -1,15 +1,15 @@
-import { isMeantFor, verifyTokenClaims } from '../../decision/token/profile-claims.js';
-import { headerProblem, nearestProblem } from '../../decision/token/service-header.js';
-import { parseTokenForm } from '../../decision/token/service-token.js';
-import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
-import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import { principalName, type Principal } from '../../decision/token/principal.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
-import type { KeyAsker, KeyLookup, VerificationKey } from '../../ports/auth.js';
-import type { ActiveIssuer } from './active-config.js';
-import { checkSignature, type SignatureVerdict } from './signature-queue.js';
-import { verifyOpaqueToken } from './verify-opaque-token.js';
-import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
+import { isMeantFor, verifyTokenClaims } from '../../../decision/token/profile-claims.js';
+import { headerProblem, nearestProblem } from '../../../decision/token/service-header.js';
+import { parseTokenForm } from '../../../decision/token/service-token.js';
+import { readPayload, type SignedToken } from '../../../decision/token/compact-jws.js';
+import { denial, type Denial, type Reason } from '../../../decision/denial.js';
+import { principalName, type Principal } from '../../../decision/token/principal.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { KeyAsker, KeyLookup, VerificationKey } from '../../../ports/auth.js';
+import type { ActiveIssuer } from '../active-config.js';
+import { checkSignature, type SignatureVerdict } from '../signature-queue.js';
+import { verifyOpaqueToken } from './opaque-token.js';
+import type { VerifiedToken, VerifiedTokens } from '../verified-token-cache.js';
 
 type Verdict = Result<Principal, Denial>;
 

@@ -1,10 +1,10 @@
 /** The proof of a request in its `DPoP` header (RFC 9449): the one kind of proof that there is. */
-import { verifyDpopProof } from '../../decision/binding/dpop-proof.js';
-import type { RequestHead } from '../../decision/http/request-head.js';
-import type { RequestHeaders } from '../../decision/http/request-headers.js';
-import type { RequestTarget } from '../../decision/http/request-target.js';
-import type { ActiveConfig } from './active-config.js';
-import type { ProofVerifier } from './prove-possession.js';
+import { verifyDpopProof } from '../../../decision/binding/dpop-proof.js';
+import type { RequestHead } from '../../../decision/http/request-head.js';
+import type { RequestHeaders } from '../../../decision/http/request-headers.js';
+import type { RequestTarget } from '../../../decision/http/request-target.js';
+import type { ActiveConfig } from '../active-config.js';
+import type { ProofVerifier } from '../prove-possession.js';
 
 /** A request with a token, as far as a proof says something of it. */
 interface ProvedRequest {

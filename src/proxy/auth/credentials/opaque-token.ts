@@ -1,12 +1,12 @@
-import { denial, type Denial } from '../../decision/denial.js';
-import { isOpaque, verifyIntrospection } from '../../decision/token/introspection.js';
-import { subjectOf } from '../../decision/token/profile-claims.js';
-import type { Principal } from '../../decision/token/principal.js';
-import { isRevoked, signedClaims } from '../../decision/revocation/match.js';
-import type { Revocations } from '../../decision/route/policy.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
-import type { IntrospectionResponse, KeyAsker } from '../../ports/auth.js';
-import type { IntrospectionInForce, ActiveIssuer } from './active-config.js';
+import { denial, type Denial } from '../../../decision/denial.js';
+import { isOpaque, verifyIntrospection } from '../../../decision/token/introspection.js';
+import { subjectOf } from '../../../decision/token/profile-claims.js';
+import type { Principal } from '../../../decision/token/principal.js';
+import { isRevoked, signedClaims } from '../../../decision/revocation/match.js';
+import type { Revocations } from '../../../decision/route/policy.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { IntrospectionResponse, KeyAsker } from '../../../ports/auth.js';
+import type { IntrospectionInForce, ActiveIssuer } from '../active-config.js';
 
 type Verdict = Result<Principal, Denial>;
 
