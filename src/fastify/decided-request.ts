@@ -16,7 +16,7 @@ import {
   unread,
   type Admission,
   type Findings,
-  type AuthorizationResult,
+  type AuthResult,
   type Peer,
 } from '../proxy/auth/authorize-request.js';
 import { clientOf, ExchangeSummary, recordRequest, type Recorder } from '../proxy/exchange/access-log-record.js';
@@ -109,7 +109,7 @@ export class DecidedRequest implements KeyAsker {
     });
   }
 
-  private acquire(decision: AuthorizationResult): void {
+  private acquire(decision: AuthResult): void {
     this.findings = decision.ok ? decision.value : decision.error;
     this.parts.metrics.strippedHeaders(this.findings.stripped);
     if (this.isOver) return;

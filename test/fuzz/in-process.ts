@@ -7,7 +7,7 @@ import { createHeaderRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { KeyLookup, SessionVerifier } from '../../src/ports/auth.js';
 import type { ActiveConfig } from '../../src/proxy/auth/active-config.js';
-import { authorizeRequest, type AuthorizationResult, type Step } from '../../src/proxy/auth/authorize-request.js';
+import { authorizeRequest, type AuthResult, type Step } from '../../src/proxy/auth/authorize-request.js';
 import type { ActiveSessions } from '../../src/proxy/auth/credentials/session.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
@@ -174,7 +174,7 @@ export async function tryHead(head: Head, { surroundings, activeConfig }: Stage)
   return { fault: faultOf(head, judged, expected), forwarded: judged.ok, way: wayOf(judged, steps, head) };
 }
 
-function faultOf(head: Head, judged: AuthorizationResult, expected: Expected): string | null {
+function faultOf(head: Head, judged: AuthResult, expected: Expected): string | null {
   if (!judged.ok) {
     const { reason } = judged.error.denial;
     const { status } = responses[reason];
@@ -208,7 +208,7 @@ export function differenceOf(
   return left.length === 0 ? null : `forwards no ${JSON.stringify(left)}`;
 }
 
-function wayOf(judged: AuthorizationResult, steps: readonly Step[], head: Head): string {
+function wayOf(judged: AuthResult, steps: readonly Step[], head: Head): string {
   if (!judged.ok) {
     return `${judged.error.denial.reason} on ${judged.error.route?.name ?? 'none'} after ${steps.join(' ')}`;
   }

@@ -15,7 +15,6 @@ import type { RevocationsState } from '../../ports/revocations.js';
 import type { HistogramFamily, MetricsSnapshot, TelemetryState } from '../../ports/tracing.js';
 import { closeCauseLabels, type CloseCauseLabel } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';
-import { createDecisionSeries } from './decisions.js';
 import { createEgressSeries, type EgressSeries } from './egress.js';
 import {
   createRouteSeries,
@@ -225,7 +224,13 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
       }
     },
   });
-  const decided = createDecisionSeries(registry);
+  // A series begins with its first decision.
+  const decisions = new Counter({
+    name: 'sallyport_decisions_total',
+    help: 'Requests that a proxy in front asked about, by its form and how they ended.',
+    labelNames: ['form', 'outcome'],
+    registers,
+  });
   new Counter({
     name: 'sallyport_stripped_fields_total',
     help: 'Header fields of callers that were dropped, by what they would have told the upstream.',
@@ -377,7 +382,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
     egress,
     request: (route, outcome, status, durationMs, overheadMs, exemplar) =>
       seriesOf(route).add(outcome, status, durationMs, overheadMs, exemplar),
-    decided,
+    decided: (form, outcome) => decisions.inc({ form, outcome }),
     denial: (route, reason) => seriesOf(route).addDenial(reason),
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),

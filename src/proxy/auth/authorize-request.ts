@@ -108,7 +108,7 @@ interface Refusal extends Findings {
   readonly denial: Denial;
 }
 
-export type AuthorizationResult = Result<Admission, Refusal>;
+export type AuthResult = Result<Admission, Refusal>;
 
 /** The steps of a decision, in order. */
 export type Step =
@@ -169,10 +169,9 @@ export function authorizeRequest(
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
   provedKey?: string | null,
-): AuthorizationResult | Promise<AuthorizationResult> {
+): AuthResult | Promise<AuthResult> {
   const { listen, table } = activeConfig.config;
-  const refused = (reason: Denial): AuthorizationResult =>
-    refuse({ denial: reason, requestId: newRequestId(), ...unread });
+  const refused = (reason: Denial): AuthResult => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
   if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
   const method = observe('method', readMethod(head.method));
@@ -280,10 +279,7 @@ function verifyService(token: string, request: ParsedRequest, nowMs: number): Ve
   );
 }
 
-function authorizeVerified(
-  request: ParsedRequest,
-  verdict: Verdict,
-): AuthorizationResult | Promise<AuthorizationResult> {
+function authorizeVerified(request: ParsedRequest, verdict: Verdict): AuthResult | Promise<AuthResult> {
   const { observe } = request;
   if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
@@ -295,7 +291,7 @@ function authorizeVerified(
   });
 }
 
-function authorizeProved(request: ParsedRequest, principal: Principal): AuthorizationResult {
+function authorizeProved(request: ParsedRequest, principal: Principal): AuthResult {
   const { observe, route, target } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
@@ -346,7 +342,7 @@ function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal
 }
 
 /** What is left once it is settled that the caller may use the route. */
-function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthorizationResult {
+function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthResult {
   const origin = refusedOrigin(request.headers, route, principal);
   if (origin !== null) return denyOrShadow(request, principal, origin);
   const body = request.observe('body', refusedBody(request, route));
@@ -393,10 +389,7 @@ function admission(
 }
 
 /** Ends what has no valid credential, unless shadow mode lets it go on and its token is not revoked. */
-function denyUnlessShadowed(
-  request: ParsedRequest,
-  reason: Denial,
-): AuthorizationResult | Promise<AuthorizationResult> {
+function denyUnlessShadowed(request: ParsedRequest, reason: Denial): AuthResult | Promise<AuthResult> {
   const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
   return thenSync(findRevokedToken(request.headers, request.activeConfig, request.asker), (found) =>
@@ -408,7 +401,7 @@ function denyUnlessShadowed(
  * Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all
  * the same.
  */
-function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthorizationResult {
+function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthResult {
   // A revoked token must be assumed stolen, so shadow mode never lets it through.
   if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return deny(request, principal, reason);
   const {
@@ -474,7 +467,7 @@ function forwardedHeaders(
   });
 }
 
-function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthorizationResult {
+function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthResult {
   const { requestId, route, stripped, headers } = request;
   const traceId = traceIdOf(headers.traceparent);
   const clientCertificate = verifiedName(certificateOf(request));

@@ -7,12 +7,7 @@ import { describeBug } from '../../lib/errors.js';
 import type { Result } from '../../lib/result.js';
 import type { KeyAsker, KeyWait } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import {
-  authorizeRequest,
-  type Admission,
-  type Findings,
-  type AuthorizationResult,
-} from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type Findings, type AuthResult } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
@@ -96,7 +91,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   };
 
   /** Takes a place among the requests in flight. */
-  private acquire(decision: AuthorizationResult): void {
+  private acquire(decision: AuthResult): void {
     if (this.phase !== 'deciding') return;
     this.findings = decision.ok ? decision.value : decision.error;
     this.deps.metrics.strippedHeaders(this.findings.stripped);

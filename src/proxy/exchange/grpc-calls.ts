@@ -3,7 +3,7 @@ import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { KeyAsker } from '../../ports/auth.js';
-import { authorizeRequest, type Admission, type AuthorizationResult, type Peer } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
 
 /** How long a judgement of a call that lasts holds at most: the set of keys, for one, may change in between. */
 const judgementHoldsMs = 30_000;
@@ -72,7 +72,7 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
    * is another.
    */
   const reauthorize = ({ client, head, peer, admission: { principal } }: OpenCall): void => {
-    const take = (judgement: AuthorizationResult): void => {
+    const take = (judgement: AuthResult): void => {
       if (!judgement.ok) client.refuse(judgement.error.denial);
     };
     try {

@@ -11,7 +11,7 @@ import { assertionHeaders, withRenewedToken } from '../exchange/credential-heade
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { authorizeRequest, type Admission, type AuthorizationResult, type Peer } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
@@ -169,7 +169,7 @@ export class WebSocket implements UpstreamOperation {
     } else this.onAuthorized(judgement);
   }
 
-  private onAuthorized(judgement: AuthorizationResult): void {
+  private onAuthorized(judgement: AuthResult): void {
     if (this.isOver) return;
     if (judgement.ok) {
       this.principal = judgement.value.principal;

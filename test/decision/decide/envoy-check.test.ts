@@ -1,5 +1,10 @@
 import t from 'tap';
-import { describeChecked, isCheck, isOtherCall, type CheckedRequest } from '../../../src/decision/decide/envoy-check.js';
+import {
+  describeChecked,
+  isCheck,
+  isOtherCall,
+  type CheckedRequest,
+} from '../../../src/decision/decide/envoy-check.js';
 
 const checked: CheckedRequest = {
   method: 'POST',

@@ -3,12 +3,7 @@ import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
 import type { RequestHead } from '../../../src/decision/http/request-head.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
-import {
-  authorizeRequest,
-  type AuthorizationResult,
-  type Peer,
-  type Step,
-} from '../../../src/proxy/auth/authorize-request.js';
+import { authorizeRequest, type AuthResult, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
 import { createUpstream } from '../../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
@@ -54,7 +49,7 @@ function head(method: string, target: string, fields: readonly string[] = [], cl
 }
 
 /** What became of a request: the reason, or `admitted` with the route. */
-function outcome(judgement: AuthorizationResult): string {
+function outcome(judgement: AuthResult): string {
   return judgement.ok ? `admitted ${judgement.value.route.name}` : judgement.error.denial.reason;
 }
 

@@ -5,7 +5,11 @@ import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/id
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
 import type { ReserveReply, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
-import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from '../../../src/proxy/idempotency/write-attempt.js';
+import {
+  WriteAttempt,
+  type WriteAttemptDeps,
+  type AttemptedWrite,
+} from '../../../src/proxy/idempotency/write-attempt.js';
 import type { Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
 
 const scope = { principal: 'p', operation: 'o', token: null };

@@ -171,8 +171,9 @@ export function createPrimary(
     looked(facts);
     unfitness = unfitnessOf(facts, needs);
     circuit = closedCircuit;
-    for (const connection of pool?.connections() ?? [])
+    for (const connection of pool?.connections() ?? []) {
       if (connection.facts() !== null && !isUsable(connection)) connection.look();
+    }
     pool?.offer();
     lookAgain(facts);
     changed();

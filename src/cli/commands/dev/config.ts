@@ -11,6 +11,8 @@ import {
   type Range,
   type YAMLMap,
 } from 'yaml';
+import { changedSource, textSource, type ConfigSource } from '../../../app/config/config-source.js';
+import { accept } from '../../../lib/result.js';
 import { issuerSection, type DevProfile } from './profiles.js';
 
 /** Where the parts of `dev` listen. */
@@ -51,6 +53,16 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   if (map.flow === true) return `${kept.slice(0, start + 1)}${sections.join(', ')}, ${kept.slice(start + 1)}`;
   const indent = ' '.repeat(start - (text.lastIndexOf('\n', start - 1) + 1));
   return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
+}
+
+/** The config of `dev` from routes of our own. */
+export function builtInSource(routes: string, places: DevPlaces): ConfigSource {
+  return textSource(composeDevConfig(routes, places), 'the config of dev');
+}
+
+/** The config of `dev` from one of the user, which is composed anew whenever that changes. */
+export function composedSource(source: ConfigSource, places: DevPlaces): ConfigSource {
+  return changedSource(source, (text) => (text.ok ? accept(composeDevConfig(text.value, places)) : text));
 }
 
 /** A config for people: whose tokens count, who may do what and where calls go first, and short things in one line. */

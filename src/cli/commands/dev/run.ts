@@ -12,7 +12,7 @@ import { chooseConfig } from '../../config/choose.js';
 import { boundExamples, createBoundClient, type BoundClient } from './bound.js';
 import { callingExamples, startCallingSide, type CallingSide } from './calling-side.js';
 import { createDevCredentials, type DevCredentials } from './credentials.js';
-import { composeDevConfig, shownConfig, type DevPlaces } from './config.js';
+import { builtInSource, composedSource, composeDevConfig, shownConfig, type DevPlaces } from './config.js';
 import {
   chooseSamples,
   curl,
@@ -27,7 +27,6 @@ import { echoMessage, echoMethod, echoProto, startGrpcUpstream } from './grpc.js
 import { startIssuer, type RunningIssuer } from './issuer.js';
 import { devLog } from './log.js';
 import { anyServiceRoutes, demoRoutes, grpcRoutes, devSubject, type DevProfile } from './profiles.js';
-import { builtInSource, composedSource } from './source.js';
 import { callerOf, type Caller } from './token.js';
 import type { Io } from '../../io.js';
 import { fail, failUsage } from '../../options.js';

@@ -101,7 +101,7 @@ export interface Http2ClientConnectionOptions {
 
 /**
  * A caller's connection of HTTP/2: many requests at a time, each judged on its own. What a caller may cost without
- * asking for anything is bounded by allowances; who uses one up is told to calm down (ENHANCE_YOUR_CALM), and the
+ * asking for anything is bounded by token buckets; who empties one is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */
 export class Http2ClientConnection implements RequestConnection {
@@ -308,7 +308,7 @@ export class Http2ClientConnection implements RequestConnection {
     if (!this.controls.take(1, this.now())) this.calm();
   };
 
-  /** What was read, less what heads and bodies account for, may not go beyond its allowance. */
+  /** What was read, less what heads and bodies account for, may not go beyond its bucket. */
   private countOverhead(nowMs: number): void {
     const { bytesRead } = this.socket;
     let useful = this.usefulBytes;
