@@ -30,9 +30,9 @@ const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, upgrade
 const keepsAliveOnly: ConnectionOptions = { ...noOptions, keepsAlive: true };
 
 /**
- * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a header
- * that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by which
- * a request was reserved.
+ * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a
+ * header that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by
+ * which a request was reserved.
  */
 export function readConnection(
   value: string | undefined,

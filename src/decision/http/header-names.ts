@@ -96,8 +96,8 @@ export const reservationHeaders: readonly string[] = [
 ];
 
 /**
- * Headers by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of
- * a caller they would make some upstreams take it for somebody else.
+ * Headers by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked;
+ * of a caller they would make some upstreams take it for somebody else.
  */
 export const originHeaders: readonly string[] = [
   'X-Client-IP',

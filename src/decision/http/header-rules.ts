@@ -158,24 +158,24 @@ export function mayNameIdentity(name: string): boolean {
 }
 
 /**
- * Tells whether a header may name what a request does: one that goes on as the caller sent it. Others are set or removed
- * here: they would name every request alike, or each one differently.
+ * Tells whether a header may name what a request does: one that goes on as the caller sent it. Others are set or
+ * removed here: they would name every request alike, or each one differently.
  */
 export function mayNameOperation(name: string): boolean {
   return requestKind(name, { ...nothingChosen, identityKeys: defaultIdentityKeys }) === 'passed';
 }
 
 /**
- * Tells whether the config may have this header removed: not where Sallyport, or the framing and meaning of a body, need
- * it.
+ * Tells whether the config may have this header removed: not where Sallyport, or the framing and meaning of a body,
+ * need it.
  */
 export function mayStrip(name: string): boolean {
   return !isConsulted(name) && !neededKeys.has(lookAlikeKey(name));
 }
 
 /**
- * Tells whether the config may have this header go on that is removed otherwise: one that a proxy in front sets, or that
- * names a second path. What would have the upstream act on another method or host than was judged never goes on.
+ * Tells whether the config may have this header go on that is removed otherwise: one that a proxy in front sets, or
+ * that names a second path. What would have the upstream act on another method or host than was judged never goes on.
  */
 export function mayPass(name: string): boolean {
   const key = lookAlikeKey(name);

@@ -28,7 +28,8 @@ const firstFailure = 500;
 const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [reason, bodyOf(responseOf(reason))]));
 
 /**
- * What a 401 asks for: names and values of headers in turn, the same for every refusal of a listener (RFC 9110 §11.6.1).
+ * What a 401 asks for: names and values of headers in turn, the same for every refusal of a listener (RFC 9110
+ * §11.6.1).
  */
 export type Challenges = () => readonly string[];
 

@@ -93,8 +93,8 @@ export interface SessionCookie {
 const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
 
 /**
- * Adds a new access token to the headers of a response, names and values in turn: as header or as cookie, like the one it
- * replaces. What the upstream says of the session gives way to it.
+ * Adds a new access token to the headers of a response, names and values in turn: as header or as cookie, like the one
+ * it replaces. What the upstream says of the session gives way to it.
  */
 export function withRenewedSession(
   headers: readonly string[],

@@ -6,8 +6,8 @@ import { EgressCall, type EgressCallDeps } from './egress-call.js';
 import type { EgressTarget } from './target.js';
 
 /**
- * Of this many, `createStreamingSlots` lets a quarter be requests whose bodies are yet to come; the bodies of others are
- * read first.
+ * Of this many, `createStreamingSlots` lets a quarter be requests whose bodies are yet to come; the bodies of others
+ * are read first.
  */
 const capacity = 512;
 

@@ -12,7 +12,9 @@ export interface UpgradedSocket {
 
 /** A response that may be a switch. */
 export interface UpgradableResponse {
-  /** Answers 101 with these headers, names and values in turn, and gives the connection away; `null` where it cannot. */
+  /**
+   * Answers 101 with these headers, names and values in turn, and gives the connection away; `null` where it cannot.
+   */
   readonly switchProtocols: (headers: string[]) => UpgradedSocket | null;
   /** The connection that was given away is closed. */
   readonly endUpgraded: () => void;

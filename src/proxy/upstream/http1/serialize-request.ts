@@ -26,8 +26,8 @@ const decimal = /^[0-9]{1,16}$/;
 const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * The one form that a head of ours has. What goes in was judged header by header; this holds the whole once more, and its
- * lines are counted, so that no mistake there could end a line early and begin another header or request.
+ * The one form that a head of ours has. What goes in was judged header by header; this holds the whole once more, and
+ * its lines are counted, so that no mistake there could end a line early and begin another header or request.
  */
 const wellFormed =
   /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
