@@ -56,7 +56,7 @@ async function check() {
   const { files, leftOut } = selection ?? { files: asked, leftOut: [] };
   failedSteps += selection?.failures ?? 0;
   console.log(
-    `${howMany(files)}, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`,
+    `${howMany(files)}, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes an hour on two cores' : ''}`,
   );
   for (const name of named.filter((path) => !existsSync(path))) {
     console.log(`FAILED there is no ${name}`);

@@ -1,7 +1,7 @@
 import { needsOf } from './needs.mjs';
 import { isThere } from './programs.mjs';
 
-const usage = `npm test                                     everything that can be run here, some 15 minutes on two cores; installs nothing
+const usage = `npm test                                     everything that can be run here, an hour on two cores; installs nothing
 npm test -- --install                        first gets what is missing: Debian packages by apt-get, as root or by sudo without a
                                              password, and helm and kubectl into node_modules/.cache; what stays missing is a failure
 npm test -- test/proxy/framing.test.ts …     these files or folders only, without the other steps
