@@ -10,9 +10,12 @@ const speaking = ['express', 'fastify', 'ioredis', 'pg', 'undici', 'ws'];
 /** What a test file imports that cannot stand its process being shared says so by importing this. */
 const alone = 'test/support/own-process.ts';
 
+/** A test file that searches for long says so by importing this. */
+const campaign = 'test/support/campaign.ts';
+
 /**
  * Of these test files, those that start no process and no program and open no socket: neither they nor the helpers that
- * they load import what does. What they load of `src` may be able to.
+ * they load import what does. What they load of `src` may be able to. Campaigns are none, for they take too long.
  */
 export function unitTestsOf(files) {
   const needing = new Set(needsOf(files).flatMap((need) => need.files));
@@ -22,6 +25,7 @@ export function unitTestsOf(files) {
 function isUnit(file) {
   const loaded = [...loadedBy(file)];
   return (
+    !loaded.includes(campaign) &&
     !loaded.some((one) => imports(one, startsProcesses)) &&
     !loaded.filter((one) => one.startsWith('test/')).some((one) => imports(one, [...opensSockets, ...speaking]))
   );

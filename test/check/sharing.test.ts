@@ -14,6 +14,7 @@ const start = `import t from 'tap';\n${noting}`;
 
 const { dir, run, runner } = smallProject(t, 'project', {
   'test/support/own-process.ts': 'export {};\n',
+  'test/support/campaign.ts': 'export {};\n',
   'test/support/bash.ts': "export const bash = 'bash';\n",
   'test/helper.ts': "import { spawnSync } from 'node:child_process';\nexport { spawnSync };\n",
   'test/one.test.ts': `${start}t.test('first', async (t) => t.equal(1, 1));
@@ -44,6 +45,7 @@ globalThis.setTimeout = (() => undefined) as unknown as typeof setTimeout;\nproc
   'test/unspoiled.test.ts': `${start}t.equal(process.env['SPOILED'], undefined);\nt.equal(process.cwd(), import.meta.dirname.slice(0, -12));
 t.test('time goes on', () => new Promise((resolve) => { setTimeout(resolve, 1); }));\n`,
   'test/alone.test.ts': `import './support/own-process.js';\n${start}t.pass();\n`,
+  'test/campaign.test.ts': `import './support/campaign.js';\n${start}t.pass();\n`,
   'test/program.test.ts': `import { bash } from './support/bash.js';\n${start}t.equal(bash, 'bash');\n`,
   'test/process.test.ts': `import { spawnSync } from './helper.js';\n${start}t.type(spawnSync, 'function');\n`,
   'test/socket.test.ts': `import { createServer } from 'node:net';\n${start}t.type(createServer, 'function');\n`,
@@ -89,6 +91,12 @@ t.test('what needs a process or a program, opens a socket or asks for it has one
     /^3 test files/,
     'what asks for a process of its own is a unit test none the less',
   );
+  t.match(
+    run([runner, '--unit', 'test/one.test.ts', 'test/campaign.test.ts']).output,
+    /^1 test file\b/,
+    'what searches for long is none',
+  );
+  t.match(run([runner, 'test/campaign.test.ts']), { code: 0, output: /\n1 passed, 0 failed\n$/ });
   t.end();
 });
 

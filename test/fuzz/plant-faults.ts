@@ -4,6 +4,7 @@ import { isNotPlanted } from './fault-hooks.js';
 import type { PlantedFault } from './profiles/faults.js';
 // Copies are told apart by a number: in a shared process others would get those with the faults of somebody else.
 import '../support/own-process.js';
+import '../support/campaign.js';
 
 /**
  * From now on `?planted=N` behind a module's address loads a copy of the program with the fault of this number. Returns

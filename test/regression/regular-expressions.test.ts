@@ -5,6 +5,7 @@
 import { isSafe } from 'redos-detector';
 import t from 'tap';
 import ts from 'typescript';
+import '../support/campaign.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
 
 interface Exception {
