@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { fastify, type FastifyListenOptions } from 'fastify';
 import { withoutSchemas } from './inbound/no-schemas.js';
 import { exchangeOf } from './inbound/http1-request.js';
+import { watchForLateHeads } from './node-internals/server.js';
 
 interface ClientAppDeps {
   /** What Fastify stands on, with all its limits set. */
@@ -72,8 +73,7 @@ export function createClientApp({ server, onRequest, onClientError }: ClientAppD
     },
     adopt: async () => {
       await app.ready();
-      // Node begins to look for heads that take too long.
-      server.emit('listening');
+      watchForLateHeads(server);
     },
     route: (req, res) => {
       route(req, res);

@@ -130,7 +130,9 @@ interface CountedSocket {
 
 /**
  * Has a server that listens nowhere serve a connection, as it does one that it accepts itself: with its options for
- * sockets, within `maxConnections`, and counted, so that it is closed with its last connection.
+ * sockets, within `maxConnections`, and counted, so that it is closed with its last connection. Reads `server.noDelay`,
+ * `server.keepAlive`, `server.keepAliveInitialDelay`, adds to `server._connections`, and sets `socket.server` and
+ * `socket._server`, by which a socket is counted off.
  *
  * @param given what the message that came from the process that accepted it brought with it.
  */
@@ -149,7 +151,15 @@ export function adoptConnection(server: NetServer, given: unknown): void {
   server.emit('connection', socket);
 }
 
-/** The handle of a connection, for another process; `null` once it is closed. */
+/**
+ * Has a server of HTTP that listens nowhere look for heads and requests that take too long: Node begins that at the
+ * event `listening`.
+ */
+export function watchForLateHeads(server: Server): void {
+  server.emit('listening');
+}
+
+/** The handle of a connection, for another process; `null` once it is closed. Reads `socket._handle`. */
 export function connectionHandle(socket: Socket): object | null {
   return handleOf(socket);
 }

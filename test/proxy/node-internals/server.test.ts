@@ -3,15 +3,22 @@
  * gone where the test fails.
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server, type ServerOptions as HttpOptions } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import t from 'tap';
-import { namesAuthorities, stopAccepting, takeConnectionListener } from '../../../src/proxy/node-internals/server.js';
+import t, { type Test } from 'tap';
+import {
+  adoptConnection,
+  connectionHandle,
+  namesAuthorities,
+  stopAccepting,
+  takeConnectionListener,
+  watchForLateHeads,
+} from '../../../src/proxy/node-internals/server.js';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
-import { connectRaw } from '../../support/raw-client.js';
+import { connectRaw, type RawConnection } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 
 t.test(
@@ -126,4 +133,97 @@ t.test('server.ca and server[kSNICallback]: whose certificates a server verifies
   added.addContext('other', pair);
   t.notOk(namesAuthorities(added), 'a context that was added');
   t.notOk(namesAuthorities(createServer()), 'no TLS');
+});
+
+/** What a connection to `server`, which listens nowhere, is served through. */
+interface Adopted {
+  readonly raw: RawConnection;
+  /** What its handle was told. */
+  readonly told: readonly string[];
+}
+
+/** Accepts a connection elsewhere, and has `server` serve it. */
+async function adopt(t: Test, server: Server): Promise<Adopted> {
+  const acceptor = createNetServer({ pauseOnConnect: true, allowHalfOpen: true });
+  const { port } = await listen(t, acceptor);
+  const accepting = once(acceptor, 'connection') as Promise<[Socket]>;
+  const raw = await connectRaw(port);
+  t.teardown(raw.end);
+  const [accepted] = await accepting;
+  const handle = connectionHandle(accepted) as Record<string, (...given: unknown[]) => unknown> | null;
+  if (handle === null) throw new Error('an open socket has no _handle');
+  // Another process has one of its own; here there is only this one, and it is taken away from who accepted it.
+  Object.assign(accepted, { _handle: null });
+  t.equal(connectionHandle(accepted), null, 'a socket that is closed has none');
+  accepted.destroy();
+  const told: string[] = [];
+  for (const name of ['setNoDelay', 'setKeepAlive']) {
+    const method = handle[name];
+    t.type(method, 'function', `_handle.${name}`);
+    handle[name] = (...given) => {
+      told.push(`${name} ${given.map(String).join(' ')}`);
+      return method?.apply(handle, given);
+    };
+  }
+  adoptConnection(server, handle);
+  return { raw, told };
+}
+
+const usual: HttpOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 7_000 };
+
+function answering(options: HttpOptions): Server {
+  return createServer(options, (req, res) => res.end(req.url));
+}
+
+t.test(
+  '_handle, server.noDelay, .keepAlive and .keepAliveInitialDelay: a connection can be given to a server',
+  async (t) => {
+    const { raw, told } = await adopt(t, answering(usual));
+    raw.write('GET /here HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.equal((await raw.readResponse())?.text, '/here');
+    t.same(told, ['setNoDelay true', 'setKeepAlive true 7'], 'with the options of its sockets');
+    const plain = await adopt(t, answering({ noDelay: false }));
+    t.same(plain.told, [], 'which may be off');
+  },
+);
+
+t.test(
+  'server._connections, socket.server and socket._server: what is given is counted, and counted off',
+  async (t) => {
+    const own = answering(usual);
+    const { port } = await listen(t, own);
+    const accepting = once(own, 'connection') as Promise<[Socket]>;
+    const other = await connectRaw(port);
+    t.teardown(other.end);
+    const [accepted] = await accepting;
+    t.match(accepted, { server: own, _server: own }, 'Node sets both of what it accepts');
+
+    const server = answering(usual);
+    const count = async (): Promise<number> =>
+      new Promise((resolve) => server.getConnections((_error, open) => resolve(open)));
+    const [first, second] = [await adopt(t, server), await adopt(t, server)];
+    t.equal(await count(), 2);
+    server.maxConnections = 2;
+    const third = await adopt(t, server);
+    await third.raw.closed;
+    t.equal(await count(), 2, 'one too many is closed');
+    let isClosed = false;
+    stopAccepting(server, 250, () => {
+      isClosed = true;
+    });
+    first.raw.end();
+    await until('the first is counted off', async () => (await count()) === 1);
+    t.notOk(isClosed);
+    second.raw.end();
+    await until('the server is closed with the last', () => isClosed);
+  },
+);
+
+t.test("emit('listening'): a server that listens nowhere looks for heads that take too long", async (t) => {
+  const server = answering({ connectionsCheckingInterval: 20, headersTimeout: 50 });
+  watchForLateHeads(server);
+  const { raw } = await adopt(t, server);
+  raw.write('GET / HTTP/1.1\r\n');
+  await raw.closed;
+  server.close();
 });
