@@ -1,6 +1,6 @@
 /**
- * Spellings of `/orders/desk` before real routers: those that run it are refused by the target gate, or told of by a
- * setting of `receiver`.
+ * Spellings of `/orders/desk`, and of a script, before real routers: those that run it are refused by the target gate,
+ * or told of by a setting of `receiver`.
  */
 import type { Test } from 'tap';
 import { problemsOf } from '../config/inspection.js';
@@ -8,6 +8,7 @@ import { startProxy } from '../proxy/harness.js';
 import { sendRaw } from '../support/raw-client.js';
 import { baseConfig } from '../support/proxy-process.js';
 import type { Fold, Router } from './routers.js';
+import type { ScriptServer } from './scripts.js';
 
 interface Spelling {
   readonly target: string;
@@ -16,7 +17,7 @@ interface Spelling {
   readonly fold: Fold | null;
 }
 
-const folded: Readonly<Record<Exclude<Fold, 'head_as_get'>, readonly string[]>> = {
+const folded: Readonly<Record<Exclude<Fold, 'head_as_get' | 'path_info'>, readonly string[]>> = {
   // Letters beyond ASCII fold too: the long s, the sign for kelvin.
   case_sensitive: ['/orders/DESK', '/Orders/desk', '/orders/%44esk', '/orders/de%C5%BFk', '/orders/des%E2%84%AA'],
   strict_slash: ['/orders/desk/'],
@@ -71,6 +72,7 @@ const neverFolded = [
   '/(S(abcdefghijklmnopqrstuvwx))/orders/desk',
   '/orders/(S(abcdefghijklmnopqrstuvwx))/desk',
   '/orders.json/desk',
+  '/orders/desk/x',
   // Nothing is left of it where blanks are cut off.
   '/orders/%20/desk',
   '/%20/orders/desk',
@@ -93,7 +95,25 @@ const spellings: readonly Spelling[] = [
   ...neverFolded.map((target) => ({ target, fold: null })),
 ];
 
-const strict = { name: 'desk', methods: ['GET'], path: '/orders/desk', subjects: ['root'], permissions: [] };
+/** The same of a script: what it is given of the path stands behind its name. */
+const spellingsOf = (script: string): readonly Spelling[] => [
+  ...['/x', '/', '/x/y', '/x.json', '/x.php', '/x%20', '/%2E%2E%2E', '/;', '/x?y'].map((end) => ({
+    target: `${script}${end}`,
+    fold: 'path_info' as const,
+  })),
+  { target: script, method: 'HEAD', fold: 'head_as_get' },
+  { target: script.toUpperCase(), fold: 'case_sensitive' },
+  { target: `${script}.json`, fold: 'format_suffix' },
+  ...['.', '%20'].map((end) => ({ target: `${script}${end}`, fold: 'trailing_dots' as const })),
+  ...[`/x${script}`, `/x.php${script}`, `${script}%2Fx`, `${script}%5Cx`, `${script};x`, `${script}%3Bx`].map(unfolded),
+  ...[`${script}%00`, `${script}%00x`, `${script}%0A`, `${script}//x`, `/${script}`, `${script}/../x`].map(unfolded),
+  ...[`${script}%252Fx`, `${script}:x`, `${script}~`, `${script}::$DATA`].map(unfolded),
+];
+
+function unfolded(target: string): Spelling {
+  return { target, fold: null };
+}
+
 const lax = {
   name: 'order',
   methods: ['GET', 'HEAD'],
@@ -101,7 +121,6 @@ const lax = {
   subjects: ['checkout'],
   permissions: [],
 };
-const routes = [strict, lax];
 
 /** What a receiver is declared to be where it folds nothing. */
 const foldless = {
@@ -110,6 +129,7 @@ const foldless = {
   format_suffix: false,
   trailing_dots: false,
   head_as_get: false,
+  path_info: false,
 };
 const byDefault = {
   case_sensitive: false,
@@ -117,13 +137,30 @@ const byDefault = {
   format_suffix: true,
   trailing_dots: true,
   head_as_get: true,
+  path_info: true,
 };
 
 /**
  * Declares that it folds nothing, sends every spelling as the laxer caller, and compares what got through with the
  * router's row.
  */
-export async function holdRouter(t: Test, { name, folds, start }: Router): Promise<void> {
+export async function holdRouter(t: Test, router: Router): Promise<void> {
+  await hold(t, router, '/orders/desk', spellings);
+}
+
+/** The same for a server of scripts. */
+export async function holdScript(t: Test, server: ScriptServer): Promise<void> {
+  await hold(t, server, server.path, spellingsOf(server.path));
+}
+
+async function hold(
+  t: Test,
+  { name, folds, start }: Router,
+  path: string,
+  spellings: readonly Spelling[],
+): Promise<void> {
+  const strict = { name: 'desk', methods: ['GET'], path, subjects: ['root'], permissions: [] };
+  const routes = [strict, lax];
   const port = await start(t);
   const proxy = await startProxy(t, {
     upstreamUrl: `http://127.0.0.1:${String(port)}`,

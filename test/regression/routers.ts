@@ -7,7 +7,7 @@ import { startGunicorn } from '../support/python-web.js';
 import type { Scope } from '../support/scope.js';
 
 /** What a router may ignore, by the setting of `receiver` that tells of it. */
-export type Fold = 'case_sensitive' | 'strict_slash' | 'format_suffix' | 'trailing_dots' | 'head_as_get';
+export type Fold = 'case_sensitive' | 'strict_slash' | 'format_suffix' | 'trailing_dots' | 'head_as_get' | 'path_info';
 
 export interface Router {
   readonly name: string;

@@ -11,3 +11,10 @@ export async function startPhp(t: Scope, text: string, env: Readonly<Record<stri
   writeFileSync(file, text);
   return startReceiverProcess(t, { command: 'php', args: (address) => ['-S', address, file], env });
 }
+
+/** Serves a folder with these files, as it does without a program that is asked first. */
+export async function startPhpFolder(t: Scope, files: Readonly<Record<string, string>>): Promise<number> {
+  const folder = tempDir(t);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return startReceiverProcess(t, { command: 'php', args: (address) => ['-S', address, '-t', folder] });
+}

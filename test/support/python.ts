@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { pythonWith } from './python-modules.js';
+import { startReceiverProcess } from './receiver-process.js';
 import type { Scope } from './scope.js';
 
 export interface PythonReceivers {
@@ -89,4 +90,15 @@ export async function startPython(t: Scope, root: string): Promise<PythonReceive
   });
   const [line = ''] = (await Promise.race([once(lines, 'line'), tooSoon])) as string[];
   return JSON.parse(line) as PythonReceivers;
+}
+
+/** `http.server` with this folder, of whose `cgi-bin` it runs what is asked for. */
+export async function startPythonCgi(t: Scope, folder: string): Promise<number> {
+  return startReceiverProcess(t, {
+    command: pythonWith('http.server'),
+    args: (address) => {
+      const [host = '', port = ''] = address.split(':');
+      return ['-m', 'http.server', '--cgi', '--bind', host, '--directory', folder, port];
+    },
+  });
 }

@@ -56,7 +56,7 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
     routes.report.keyError(
       ['routes'],
       'too many paths overlap to check what a lax router would mix up',
-      `${curesOf(receiver)}, where they hold, or fewer overlapping paths`,
+      `${curesOf(receiver).join(', ') || restOf(receiver).join(', ')}, where they hold, or fewer overlapping paths`,
     );
   }
 }
@@ -77,31 +77,38 @@ const looseness: readonly {
   },
 ];
 
-function curesOf(receiver: ReceiverRouter): string {
-  return looseness
-    .filter(({ has }) => has(receiver))
-    .map(({ cure }) => cure)
-    .join(', ');
+const pathInfoCure = 'receiver.path_info: false';
+const headCure = 'receiver.head_as_get: false';
+
+function curesOf(receiver: ReceiverRouter): readonly string[] {
+  return looseness.filter(({ has }) => has(receiver)).map(({ cure }) => cure);
 }
 
-function reportFold(
-  { harm, guard, reached, method, runs, spelling }: RouteFold,
-  receiver: ReceiverRouter,
-  routes: Routes,
-): void {
+/** The lines that are left where none of those is: they are about some routes alone. */
+function restOf({ headAsGet, pathInfo }: ReceiverRouter): readonly string[] {
+  return [...(headAsGet ? [headCure] : []), ...(pathInfo ? [pathInfoCure] : [])];
+}
+
+/** What the router does that the fold is made of, and the line of the config that says that it does not. */
+function kindOf({ method, runs, isBehindScript }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
+  const asGet = `answers ${method} by what it does for ${runs}`;
+  if (isBehindScript) {
+    const ignores = 'ignores what follows a script’s name';
+    return [method === runs ? ignores : `${asGet} and ${ignores}`, pathInfoCure];
+  }
+  if (method !== runs) return [asGet, headCure];
+  const ignored = looseness.filter(({ has }) => has(receiver)).map(({ ignores }) => ignores);
+  return [`ignores ${ignored.join(' or ')}`, curesOf(receiver).join(', ')];
+}
+
+function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
+  const { harm, guard, reached, method, spelling } = fold;
   const { report } = routes;
   const isShown = [guard, reached].every((placed) => report.mayShow(pathOf(placed, routes)));
   const request = isShown
     ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}`
     : `a ${method} spelt otherwise`;
-  const takesOtherwise =
-    method === runs
-      ? `that ignores ${looseness
-          .filter(({ has }) => has(receiver))
-          .map(({ ignores }) => ignores)
-          .join(' or ')}`
-      : `that answers ${method} by what it does for ${runs}`;
-  const cures = method === runs ? curesOf(receiver) : 'receiver.head_as_get: false';
+  const [does, cures] = kindOf(fold, receiver);
   const [wrong, same] =
     harm === 'less_restrictive'
       ? (['is less restrictive than', 'the same approvals on both'] as const)
@@ -110,7 +117,7 @@ function reportFold(
   const say = harm === 'less_restrictive' ? report.error : report.warning;
   say(
     pathOf(reached, routes),
-    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router ${takesOtherwise}` +
+    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ${does}` +
       ' takes for the other’s',
     `${same}, or ${cures} where the receiver’s router is known to be so`,
   );

@@ -32,6 +32,11 @@ const receiverSchema = map({
     .describe(
       'Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.',
     ),
+  path_info: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to take `/admin.php/x` for `/admin.php`, as servers of scripts do (PHP, CGI, ASP.NET). Otherwise routes that this would mix up are refused.',
+    ),
   reads_bodies: flag()
     .prefault(false)
     .describe(
@@ -49,8 +54,10 @@ export function receiverRouter(file: ReceiverFile): ReceiverRouter {
     format_suffix: formatSuffix,
     trailing_dots: trailingDots,
   } = file;
-  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet: file.head_as_get };
+  const { head_as_get: headAsGet, path_info: pathInfo } = file;
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, pathInfo };
 }
+
 export const receiver = section({
   schema: receiverSchema.prefault({}).describe('What is known of the upstream.'),
   // It is part of what the upstream and the routes compile to.
@@ -61,6 +68,7 @@ export const receiver = section({
     format_suffix: reloaded,
     trailing_dots: reloaded,
     head_as_get: reloaded,
+    path_info: reloaded,
     reads_bodies: {
       of: ({ upstream }: { readonly upstream: UpstreamSettings }) => upstream.readsBodies,
       widens: whenOn,

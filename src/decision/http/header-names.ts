@@ -148,6 +148,7 @@ export const originHeaders: readonly string[] = [
   'Front-End-Https',
   'X-Host',
   'SSL-Offloaded',
+  'X-ARR-SSL',
 ];
 
 /** Families of the same, by how their look-alike key begins. */
@@ -164,6 +165,8 @@ export const originPrefixes: readonly string[] = [
   'flyclient',
   'flyforwarded',
   'xappengine',
+  'xcloudtasks',
+  'xcloudscheduler',
   'xvercelforwarded',
   'xvercelproxied',
   'xvercelip',
@@ -206,6 +209,13 @@ export const principalHeaders: readonly string[] = [
   'Osso-User-Guid',
   'EPPN',
   'X-Goog-IAP-JWT-Assertion',
+  // Claims or a peer that a gateway or a mesh has verified.
+  'X-Endpoint-API-UserInfo',
+  'X-Apigateway-Api-Userinfo',
+  'X-Jwt-Payload',
+  'L5d-Client-Id',
+  'Dapr-Caller-App-Id',
+  'Dapr-Caller-Namespace',
 ];
 
 /** Families of the same. */
@@ -227,6 +237,8 @@ export const principalPrefixes: readonly string[] = [
   'oidc',
   'mellon',
   'shib',
+  // What Kubernetes lets some callers be, by whoever they are.
+  'impersonate',
 ];
 
 /** Headers by which a proxy says which certificate the caller showed to it. */
@@ -270,6 +282,8 @@ export const overrideHeaders: readonly string[] = [
   'Proxy',
   'X-Sendfile-Type',
   'X-Accel-Mapping',
+  // IIS answers with the text of a script in the place of what it does.
+  'Translate',
 ];
 
 /** Families of the same. */

@@ -55,7 +55,7 @@ function whyNot(route: Route, method: string, target: RequestTarget): string | n
   const methods = representativeMethods(alone);
   const [byMethod] = methods.map((other) => placeOf(alone, other, target.segments)).filter((place) => place !== null);
   if (byMethod !== undefined) return `${byMethod.path.text} is for ${methodsOf(route)}`;
-  const folded = createFoldedTable([route], { case: true, slash: true, dots: false, suffix: false });
+  const folded = createFoldedTable([route], { case: true, slash: true, dots: false, suffix: false, pathInfo: false });
   const [near] = methods.flatMap((other) => foldedPlaces(folded, other, target.segments));
   return near === undefined ? null : `${near.path.text} differs in case or in a trailing slash, which count`;
 }

@@ -175,6 +175,23 @@ export const believedFields: readonly { readonly by: string; readonly names: rea
       'X-Proxy-User',
     ],
   },
+  {
+    by: 'gateways and meshes that verify for others',
+    names: [
+      'X-Endpoint-API-UserInfo',
+      'X-Apigateway-Api-Userinfo',
+      'X-Jwt-Payload',
+      'L5d-Client-Id',
+      'Dapr-Caller-App-Id',
+      'Impersonate-User',
+      'Impersonate-Group',
+      'Impersonate-Uid',
+      'Impersonate-Extra-Scopes',
+      'X-CloudTasks-QueueName',
+      'X-CloudScheduler',
+      'X-ARR-SSL',
+    ],
+  },
   { by: 'Grafana, Gitea and kin', names: ['X-Webauth-User', 'X-Webauth-Email', 'X-Webauth-Role'] },
   {
     by: 'SiteMinder, WebSEAL, Oracle',
@@ -216,4 +233,5 @@ export const obeyedFields: readonly string[] = [
   'Script-Name',
   'Path-Info',
   'X-Replaced-Path',
+  'Translate',
 ];

@@ -1,18 +1,20 @@
 /**
  * The check for spellings that an upstream's laxer router would fold together. Policy is matched on case, on a trailing
- * slash, on every character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused
- * to a caller by one route, `/admin` and `/Admin.json` have to be refused by whatever route they reach, or the spelling
- * chooses the policy.
+ * slash, on every character of a segment and on the method; many routers ignore some of that, and servers of scripts
+ * what follows their names. Where `/Admin` is refused to a caller by one route, `/admin` and `/Admin.json` have to be
+ * refused by whatever route they reach, or the spelling chooses the policy.
  */
 import {
   createFoldedTable,
+  foldedPath,
   foldedPlaces,
   pathsThatMeet,
   pathsThatOverlap,
+  scriptsBefore,
   type FoldedTable,
   type Folding,
 } from './folded-table.js';
-import type { Route } from '../policy.js';
+import type { Route, RoutePath } from '../policy.js';
 import { representativeMethods } from './unreachable.js';
 import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
 import { createSpeller, type Speller } from './sample-paths.js';
@@ -28,11 +30,14 @@ export interface ReceiverRouter {
   readonly trailingDots: boolean;
   /** Whether HEAD may run what GET runs. */
   readonly headAsGet: boolean;
+  /** Whether what follows the name of a script in the path may be ignored. */
+  readonly pathInfo: boolean;
 }
 
 /** What a router of that kind ignores in a path. */
-export function foldingOf({ caseSensitive, strictSlash, formatSuffix, trailingDots }: ReceiverRouter): Folding {
-  return { case: !caseSensitive, slash: !strictSlash, suffix: formatSuffix, dots: trailingDots };
+export function foldingOf(receiver: ReceiverRouter): Folding {
+  const { caseSensitive, strictSlash, formatSuffix, trailingDots, pathInfo } = receiver;
+  return { case: !caseSensitive, slash: !strictSlash, suffix: formatSuffix, dots: trailingDots, pathInfo };
 }
 
 /**
@@ -53,11 +58,13 @@ export interface RouteFold {
   readonly runs: string;
   /** Decoded segments of the spelling. */
   readonly spelling: readonly string[];
+  /** Whether the upstream ignores what follows the name of a script. */
+  readonly isBehindScript: boolean;
 }
 
 /** What the check found. */
 interface FoldReport {
-  /** At most one for each pair of routes. */
+  /** At most one for each pair of routes, and one more by what follows a script's name. */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
   readonly unfinished: boolean;
@@ -78,6 +85,7 @@ interface Suspects {
   readonly speller: Speller;
   /** Methods, and what the upstream takes them for. */
   readonly methods: readonly MethodReading[];
+  readonly isBehindScript: boolean;
 }
 
 interface MethodReading {
@@ -108,13 +116,13 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   let pairs = maxPairs;
   for (const suspects of suspectsOf(check, receiver)) {
     if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
-    const { guard, reached } = suspects;
+    const { guard, reached, isBehindScript } = suspects;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
     if (harm === null) continue;
     const names = [guard.route.name, reached.route.name];
     // Keys that are kept apart are so from both sides.
-    const pair = [harm, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
+    const pair = [harm, isBehindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
     if (told.has(pair)) continue;
     const fold = foldBetween(check, suspects);
     if (fold === null) continue;
@@ -130,14 +138,35 @@ function* suspectsOf({ table, folded }: Check, { headAsGet }: ReceiverRouter): G
   const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
   const speller = createSpeller(table.routes, folding, false);
   for (const guard of placed) {
-    for (const reached of pathsThatMeet(folded, guard)) yield { guard, reached, speller, methods };
+    for (const reached of pathsThatMeet(folded, guard)) {
+      yield { guard, reached, speller, methods, isBehindScript: false };
+    }
+  }
+  const asGet = headAsGet ? [{ method: 'HEAD', runs: 'GET' }] : [];
+  const plain = createSpeller(table.routes, folding, true);
+  const behind = { speller: spellerBehind(plain, folding), methods: [...methods, ...asGet], isBehindScript: true };
+  for (const reached of placed) {
+    for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind };
   }
   if (!headAsGet) return;
   // A more specific path for HEAD alone takes nothing away from what GET runs.
-  const head = { speller: createSpeller(table.routes, folding, true), methods: [{ method: 'HEAD', runs: 'GET' }] };
+  const head = { speller: plain, methods: asGet, isBehindScript: false };
   for (const reached of placed.filter(({ route }) => takes(route, 'HEAD'))) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
   }
+}
+
+/** Spells out requests for what follows a path: rather with a name there than with a slash alone. */
+function spellerBehind(speller: Speller, folding: Folding): Speller {
+  return function* (guard, reached) {
+    const segments = foldedPath(guard, folding);
+    const below: RoutePath = { ...guard, segments: [...segments, { kind: 'rest' }] };
+    for (const isSlash of [false, true]) {
+      for (const spelling of speller(below, reached)) {
+        if (spelling.length > segments.length && (spelling.at(-1) === '') === isSlash) yield spelling;
+      }
+    }
+  };
 }
 
 function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | null {
@@ -148,7 +177,7 @@ function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | nu
 /** A spelling that the policy gives to `reached` and the upstream to `guard`: found by asking both. */
 function foldBetween(
   check: Check,
-  { guard, reached, speller, methods: all }: Suspects,
+  { guard, reached, speller, methods: all, isBehindScript }: Suspects,
 ): Omit<RouteFold, 'harm'> | null {
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
@@ -157,7 +186,7 @@ function foldBetween(
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
       if (!foldedPlaces(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
-      return { guard, reached, method, runs, spelling };
+      return { guard, reached, method, runs, spelling, isBehindScript };
     }
     if (check.budget < 0) return null;
   }

@@ -1,5 +1,6 @@
 import type { Route, RoutePath, Segment } from '../policy.js';
 import type { PlacedRoute } from '../route-table.js';
+import { isScript } from './script-names.js';
 
 /** Which differences a laxer router ignores. */
 export interface Folding {
@@ -12,6 +13,8 @@ export interface Folding {
   readonly dots: boolean;
   /** Whether `/admin.json` is `/admin` in another format: only the last segment has one. */
   readonly suffix: boolean;
+  /** Whether `/admin.php/x` is `/admin.php`: a server that runs scripts hands the rest of the path to them. */
+  readonly pathInfo: boolean;
 }
 
 /** The routes as a router that folds would hold them: several may share one place. */
@@ -23,6 +26,8 @@ export interface FoldedTable {
   readonly plain: ReadonlyMap<string, readonly PlacedRoute[]>;
   /** Those whose last literal has a suffix, by each `endKey` of what may be left without it. */
   readonly suffixed: ReadonlyMap<string, readonly PlacedRoute[]>;
+  /** Where what follows a script is ignored: paths that name one, as a tree of their own. Else `null`. */
+  readonly scripts: FoldedNode | null;
 }
 
 interface FoldedNode {
@@ -34,8 +39,24 @@ interface FoldedNode {
 
 /** Arranges routes as a laxer router would. */
 export function createFoldedTable(routes: readonly Route[], folding: Folding): FoldedTable {
-  const root = growNode();
   const placed = routes.flatMap((route) => route.paths.map((path) => ({ route, path })));
+  const ends = (
+    keysOf: (path: RoutePath, folding: Folding) => readonly string[],
+  ): ReadonlyMap<string, readonly PlacedRoute[]> =>
+    folding.suffix ? placesByKey(placed, ({ path }) => keysOf(path, folding)) : new Map();
+  const scripts = folding.pathInfo ? placed.filter(({ path }) => namesScript(path, folding)) : [];
+  return {
+    folding,
+    placed,
+    root: treeOf(placed, folding),
+    plain: ends(plainKeys),
+    suffixed: ends(suffixedKeys),
+    scripts: scripts.length > 0 ? treeOf(scripts, folding) : null,
+  };
+}
+
+function treeOf(placed: readonly PlacedRoute[], folding: Folding): FoldedNode {
+  const root = growNode();
   for (const place of placed) {
     let node = root;
     let isRest = false;
@@ -46,11 +67,14 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     }
     (isRest ? node.below : node.here).push(place);
   }
-  const ends = (
-    keysOf: (path: RoutePath, folding: Folding) => readonly string[],
-  ): ReadonlyMap<string, readonly PlacedRoute[]> =>
-    folding.suffix ? placesByKey(placed, ({ path }) => keysOf(path, folding)) : new Map();
-  return { folding, placed, root, plain: ends(plainKeys), suffixed: ends(suffixedKeys) };
+  return root;
+}
+
+function namesScript(path: RoutePath, folding: Folding): boolean {
+  const texts = foldedPath(path, folding).map((segment) =>
+    segment.kind === 'literal' ? foldText(segment.text, folding) : null,
+  );
+  return isScript(texts);
 }
 
 function placesByKey(
@@ -142,7 +166,25 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
   // suffix along.
   const formatted = plain.flatMap((text) => walk(table, table.root, method, [...seen.slice(0, -1), text], 0));
-  return [...exact, ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal')];
+  return [
+    ...exact,
+    ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal'),
+    ...scriptsOf(table, method, seen, segments.length),
+  ];
+}
+
+/** The scripts that a request may run whose path goes on behind their names. */
+function scriptsOf(
+  table: FoldedTable,
+  method: string,
+  seen: readonly string[],
+  length: number,
+): readonly PlacedRoute[] {
+  if (table.scripts === null) return [];
+  const beginnings = seen.slice(0, length - 1).map((_, at) => seen.slice(0, at + 1));
+  return beginnings
+    .flatMap((texts) => walk(table, table.root, method, texts, 0))
+    .filter(({ path }) => namesScript(path, table.folding));
 }
 
 /**
@@ -159,6 +201,28 @@ export function* pathsThatMeet(table: FoldedTable, guard: PlacedRoute): Generato
 export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(reached.path, table.folding), 0, true);
   for (const key of suffixedKeys(reached.path, table.folding)) yield* beginAlike(table, reached, table.plain.get(key));
+}
+
+/** Yields the scripts that may be run for a request which reaches this path and is longer than their own. */
+export function* scriptsBefore({ scripts, folding }: FoldedTable, reached: PlacedRoute): Generator<PlacedRoute> {
+  if (scripts !== null) yield* before(scripts, foldedPath(reached.path, folding), 0, folding);
+}
+
+function* before(node: FoldedNode, path: readonly Segment[], at: number, folding: Folding): Generator<PlacedRoute> {
+  const segment = path[at];
+  if (segment === undefined) return;
+  yield* node.here;
+  if (segment.kind === 'rest') {
+    yield* everythingFrom(node, false);
+    return;
+  }
+  if (segment.kind === 'parameter') {
+    for (const literal of node.literals.values()) yield* before(literal, path, at + 1, folding);
+  } else {
+    const literal = node.literals.get(foldText(segment.text, folding));
+    if (literal !== undefined) yield* before(literal, path, at + 1, folding);
+  }
+  if (node.parameter !== null) yield* before(node.parameter, path, at + 1, folding);
 }
 
 /** Returns those of the places whose segments but the last take a text that the same segment of the path takes. */

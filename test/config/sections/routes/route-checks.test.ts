@@ -105,6 +105,23 @@ t.test(
   },
 );
 
+t.test('what follows a script’s name and reaches a less restrictive route is an error that names the line', (t) => {
+  const paths = [route('admin', '/admin.php', 'root'), route('page', '"/{page}/{id}"', 'root, guest')];
+  const told =
+    'c.yaml:6:39: error: route "page" with "/{page}/{id}" (line 6) is less restrictive than route "admin" with "/admin.php" (line 5): ' +
+    'GET "/admin.php/x" reaches it, which a router that ignores what follows a script’s name takes for the other’s; ' +
+    'allowed: the same approvals on both, or receiver.path_info: false where the receiver’s router is known to be so';
+  t.same(problemsOf(withRoutes(paths)), [told], 'by default');
+  t.same(problemsOf(withRoutes(paths, { receiver: '{ path_info: false }' })), []);
+  const head = [route('admin', '/admin.php', 'root'), route('page', '"/{page}/{id}"', 'guest', 'HEAD')];
+  t.match(problemsOf(withRoutes(head)), [
+    /: HEAD "\/admin\.php\/x" reaches it, which a router that answers HEAD by what it does for GET and ignores what follows a script’s name takes .* or receiver\.path_info: false where/,
+  ]);
+  const others = [route('admin', '/admin', 'root'), route('page', '"/{page}/{id}"', 'guest')];
+  t.same(problemsOf(withRoutes(others)), [], 'a policy that names no script');
+  t.end();
+});
+
 t.test('folded spellings that reach another operation are warned of, for one key would run twice', (t) => {
   const reserving = (name: string, path: string, idempotency: string): string =>
     `name: ${name}, methods: [POST], path: ${path}, subjects: [s], permissions: [p], idempotency: ${idempotency}`;

@@ -219,6 +219,7 @@ t.test('finds every format that reaches a less restrictive route, and nothing el
     formatSuffix: fc.constant(true),
     trailingDots: fc.boolean(),
     headAsGet: fc.boolean(),
+    pathInfo: fc.constant(false),
   });
   fc.assert(
     fc.property(routes, receivers, (specs, receiver) => {

@@ -184,6 +184,7 @@ const receivers = fc.record({
   formatSuffix: fc.boolean(),
   trailingDots: fc.boolean(),
   headAsGet: fc.boolean(),
+  pathInfo: fc.boolean(),
 });
 
 t.test('finds what asking for every spelling would find, and nothing else', (t) => {
@@ -201,7 +202,14 @@ t.test('finds what asking for every spelling would find, and nothing else', (t) 
             ['HEAD', '/a/a/**', 'public'],
             ['GET', '/a/**', 'u'],
           ],
-          { caseSensitive: false, strictSlash: false, formatSuffix: true, trailingDots: true, headAsGet: true },
+          {
+            caseSensitive: false,
+            strictSlash: false,
+            formatSuffix: true,
+            trailingDots: true,
+            headAsGet: true,
+            pathInfo: true,
+          },
         ],
       ],
     },

@@ -9,8 +9,8 @@ import {
 } from '../../../../src/decision/route/conflicts/folded-table.js';
 import { routeOf, routePath, segmentsOf } from '../route-samples.js';
 
-const both: Folding = { case: true, slash: true, dots: false, suffix: false };
-const neither: Folding = { case: false, slash: false, dots: false, suffix: false };
+const both: Folding = { case: true, slash: true, dots: false, suffix: false, pathInfo: false };
+const neither: Folding = { case: false, slash: false, dots: false, suffix: false, pathInfo: false };
 
 t.test('a trailing slash is left out where the router ignores it, but for that of /', (t) => {
   const rows = [

@@ -3,7 +3,7 @@ import type { Folding } from '../../../../src/decision/route/conflicts/folded-ta
 import { createSpeller } from '../../../../src/decision/route/conflicts/sample-paths.js';
 import { routeOf, routePath } from '../route-samples.js';
 
-const both: Folding = { case: true, slash: true, dots: false, suffix: false };
+const both: Folding = { case: true, slash: true, dots: false, suffix: false, pathInfo: false };
 
 /** What is spelled for the first of some paths against the second; the others are there as well. */
 function spelled(paths: readonly string[], folding: Folding = both, includesPlain = false): readonly string[] {
@@ -21,20 +21,20 @@ const rows: { name: string; paths: readonly string[]; folding?: Folding; expecte
   {
     name: 'where the slash counts',
     paths: ['/ab', '/{p}'],
-    folding: { case: true, slash: false, dots: false, suffix: false },
+    folding: { case: true, slash: false, dots: false, suffix: false, pathInfo: false },
     expected: ['/AB'],
   },
   {
     name: 'where the case counts',
     paths: ['/ab', '/{p}'],
-    folding: { case: false, slash: true, dots: false, suffix: false },
+    folding: { case: false, slash: true, dots: false, suffix: false, pathInfo: false },
     expected: ['/ab', '/ab/'],
   },
   { name: 'a slash of its own', paths: ['/ab/', '/{p}/'], expected: ['/AB', '/AB/'] },
   {
     name: 'one that counts',
     paths: ['/ab/', '/{p}/'],
-    folding: { case: true, slash: false, dots: false, suffix: false },
+    folding: { case: true, slash: false, dots: false, suffix: false, pathInfo: false },
     expected: ['/AB/'],
   },
   { name: 'as the other path has it', paths: ['/ab/{q}', '/{p}/cd'], expected: ['/AB/cd', '/AB/cd/'] },
@@ -64,7 +64,7 @@ const rows: { name: string; paths: readonly string[]; folding?: Folding; expecte
   {
     name: 'where the slash counts, too',
     paths: ['/ab/**', '/{p}/**'],
-    folding: { case: true, slash: false, dots: false, suffix: false },
+    folding: { case: true, slash: false, dots: false, suffix: false, pathInfo: false },
     expected: ['/AB', '/AB/', '/AB/x', '/AB/x/', '/AB/x/x', '/AB/x/x/'],
   },
   {
@@ -81,7 +81,7 @@ t.test('the spellings that are tried of one path against another', (t) => {
 });
 
 t.test('the spellings that a router which ignores endings would mix up', (t) => {
-  const endings: Folding = { case: false, slash: false, dots: true, suffix: true };
+  const endings: Folding = { case: false, slash: false, dots: true, suffix: true, pathInfo: false };
   t.same(spelled(['/ab', '/{p}'], endings), ['/ab', '/ab.x', '/ab.'], 'in another format, and with a dot');
   t.same(
     spelled(['/ab/cd', '/{p}/{q}'], endings),
@@ -89,7 +89,7 @@ t.test('the spellings that a router which ignores endings would mix up', (t) => 
     'a format is that of the last segment',
   );
   t.same(
-    spelled(['/ab', '/{p}', '/ab.', '/ab..', '/x'], { ...endings, suffix: false }),
+    spelled(['/ab', '/{p}', '/ab.', '/ab..', '/x'], { ...endings, suffix: false, pathInfo: false }),
     ['/ab', '/ab...'],
     'as no route writes it',
   );
@@ -116,6 +116,7 @@ t.test('no more than 64 combinations are tried of one pair', (t) => {
     slash: false,
     dots: false,
     suffix: false,
+    pathInfo: false,
   });
   t.same([most.length, new Set(most).size], [64, 64]);
   const capped = spelled(['/a/b/c/d/e/f/g', '/{1}/{2}/{3}/{4}/{5}/{6}/{7}', '/A/B/C/D/E/F/G'], {
@@ -123,6 +124,7 @@ t.test('no more than 64 combinations are tried of one pair', (t) => {
     slash: false,
     dots: false,
     suffix: false,
+    pathInfo: false,
   });
   t.same([capped.length, new Set(capped).size], [64, 64]);
   t.end();
