@@ -38,7 +38,14 @@ const layers: readonly Layer[] = [
   },
   {
     path: 'src/admin/',
-    may: ['src/decision/', 'src/ports/', 'src/lib/', 'src/proxy/inbound/', 'src/proxy/upstream/'],
+    may: [
+      'src/decision/',
+      'src/ports/',
+      'src/lib/',
+      'src/proxy/inbound/',
+      'src/proxy/node-internals/',
+      'src/proxy/upstream/',
+    ],
     mayTypes: ['src/config/', 'src/proxy/'],
     modules: null,
   },

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import { QueueBudget } from '../proxy/inbound/queue-budget.js';
 import { ReadControl } from '../proxy/inbound/read-control.js';
+import { hasBody, stopParserAtBody } from '../proxy/node-internals/parser.js';
 
 /** What is read of all connections behind requests that end theirs, so that a hang-up is noticed; bytes. */
 const maxHeldBytes = 4 * 1024 * 1024;
@@ -33,6 +34,7 @@ export function serveInTurns(server: Server, maxConnections: number, serve: Requ
     if (open.size >= maxConnections) forget(silent.values().next().value ?? open.keys().next().value)?.destroy();
     open.set(socket, new ReadControl(socket, { queueBudget, onOverflow: () => socket.destroy() }));
     silent.add(socket);
+    stopParserAtBody(socket);
     socket.once('close', () => forget(socket));
   });
   server.on('request', take);
@@ -56,9 +58,7 @@ export function serveInTurns(server: Server, maxConnections: number, serve: Requ
       if (open.has(socket)) silent.add(socket);
     });
     // A body has no meaning here: what comes of it is dropped, and the connection with it.
-    if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
-      endAfter(response, socket);
-    }
+    if (hasBody(request)) endAfter(response, socket);
     if (isTurnDue) return;
     isTurnDue = true;
     setImmediate(giveTurn);

@@ -27,13 +27,11 @@ const maxConnections = 64;
 const json = 'application/json';
 
 /**
- * To collect what an expensive page shows takes a tenth of the time at most: those who ask meanwhile wait, and share
- * what is collected for them next, so that nobody is told what was before they asked.
+ * After an expensive page was collected, the next time waits nine times as long as that took, but no longer than this.
+ * Those who ask meanwhile share what is collected then, so that nobody is told what was before they asked.
  */
 const restShare = 9;
-
-/** Prometheus waits for 10 s unless told otherwise. */
-const mostRestMs = 1_000;
+const mostRestMs = 200;
 
 /** Collects one at a time, and seldom enough. */
 export function collectSparingly<Result>(collect: () => Promise<Result>): () => Promise<Result> {

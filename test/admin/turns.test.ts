@@ -49,6 +49,18 @@ for (const { name, bytes, status = 200, checksHost = false } of [
   });
 }
 
+t.test('of a body in tiny chunks nothing is read', async (t) => {
+  const port = await start(t, () => done);
+  const connection = await connectRaw(port);
+  t.teardown(connection.end);
+  const head = 'GET /page HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  // What is no chunk would be 400.
+  connection.write(`${head}${'1\r\nx\r\n'.repeat(10_000)}nonsense`);
+  const first = await connection.readResponse();
+  t.match({ text: first?.text, connection: first?.field('connection') }, { text: 'done', connection: 'close' });
+  t.equal(await connection.readResponse(), null);
+});
+
 t.test('a request that comes while the one before it is answered ends the connection with that answer', async (t) => {
   let asked = 0;
   let answer = (): void => undefined;

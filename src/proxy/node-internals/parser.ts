@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** What a server of Node keeps on its connections and its types do not tell of. */
@@ -19,6 +20,25 @@ const anotherProtocol = 2;
 export function stopParser(socket: Socket): void {
   const { parser } = internals(socket);
   if (parser !== undefined && parser !== null) parser.onIncoming = () => anotherProtocol;
+}
+
+/**
+ * Has the parser stop behind the first head that has a body, once its request was emitted: one read may bring 10,000
+ * pieces of a body, and each takes the time of a call. Replaces `socket.parser.onIncoming`.
+ */
+export function stopParserAtBody(socket: Socket): void {
+  const { parser } = internals(socket);
+  const onIncoming = parser?.onIncoming;
+  if (parser === undefined || parser === null || onIncoming === undefined || onIncoming === null) return;
+  parser.onIncoming = function (req, keepAlive) {
+    const next = onIncoming.call(this, req, keepAlive);
+    return hasBody(req as IncomingMessage) ? anotherProtocol : next;
+  };
+}
+
+/** Whether a head says that something follows it. */
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 /** Returns whether Node's parser may be given bytes now. Reads `socket._paused`. */

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import t from 'tap';
-import { mayParse, stopParser } from '../../../src/proxy/node-internals/parser.js';
+import { mayParse, stopParser, stopParserAtBody } from '../../../src/proxy/node-internals/parser.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
 
@@ -27,6 +27,32 @@ t.test('socket.parser.onIncoming: what it answers with 2 is the last head of a r
   t.same(seen, ['/1', '/2', '/other']);
 });
 
+t.test('socket.parser.onIncoming: of a body nothing is parsed, nor what follows it', async (t) => {
+  for (const body of [
+    'Content-Length: 3\r\n\r\nabc',
+    'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n',
+  ]) {
+    const seen: string[] = [];
+    const server = createServer((req: IncomingMessage, res) => {
+      seen.push(req.url ?? '');
+      req.on('data', () => seen.push('a piece'));
+      res.end();
+    });
+    server.on('connection', stopParserAtBody);
+    const { port } = await listen(t, server);
+    const socket = connect(port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    const head = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n`;
+    socket.resume().write(`${head('/1')}\r\n${head('/2')}${body}${head('/3')}\r\n`);
+    await until('those before are served', () => seen.length >= 2);
+    const other = connect(port, '127.0.0.1');
+    t.teardown(() => other.destroy());
+    other.write(`${head('/other')}\r\n`);
+    await until('another connection is served', () => seen.includes('/other'));
+    t.same(seen, ['/1', '/2', '/other'], body);
+  }
+});
+
 t.test('socket._paused: whether Node waits for its answers to be taken', async (t) => {
   const found: boolean[] = [];
   const server = createServer((req, res) => {
@@ -45,6 +71,7 @@ t.test('a connection that speaks another protocol has no parser, and nothing is 
   const socket = connect({ port: 1, host: '127.0.0.1' });
   socket.on('error', () => undefined);
   t.doesNotThrow(() => stopParser(socket));
+  t.doesNotThrow(() => stopParserAtBody(socket));
   t.ok(mayParse(socket));
   socket.destroy();
   t.end();
