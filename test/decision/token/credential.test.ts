@@ -32,7 +32,7 @@ const cases: readonly Case[] = [
   {
     name: 'a session as bearer',
     authorization: `bearer ${session}`,
-    expected: ['service', 'session field', 'session field'],
+    expected: ['service', 'session header', 'session header'],
   },
   { name: 'a session as cookie', passed: cookie, expected: ['credential_missing', 'session cookie', 'session cookie'] },
   { name: 'both kinds', authorization: `Bearer ${service}`, passed: cookie, expected: twice },

@@ -208,7 +208,8 @@ t.test('finds every format that reaches a less restrictive route, and nothing el
   const part = fc.constantFrom('a', 'b', '{x}', '{x}', ...suffixed);
   const path = fc
     .tuple(fc.array(part, { minLength: 1, maxLength: 3 }), fc.constantFrom('', '', '', '/', '/**'))
-    .map(([parts, end]) => `/${parts.join('/')}${end}`);
+    // No request has more than three segments, and what is below a path is to be asked for too.
+    .map(([parts, end]) => `/${(end === '/**' ? parts.slice(0, 2) : parts).join('/')}${end}`);
   const routes = fc.array(
     fc.tuple(fc.constantFrom('GET', 'GET', 'HEAD', '*'), path, fc.constantFrom('public', 'u', 'v', 'u,v')),
     { minLength: 2, maxLength: 5 },
