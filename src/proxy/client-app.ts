@@ -28,9 +28,9 @@ interface ClientApp {
 const onlyPath = '/';
 
 /**
- * Creates the application. It owns the life of the server, and its `onRequest` hook is where every request comes in;
- * there it is taken over, and nothing of Fastify runs after that. The router is shown one path, whatever was asked for,
- * so that it can read no request in another way than it is judged.
+ * Creates the application. It owns the life of the server, and its `onRequest` hook is where requests of HTTP/1.1 come
+ * in; there each is taken over, and nothing of Fastify runs after that. The router is shown one path, whatever was
+ * asked for, so that it can read no request in another way than it is judged. HTTP/2 does not come by here (ADR 27).
  */
 export function createClientApp({ server, onRequest, onClientError }: ClientAppDeps): ClientApp {
   let route: RequestListener = () => undefined;

@@ -2,8 +2,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { layers, type Layer } from '../support/layers.js';
 import { projectDir } from '../support/project-dir.js';
 import { readProjectFile } from '../support/source-files.js';
+import { tableBelow } from './pages.js';
 
 const page = readProjectFile('docs/architecture.md');
 
@@ -62,5 +64,49 @@ t.test('a question of the first table is answered by the first file that its row
   }
   const [, schema = ''] = /`token_cache`.*?\(\.\.\/(src\/config\/sections\/[a-z-]+\.ts)\)/.exec(page) ?? [];
   t.match(readProjectFile(schema), /tokenCache = section\(\{\s+schema: size\(/, 'the schema of token_cache');
+  t.end();
+});
+
+/** As the table of the page says it: `decision`, `lib`; types of `config`. */
+function mayImport({ path, may, mayTypes = [] }: Layer): string {
+  const namesOf = (paths: readonly string[]): string =>
+    paths.map((each) => `\`${each.replace(/^src\//, '').replace(/\/$/, '')}\``).join(', ');
+  // All that a room has in it belongs to it.
+  const others = may.filter((each) => !path.startsWith(each) || each === 'src/');
+  if (others.includes('src/')) return 'all';
+  const parts = [
+    ...(others.length === 0 ? [] : [namesOf(others)]),
+    ...(mayTypes.length === 0 ? [] : [`types of ${namesOf(mayTypes)}`]),
+  ];
+  return parts.length === 0 ? 'nothing of ours' : parts.join('; ');
+}
+
+t.test('what a room may import is what the test of the layers lets it', (t) => {
+  for (const [name = '', , said = ''] of tableBelow('docs/architecture.md', '## The rooms')) {
+    const room = `${name.replaceAll('`', '')}/`;
+    const own = layers.find(({ path }) => path === room);
+    if (own === undefined) throw new Error(`no layer is ${room}`);
+    const usual = mayImport(own);
+    const within = layers
+      .filter((layer) => layer.path.startsWith(room) && layer !== own && mayImport(layer) !== usual)
+      .map((layer) => `\`${layer.path.slice(room.length).replace(/\/$/, '')}\`: ${mayImport(layer)}`);
+    t.equal(said, [usual, ...within].join('. '), name);
+  }
+  t.end();
+});
+
+t.test('each call of the three ways is in the file of its row', (t) => {
+  let followed = 0;
+  for (const way of ['### An authorized GET', '### A reserved POST', '### A reload']) {
+    for (const [file = '', calls = ''] of tableBelow('docs/architecture.md', way)) {
+      const [, path = ''] = /\]\(\.\.\/(src\/[^)]+)\)/.exec(file) ?? [];
+      const code = readProjectFile(path);
+      for (const [, name = ''] of calls.matchAll(/`([^`]+)`/g)) {
+        t.match(code, new RegExp(`\\b${name}\\b`), `${way}: ${path} has ${name}`);
+        followed += 1;
+      }
+    }
+  }
+  t.ok(followed > 100, `${String(followed)} names`);
   t.end();
 });
