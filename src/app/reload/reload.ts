@@ -9,7 +9,8 @@ import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-config.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { ConfigReading } from '../config/read-config.js';
-import { droppedOperations, movedScopes, neverOpened, restartNeeded, withOpened } from './restart-needed.js';
+import { movedScopes } from '../../config/moved-scopes.js';
+import { droppedOperations, neverOpened, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {

@@ -1,6 +1,7 @@
 /** What two configs say differently besides who may do what. */
 import { always, type KeyChanges } from '../../config/schema/key-changes.js';
 import { keyChanges, sectionNames } from '../../config/sections/index.js';
+import { movedScopes } from '../../config/moved-scopes.js';
 import { issuerKeys } from '../../config/sections/issuers.js';
 import { routeKeys } from '../../config/sections/routes/routes.js';
 import type { CompiledConfig } from '../../config/types.js';
@@ -62,6 +63,13 @@ export function settingsChanges(from: CompiledConfig, to: CompiledConfig): reado
   return [
     ...sectionNames.flatMap((name) => changesOf(name, keyChanges[name], from, to)),
     ...[...names].flatMap((name) => issuerChanges(name, from, to)),
+    // A retry of an earlier write would run it again.
+    ...movedScopes(from, to).map((who) => ({
+      setting: `idempotency keys of ${who}`,
+      from: 'known',
+      to: 'none',
+      widens: true,
+    })),
   ];
 }
 

@@ -19,6 +19,7 @@ function policy(overrides: ConfigTree): ActiveConfig {
     format_suffix: false,
     trailing_dots: false,
     head_as_get: false,
+    path_info: false,
   };
   const config = compiled({ receiver, ...overrides });
   return decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
