@@ -8,6 +8,8 @@ import ts from 'typescript';
 import '../support/campaign.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
 
+t.setTimeout(300_000);
+
 interface Exception {
   readonly file: string;
   /** How the expression begins. */
