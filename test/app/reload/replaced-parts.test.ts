@@ -13,9 +13,7 @@ function otherThan(value: unknown): unknown {
 t.test('every setting of an upstream gives its connections up, but those that come with each request', (t) => {
   const settings = usualUpstream('http://127.0.0.1:3000');
   const kept = Object.entries(settings)
-    .filter(([key, value]) =>
-      isSameUpstream(settings, { ...settings, [key]: otherThan(value) }),
-    )
+    .filter(([key, value]) => isSameUpstream(settings, { ...settings, [key]: otherThan(value) }))
     .map(([key]) => key);
   t.same(kept, ['caFile', 'host', 'beginsTrace', 'stripFields', 'passFields', 'responseTimeoutMs']);
   t.ok(isSameUpstream(settings, usualUpstream('http://127.0.0.1:3000')));
