@@ -18,13 +18,6 @@ export type Drain = (graceMs: number) => Promise<void>;
 export async function drainInTurn(graceMs: number, callers: Drain, others: Drain): Promise<void> {
   const untilMs = systemClock.monotonic() + graceMs;
   const first = callers(graceMs);
-  const beginsLast = new AbortController();
-  await Promise.race([
-    first,
-    delay(graceMs - Math.min(leastForOthersMs, graceMs / 2), undefined, { signal: beginsLast.signal }).catch(
-      () => undefined,
-    ),
-  ]);
-  beginsLast.abort();
+  await Promise.race([first, delay(graceMs - Math.min(leastForOthersMs, graceMs / 2), undefined, { ref: false })]);
   await Promise.all([first, others(Math.max(0, untilMs - systemClock.monotonic()))]);
 }

@@ -56,7 +56,7 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
     routes.report.keyError(
       ['routes'],
       'too many paths overlap to check what a lax router would mix up',
-      `${curesOf(receiver).join(', ') || restOf(receiver).join(', ')}, where they hold, or fewer overlapping paths`,
+      `${curesOf(receiver)}, where they hold, or fewer overlapping paths`,
     );
   }
 }
@@ -80,13 +80,16 @@ const looseness: readonly {
 const pathInfoCure = 'receiver.path_info: false';
 const headCure = 'receiver.head_as_get: false';
 
-function curesOf(receiver: ReceiverRouter): readonly string[] {
-  return looseness.filter(({ has }) => has(receiver)).map(({ cure }) => cure);
+function loosenessOf(receiver: ReceiverRouter): typeof looseness {
+  return looseness.filter(({ has }) => has(receiver));
 }
 
-/** The lines that are left where none of those is: they are about some routes alone. */
-function restOf({ headAsGet, pathInfo }: ReceiverRouter): readonly string[] {
-  return [...(headAsGet ? [headCure] : []), ...(pathInfo ? [pathInfoCure] : [])];
+/** The lines that help against what it ignores; else those about some routes alone. */
+function curesOf(receiver: ReceiverRouter): string {
+  const cures = loosenessOf(receiver).map(({ cure }) => cure);
+  const { headAsGet, pathInfo } = receiver;
+  const rest = [...(headAsGet ? [headCure] : []), ...(pathInfo ? [pathInfoCure] : [])];
+  return (cures.length > 0 ? cures : rest).join(', ');
 }
 
 /** What the router does that the fold is made of, and the line of the config that says that it does not. */
@@ -97,8 +100,8 @@ function kindOf({ method, runs, isBehindScript }: RouteFold, receiver: ReceiverR
     return [method === runs ? ignores : `${asGet} and ${ignores}`, pathInfoCure];
   }
   if (method !== runs) return [asGet, headCure];
-  const ignored = looseness.filter(({ has }) => has(receiver)).map(({ ignores }) => ignores);
-  return [`ignores ${ignored.join(' or ')}`, curesOf(receiver).join(', ')];
+  const ignored = loosenessOf(receiver).map(({ ignores }) => ignores);
+  return [`ignores ${ignored.join(' or ')}`, curesOf(receiver)];
 }
 
 function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): void {

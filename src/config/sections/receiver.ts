@@ -53,8 +53,9 @@ export function receiverRouter(file: ReceiverFile): ReceiverRouter {
     strict_slash: strictSlash,
     format_suffix: formatSuffix,
     trailing_dots: trailingDots,
+    head_as_get: headAsGet,
+    path_info: pathInfo,
   } = file;
-  const { head_as_get: headAsGet, path_info: pathInfo } = file;
   return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, pathInfo };
 }
 

@@ -130,7 +130,7 @@ export const targetSchema = map({
   max_streams: integer(1, 1_000).prefault(100).describe('Requests on one connection of HTTP/2. Only with `http2`.'),
   reuse: word('safe', 'always', 'never')
     .prefault('safe')
-    .describe('When a connection carries another request, as `upstream.reuse`. Not with http2.'),
+    .describe('When a connection carries another request, as `upstream.reuse`. With http2 it means nothing.'),
 });
 
 export type TargetFile = z.output<typeof targetSchema>;
