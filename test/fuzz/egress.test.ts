@@ -206,6 +206,8 @@ t.test('DNS: answers that change between requests, and between connections', asy
     ca_file: ca.certFile,
     server_name: 'localhost',
     retries: { attempts: 1 },
+    // The model knows of no rest, in which another connection would be opened.
+    reuse: 'always',
   });
   const faults: string[] = [];
   // The model: a connection stays where it is; a new one goes where the name leads, and counts with its certificate.

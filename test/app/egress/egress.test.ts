@@ -397,9 +397,11 @@ t.test('another response_timeout counts after a reload, on the connections that 
   });
   let connections = 0;
   target.server.on('connection', () => (connections += 1));
-  const { call, proxy, tokenFile } = await startCalling(t, target.url);
+  // Calls follow one another at once: a connection that rested first would be another one each time.
+  const reuse = 'always';
+  const { call, proxy, tokenFile } = await startCalling(t, target.url, { reuse });
   t.equal((await call('/orders/1')).status, 200);
-  const own = { name: 'orders', prefix: '/orders', url: target.url, token: 'own', response_timeout: '150ms' };
+  const own = { name: 'orders', prefix: '/orders', url: target.url, token: 'own', response_timeout: '150ms', reuse };
   proxy.rewrite({
     egress: {
       listen: { port: 0 },
