@@ -1,5 +1,7 @@
+import type { Denial, Reason } from '../denial.js';
 import { httpStatusOf } from '../grpc/status.js';
 import { valuesOf } from '../http/header-values.js';
+import { revocationReasons } from '../revocation/match.js';
 import type { Complete, StoredResponse } from './record.js';
 
 /** How the upstream's part of a reserved request ended, as far as the proxy can know. */
@@ -82,4 +84,19 @@ function isNotApplied(status: number, outcome: string | null, rules: SettlementR
 /** What this attempt did not do, the one before may have done: then the key stays taken, for the same request. */
 function releaseKey({ takenOver }: SettlementRules): Settlement {
   return { kind: takenOver ? 'mark' : 'release' };
+}
+
+/** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
+const notSent: ReadonlySet<Reason> = new Set([
+  'upstream_unreachable',
+  'overloaded',
+  'shutting_down',
+  'store_unavailable',
+  'token_expired',
+  ...revocationReasons,
+]);
+
+/** Whether an upstream that failed for this reason got nothing of the request. */
+export function certainlyNotSent({ reason }: Denial): boolean {
+  return notSent.has(reason);
 }

@@ -1,18 +1,16 @@
 import type { Readable } from 'node:stream';
-import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { denial, type Denial } from '../../decision/denial.js';
 import { isOneMessage } from '../../decision/grpc/messages.js';
 import { sampledTraceparent } from '../../decision/http/trace-context.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
-import { revocationReasons } from '../../decision/revocation/match.js';
-import { statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
+import { certainlyNotSent, statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import {
   isShowable,
   replayedHeaders,
   storedHeaders,
   storedTrailers,
 } from '../../decision/idempotency/stored-response.js';
-
 import { assertionHeaders } from '../exchange/credential-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -82,15 +80,14 @@ interface BufferedResponse {
  */
 export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private readonly deps: ReservedWriteDeps;
-  private readonly request: ReservedRequest;
-  private readonly client: WriteClient;
-  private readonly onOver: (write: ReservedWrite) => void;
+  /** `null` once nothing is left of it here. */
+  private held: ReservedRequest | null;
+  private onOver: (write: ReservedWrite) => void;
   private phase: Phase = 'reading';
   private body: Buffer = noBody;
   /** Made when it has its turn: in overload most writes never do. */
-  private attempt!: WriteAttempt;
+  private made: WriteAttempt | null = null;
   private isAborted = false;
-  private hasEnded = false;
   /** Gives back the memory of the body. */
   private releaseBuffer: () => void = nothing;
   /** Takes it out of the queue of those that are not reserved. */
@@ -108,9 +105,22 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   /** @param onOver called once, when nothing of it is left but what the store has yet to take. */
   constructor(deps: ReservedWriteDeps, request: ReservedRequest, onOver: (write: ReservedWrite) => void) {
     this.deps = deps;
-    this.request = request;
-    this.client = request.client;
+    this.held = request;
     this.onOver = onOver;
+  }
+
+  private get request(): ReservedRequest {
+    if (this.held === null) throw new Error('a write that is over was asked for its request');
+    return this.held;
+  }
+
+  private get client(): WriteClient {
+    return this.request.client;
+  }
+
+  private get attempt(): WriteAttempt {
+    if (this.made === null) throw new Error('a write without an attempt was asked for it');
+    return this.made;
   }
 
   start(): void {
@@ -178,6 +188,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
+    if (this.phase === 'over') return;
     if (!this.attempt.isForThisAttempt(rawHeaders)) {
       this.call?.cancel();
       this.onError(denial('upstream_failed'));
@@ -216,10 +227,9 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private reserve(): void {
     this.phase = 'reserving';
-    const { body } = this;
     const { admission, preparation, method, activeConfig, trace } = this.request;
     this.run(async () => {
-      this.attempt = new WriteAttempt(this.deps, { admission, preparation, method, activeConfig, trace, body });
+      this.made = new WriteAttempt(this.deps, { admission, preparation, method, activeConfig, trace, body: this.body });
       const reserved = await this.attempt.reserve();
       if (reserved === null) this.refuse(denial('store_unavailable'));
       else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
@@ -374,11 +384,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   }
 
   private replay({ response }: Extract<Reserved, { kind: 'replayed' }>): void {
-    const {
-      admission: { requestId },
-      preparation: { sentKey },
-      trace,
-    } = this.request;
+    const { admission, preparation, trace } = this.request;
     const { status, body, traceparent } = response;
     if (!isShowable(response)) {
       this.refuse(denial('store_unavailable'));
@@ -389,7 +395,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (!this.client.isGone()) {
       this.client.respond({
         status,
-        headers: replayedHeaders(response, sentKey ?? '', requestId),
+        headers: replayedHeaders(response, preparation.sentKey ?? '', admission.requestId),
         body: Buffer.from(body),
         trailers: response.trailers ?? null,
         isReplayed: true,
@@ -422,14 +428,26 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.end();
   }
 
-  /** Gives everything back, once. */
+  /**
+   * Gives everything back, once, and lets go of the request. A `Set` or a queue that it passed through may keep what is
+   * left of it for long: V8's tables refer to those that took their place, so once one of them is in the old generation
+   * all that follow stay, and what was in them, until that is collected.
+   */
   private end(): void {
     this.phase = 'over';
-    if (this.hasEnded) return;
-    this.hasEnded = true;
+    if (this.held === null) return;
+    const { onOver } = this;
     this.place();
     this.releaseBuffer();
-    this.onOver(this);
+    this.held = null;
+    this.made = null;
+    this.call = null;
+    this.response = null;
+    this.body = noBody;
+    this.leaveQueue = nothing;
+    this.releaseBuffer = nothing;
+    this.onOver = nothing;
+    onOver(this);
   }
 
   private headersOf({ status, rawHeaders }: BufferedResponse): string[] {
@@ -451,7 +469,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private onResponseOver(): void {
     this.stopTimer();
-    this.client.upstreamResponded();
+    this.held?.client.upstreamResponded();
   }
 
   private stopTimer(): void {
@@ -461,11 +479,12 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   /** What fails in it is a bug. */
   private run(step: () => Promise<void>): void {
+    const { client } = this;
     step().catch((error: unknown) => {
       this.phase = 'over';
       this.stopTimer();
       this.call?.cancel();
-      this.client.fail(error);
+      client.fail(error);
       this.end();
     });
   }
@@ -477,18 +496,4 @@ function nothing(): void {
 
 function cutOff({ status, rawHeaders }: BufferedResponse): UpstreamOutcome {
   return { kind: 'cut_off', status, outcome: statedOutcome(rawHeaders) };
-}
-
-/** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
-const notSent: ReadonlySet<Reason> = new Set([
-  'upstream_unreachable',
-  'overloaded',
-  'shutting_down',
-  'store_unavailable',
-  'token_expired',
-  ...revocationReasons,
-]);
-
-function certainlyNotSent({ reason }: Denial): boolean {
-  return notSent.has(reason);
 }

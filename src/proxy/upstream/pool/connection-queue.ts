@@ -23,8 +23,11 @@ export interface Queued {
 
 /** Those that wait, by holder. Holders take turns, and the calls of each are in the order in which they came. */
 class Line<T extends Queued> {
-  /** The first one has its turn next. */
-  private readonly queues = new Map<string, Set<T>>();
+  /**
+   * The first one has its turn next. Arrays, since a `Set` that many calls pass through keeps them too long: a table of
+   * V8's refers to the one that took its place, so once one is in the old generation all that follow stay.
+   */
+  private readonly queues = new Map<string, T[]>();
   private count = 0;
 
   get length(): number {
@@ -33,25 +36,28 @@ class Line<T extends Queued> {
 
   join(call: T): void {
     const queue = this.queues.get(call.holder);
-    if (queue === undefined) this.queues.set(call.holder, new Set([call]));
-    else queue.add(call);
+    if (queue === undefined) this.queues.set(call.holder, [call]);
+    else queue.push(call);
     this.count += 1;
   }
 
   /** Whether it was in line. */
   leave(call: T): boolean {
     const queue = this.queues.get(call.holder);
-    if (queue?.delete(call) !== true) return false;
+    const position = queue?.indexOf(call) ?? -1;
+    if (queue === undefined || position < 0) return false;
+    if (position === 0) queue.shift();
+    else queue.splice(position, 1);
     this.count -= 1;
-    if (queue.size === 0) this.queues.delete(call.holder);
+    if (queue.length === 0) this.queues.delete(call.holder);
     return true;
   }
 
   /** Takes the oldest call of the holder that has most in line. */
   takeOldestOfMost(): T | null {
-    let most: Set<T> | null = null;
-    for (const queue of this.queues.values()) if (most === null || queue.size > most.size) most = queue;
-    const [oldest = null] = most ?? [];
+    let most: readonly T[] = [];
+    for (const queue of this.queues.values()) if (queue.length > most.length) most = queue;
+    const oldest = most[0] ?? null;
     if (oldest !== null) this.leave(oldest);
     return oldest;
   }
@@ -70,7 +76,7 @@ class Line<T extends Queued> {
   }
 
   takeAll(): readonly T[] {
-    const all = [...this.queues.values()].flatMap((queue) => [...queue]);
+    const all = [...this.queues.values()].flat();
     this.queues.clear();
     this.count = 0;
     return all;
