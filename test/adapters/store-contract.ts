@@ -200,7 +200,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
   );
 
   t.test(
-    'a lease that is over leaves the write in doubt; a receiver that deduplicates takes it over with a higher fence',
+    'a lease that is over leaves the write in doubt; an upstream that deduplicates takes it over with a higher fence',
     async (t) => {
       const scope = freshScope();
       const fence = await acquire(store(), scope, reserveOf('slow', { leaseMs: 1 }));

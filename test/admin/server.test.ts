@@ -225,7 +225,7 @@ t.test('a connection that is being answered stays while there are silent ones', 
   t.equal((await slow).status, 200);
 });
 
-t.test('callers that do not read their answers do not keep a monitor out either', async (t) => {
+t.test('callers that do not read their responses do not keep a monitor out either', async (t) => {
   let asked = 0;
   const port = await start(t, true, {
     '/stuck': () => {

@@ -61,7 +61,7 @@ t.test('of a body in tiny chunks nothing is read', async (t) => {
   t.equal(await connection.readResponse(), null);
 });
 
-t.test('a request that comes while the one before it is answered ends the connection with that answer', async (t) => {
+t.test('a request that comes while the one before it is answered ends the connection with that response', async (t) => {
   let asked = 0;
   let answer = (): void => undefined;
   const port = await start(t, async () => {

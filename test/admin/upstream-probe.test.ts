@@ -57,7 +57,7 @@ const statuses: readonly { readonly receiver: number; readonly expected: number 
   { receiver: 503, expected: 503 },
 ];
 
-t.test("a probe answers the receiver's status, and nothing else of it", async (t) => {
+t.test("a probe answers the upstream's status, and nothing else of it", async (t) => {
   const receiver = await startReceiver(t);
   const lines: Lines = [];
   const probe = createAppProbe('live', '/health?full=1', {
@@ -95,7 +95,7 @@ t.test("a probe answers the receiver's status, and nothing else of it", async (t
   );
 });
 
-t.test('a receiver that is not there is 503, and it is told when it comes back', async (t) => {
+t.test('an upstream that is not there is 503, and it is told when it comes back', async (t) => {
   const receiver = await startReceiver(t);
   const { url } = receiver;
   let at = 'http://127.0.0.1:1';
@@ -111,7 +111,7 @@ t.test('a receiver that is not there is 503, and it is told when it comes back',
   );
 });
 
-t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
+t.test('an upstream that breaks off or says no HTTP is 503', async (t) => {
   for (const answer of ['', 'HELLO\r\n\r\n', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`]) {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -126,7 +126,7 @@ t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
   }
 });
 
-t.test('bounded: a receiver that does not answer is 504, asked once by however many', async (t) => {
+t.test('bounded: an upstream that does not answer is 504, asked once by however many', async (t) => {
   const receiver = await startReceiver(t);
   receiver.behave(() => undefined);
   const probe = createAppProbe('live', '/', {

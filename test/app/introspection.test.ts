@@ -72,7 +72,7 @@ async function ask(
   return { status, text, reason: line['reason'], line };
 }
 
-t.test('an opaque token passes by its issuer’s word, and the receiver learns who calls', async (t) => {
+t.test('an opaque token passes by its issuer’s word, and the upstream learns who calls', async (t) => {
   const started = await start(t);
   const { proxy, issuer } = started;
   issuer.tokens.set('v1.good/one~token==', active({ jti: 'one' }));
@@ -107,7 +107,7 @@ t.test('an opaque token passes by its issuer’s word, and the receiver learns w
   t.same(await proxy.exposures(), [], 'neither a token nor the secret is told');
 });
 
-t.test('what the answer says is held to the rules of the issuer', async (t) => {
+t.test('what the response says is held to the rules of the issuer', async (t) => {
   const started = await start(t);
   const { issuer } = started;
   for (const [token, answer, status, reason] of [

@@ -4,7 +4,7 @@ import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startInProcessProxy } from './in-process-proxy.js';
 
-t.test('kubelet reaches the receiver through the probes listener, and only the paths of the config', async (t) => {
+t.test('kubelet reaches the upstream through the probes listener, and only the paths of the config', async (t) => {
   const proxy = await startInProcessProxy(t, {
     config: { probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } } },
   });

@@ -61,7 +61,7 @@ t.test('a workload whose answers are others than it says is left out, and told o
   t.match(printed.at(-1), /^new is left out: Sallyport: of \d+ answers \d+ were wrong; 0 connections failed$/);
 });
 
-t.test('idle connections have each had an answer, and stay open until they are closed', async (t) => {
+t.test('idle connections have each had a response, and stay open until they are closed', async (t) => {
   const receiver = await startReceiver(t);
   const close = await openIdle(receiver.port, 60, 'a-token');
   t.equal(receiver.requests.length, 60);

@@ -44,7 +44,7 @@ t.test('killed within the body: nothing is written, a retry runs', async (t) => 
 });
 
 t.test(
-  'killed after RESERVE, before the receiver is asked: in progress until the lease ends, never sent',
+  'killed after RESERVE, before the upstream is asked: in progress until the lease ends, never sent',
   async (t) => {
     const victim = await shared.startProxy(relay);
     relay.holdAnswers();
@@ -57,7 +57,7 @@ t.test(
   },
 );
 
-t.test('killed while the receiver works, and while its answer is written down: in progress, sent once', async (t) => {
+t.test('killed while the upstream works, and while its response is written down: in progress, sent once', async (t) => {
   const victim = await shared.startProxy(relay);
   holdReceiver();
   await beginWrite(t, victim, { key: 'working' });

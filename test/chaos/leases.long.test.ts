@@ -84,7 +84,7 @@ t.test('a proxy that was stopped past its lease dispatches nothing when it goes 
   t.equal(shared.receiver.requests.length, 0);
 });
 
-t.test('a proxy that was stopped while the receiver worked completes its write, however late', async (t) => {
+t.test('a proxy that was stopped while the upstream worked completes its write, however late', async (t) => {
   const shared = await shareRedis(t, short);
   const [sleeper, other] = [await shared.startProxy(), await shared.startProxy()];
   let reached = 0;

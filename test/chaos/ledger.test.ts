@@ -56,7 +56,7 @@ t.test(
   },
 );
 
-t.test('an answer that is kept takes no more than twice its bytes, whatever pieces it comes in', async (t) => {
+t.test('a response that is kept takes no more than twice its bytes, whatever pieces it comes in', async (t) => {
   const ledger = await startLedger(t);
   await ledger.open(connections, (index) =>
     ledger.head('POST /write', `Idempotency-Key: k-${String(index)}\r\nContent-Length: 0\r\n`),
@@ -122,7 +122,7 @@ async function stuff(
 /** Of an answer or a WebSocket whose other end does not read: 16 KiB on their way, and what was read at once. */
 const perStuck = 160 * KiB;
 
-t.test('an answer that nobody reads is held by the sockets, and by the process only in part', async (t) => {
+t.test('a response that nobody reads is held by the sockets, and by the process only in part', async (t) => {
   const ledger = await startLedger(t);
   const sockets = await ledger.open(connections, () => ledger.head('GET /read'));
   for (const socket of sockets) socket.pause();

@@ -7,7 +7,7 @@ import { beginWrite, problemOrStatus, shareRedis, write } from './shared-redis.j
 
 t.setTimeout(120_000);
 
-t.test('10 MiB answers to callers that do not read, and endless ones, take bounded memory', async (t) => {
+t.test('10 MiB responses to callers that do not read, and endless ones, take bounded memory', async (t) => {
   const shared = await shareRedis(t, { config: { upstream: { connect_timeout: '1s', response_timeout: '20s' } } });
   const proxy = await shared.startProxy();
   await write(proxy, { key: 'warm' });

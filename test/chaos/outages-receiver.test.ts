@@ -6,7 +6,7 @@ import { outage } from './outages.js';
 const setup = await startSetup(t);
 
 for (const row of receiverOutages) {
-  t.test(`the receiver ${row.name}`, async (t) => {
+  t.test(`the upstream ${row.name}`, async (t) => {
     await outage(t, setup, row);
   });
 }

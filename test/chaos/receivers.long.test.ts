@@ -16,7 +16,7 @@ t.setTimeout(4 * 3_600_000);
 for (const receiver of [faultyReceiver, ...largeReceivers, ...realReceivers].filter(
   ({ name }) => only === undefined || name === only,
 )) {
-  t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) =>
+  t.test(`${receiver.name}: each caller gets its own responses, and no write runs twice`, async (t) =>
     holdReceiver(t, receiver, { requests, mayFail: receiver === faultyReceiver }),
   );
 }

@@ -8,13 +8,13 @@ import { realReceivers } from './receivers/start.js';
 t.setTimeout(600_000);
 
 for (const receiver of realReceivers) {
-  t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) =>
+  t.test(`${receiver.name}: each caller gets its own responses, and no write runs twice`, async (t) =>
     holdReceiver(t, receiver, { requests: 1_500 }),
   );
 }
 
 t.test(
-  'a receiver that cuts answers, sends too much and hangs up at any moment harms nobody but whom it answers',
+  'an upstream that cuts answers, sends too much and hangs up at any moment harms nobody but whom it answers',
   async (t) => {
     await holdReceiver(t, faultyReceiver, { requests: 3_000, mayFail: true });
   },

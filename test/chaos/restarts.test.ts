@@ -2,7 +2,7 @@ import t from 'tap';
 import { linesOf, restartUnderLoad } from './restarts.js';
 
 t.test(
-  'reloads and ends of a proxy leave no request without an answer, on kept connections and fresh ones',
+  'reloads and ends of a proxy leave no request without a response, on kept connections and fresh ones',
   async (t) => {
     const report = await restartUnderLoad(t, {
       restarts: 2,

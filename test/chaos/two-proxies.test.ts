@@ -21,22 +21,25 @@ t.beforeEach(() => {
   shared.receiver.requests.length = 0;
 });
 
-t.test('200 identical requests at once over two proxies: one execution, every answer 409 or the result', async (t) => {
-  const claims = { jti: 'shared' };
-  const all = Promise.all(
-    Array.from({ length: 200 }, async (_, i) => write(i % 2 === 0 ? left : right, { key: 'burst', claims })),
-  );
-  await until('one to run', () => answers.length === 1);
-  answers[0]?.writeHead(201).end('made');
-  const answered = (await all).map(problemOrStatus);
-  t.equal(shared.executions().length, 1);
-  t.same(
-    [...new Set(answered)].filter((word) => word !== '201' && word !== 'idempotency-in-progress'),
-    [],
-  );
-  t.ok(answered.includes('201'));
-  for (const proxy of [left, right]) t.equal((await write(proxy, { key: 'burst' })).text, 'made');
-});
+t.test(
+  '200 identical requests at once over two proxies: one execution, every response 409 or the result',
+  async (t) => {
+    const claims = { jti: 'shared' };
+    const all = Promise.all(
+      Array.from({ length: 200 }, async (_, i) => write(i % 2 === 0 ? left : right, { key: 'burst', claims })),
+    );
+    await until('one to run', () => answers.length === 1);
+    answers[0]?.writeHead(201).end('made');
+    const answered = (await all).map(problemOrStatus);
+    t.equal(shared.executions().length, 1);
+    t.same(
+      [...new Set(answered)].filter((word) => word !== '201' && word !== 'idempotency-in-progress'),
+      [],
+    );
+    t.ok(answered.includes('201'));
+    for (const proxy of [left, right]) t.equal((await write(proxy, { key: 'burst' })).text, 'made');
+  },
+);
 
 t.test('of a hundred requests with one single-use token over two proxies one passes', async (t) => {
   const claims = { jti: 'once' };
@@ -74,7 +77,7 @@ t.test('level 2: a write in doubt at one proxy is run by the other, with a highe
 });
 
 t.test(
-  'Redis killed while the receiver works: the real answer now, the result for a retry when it is back',
+  'Redis killed while the upstream works: the real answer now, the result for a retry when it is back',
   async (t) => {
     const connection = await beginWrite(t, left, { key: 'redis' });
     await until('the receiver to have it', () => answers.length === 1);

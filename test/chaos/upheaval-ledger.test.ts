@@ -29,7 +29,7 @@ t.test('a write that ran twice is found, and told of where the log names its rec
   t.end();
 });
 
-t.test('a receiver that deduplicates runs a write once and refuses a lower fence', (t) => {
+t.test('an upstream that deduplicates runs a write once and refuses a lower fence', (t) => {
   const ledger = createUpheavalLedger();
   runs(ledger, 1, (turn) => write(`r${turn}`, 5, 'deduplicates'));
   t.match(ledger.received(write('later', 6, 'deduplicates')), { status: 201, body: /by r\d+/ });

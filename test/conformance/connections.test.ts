@@ -66,7 +66,7 @@ t.test('callers over TLS, with client certificates, reloaded when the files chan
   t.same(await proxy.exposures(), []);
 });
 
-t.test('the receiver over TLS is verified', async (t) => {
+t.test('the upstream over TLS is verified', async (t) => {
   const pem = certificates(t);
   const rows = [
     { name: 'its own authority', certificate: pem.server, tls: { ca_file: pem.ca.certFile }, status: 200 },
@@ -103,7 +103,7 @@ t.test('the receiver over TLS is verified', async (t) => {
 });
 
 t.test(
-  'the receiver behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front',
+  'the upstream behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front',
   async (t) => {
     const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
     const proxy = await startProxyProcess(t, {

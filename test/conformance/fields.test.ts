@@ -46,7 +46,7 @@ t.test('method and URL overrides and what only proxies may say are dropped', asy
   );
 });
 
-t.test('hop-by-hop fields and those that Connection names end here', async (t) => {
+t.test('hop-by-hop headers and those that Connection names end here', async (t) => {
   const rows: readonly { name: string; fields: Fields }[] = [
     {
       name: 'keep-alive',
@@ -123,7 +123,7 @@ t.test('hop-by-hop fields and those that Connection names end here', async (t) =
   }
 });
 
-t.test('Connection may not name a field that we set or judge', async (t) => {
+t.test('Connection may not name a header that we set or judge', async (t) => {
   const before = proxy.receiver.requests.length;
   const named = [
     ...ownFields,
@@ -239,7 +239,7 @@ t.test('everything else gets through as it came, in order', async (t) => {
   );
 });
 
-t.test('no field of a caller causes a 5xx', async (t) => {
+t.test('no header of a caller causes a 5xx', async (t) => {
   const registered = [
     'A-IM',
     'Accept-Charset',
@@ -296,7 +296,7 @@ t.test('no field of a caller causes a 5xx', async (t) => {
   }
 });
 
-t.test("the receiver's answer loses hop-by-hop fields, identity names and marks of ours", async (t) => {
+t.test("the upstream's response loses hop-by-hop headers, identity names and marks of ours", async (t) => {
   proxy.receiver.behave((_req, res) => {
     res.writeHead(200, [
       ['Connection', 'X-Gone, close'],

@@ -72,7 +72,7 @@ t.test('answers come back as they are, and each request is sent once', async (t)
   proxy.receiver.behave(null);
 });
 
-t.test('HEAD has the head of an answer only', async (t) => {
+t.test('HEAD has the head of a response only', async (t) => {
   proxy.receiver.behave((_req, res) => res.writeHead(200, { 'Content-Length': '5' }).end());
   const response = await proxy.request({ method: 'HEAD', path: '/orders/1', headers: auth });
   proxy.receiver.behave(null);
@@ -100,7 +100,7 @@ t.test('an upload streams', async (t) => {
   connection.end();
 });
 
-t.test('an answer streams, event by event', async (t) => {
+t.test('a response streams, event by event', async (t) => {
   const connection = await connectRaw(proxy.port);
   connection.write(requestBytes(proxy.port, { path: '/orders', headers: { ...auth, Accept: 'text/event-stream' } }));
   const answer = await nextAnswer();
@@ -190,7 +190,7 @@ t.test('upgrades are refused, h2c is ignored', async (t) => {
   );
 });
 
-t.test('interim answers do not disturb the final one', async (t) => {
+t.test('interim responses do not disturb the final one', async (t) => {
   const interims: readonly (readonly [string, (res: ServerResponse) => void])[] = [
     [
       '102',
@@ -288,7 +288,7 @@ t.test('a caller that leaves takes its request along', async (t) => {
   t.equal((await proxy.request({ path: '/orders', headers: auth })).status, 200, 'the next one passes');
 });
 
-t.test('a broken body never reaches the receiver as a whole request', async (t) => {
+t.test('a broken body never reaches the upstream as a whole request', async (t) => {
   const [name, value] = Object.entries(auth)[0] ?? [];
   const heads = [
     ['Content-Length: 10', 'first'],
@@ -309,7 +309,7 @@ t.test('a broken body never reaches the receiver as a whole request', async (t) 
   }
 });
 
-t.test('an answer that comes before the end of the upload reaches the caller', async (t) => {
+t.test('a response that comes before the end of the upload reaches the caller', async (t) => {
   const connection = await connectRaw(proxy.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
   proxy.receiver.behave((_req, res) => res.writeHead(413, { Connection: 'close' }).end('enough'));

@@ -60,7 +60,7 @@ const refusedHeads: readonly (readonly [string, string])[] = [
   ['a SOCKS greeting', '\x05\x01\x00\r\n\r\n'],
 ];
 
-t.test('ambiguous heads are 400, close the connection and never reach the receiver', async (t) => {
+t.test('ambiguous heads are 400, close the connection and never reach the upstream', async (t) => {
   const before = proxy.receiver.requests.length;
   for (const [name, bytes] of refusedHeads) {
     // What follows would be taken for a request of its own by whoever split the message elsewhere.
@@ -80,7 +80,7 @@ t.test('ambiguous heads are 400, close the connection and never reach the receiv
 
 const brokenBodies = brokenChunks.map((body) => [JSON.stringify(body), post([chunked], body)] as const);
 
-t.test('a body that breaks its framing is never a whole request to the receiver', async (t) => {
+t.test('a body that breaks its framing is never a whole request to the upstream', async (t) => {
   for (const [name, bytes] of brokenBodies) {
     const before = proxy.receiver.requests.length;
     const responses = await proxy.send(bytes, { untilClosed: true });

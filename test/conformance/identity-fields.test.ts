@@ -14,7 +14,7 @@ const identity = {
   'X-Auth-Kind': 'service',
 };
 
-t.test('the receiver learns the identity from fields that only Sallyport sets', async (t) => {
+t.test('the upstream learns the identity from headers that only Sallyport sets', async (t) => {
   await send([]);
   for (const [name, value] of Object.entries(identity)) t.same(received().field(name), [value], name);
   t.same(received().field('x-auth-token-id'), [], 'no token id without a jti');
@@ -91,7 +91,7 @@ t.test('who is refused is refused with an identity of its own making too', async
   }
 });
 
-t.test('look-alikes of fields that we set or judge are dropped and counted', async (t) => {
+t.test('look-alikes of headers that we set or judge are dropped and counted', async (t) => {
   const reserved = [
     ...Object.keys(identity),
     'X-Auth-Token-Id',

@@ -137,7 +137,7 @@ t.test('one byte now and then does not prolong a head', async (t) => {
   await connection.closed;
 });
 
-t.test('a body that pauses too long is 408, and never whole at the receiver', async (t) => {
+t.test('a body that pauses too long is 408, and never whole at the upstream', async (t) => {
   const before = proxy.receiver.requests.length;
   for (const framing of [{ 'Content-Length': '10' }, { 'Transfer-Encoding': 'chunked' }]) {
     const bytes = requestBytes(proxy.port, { method: 'POST', path: '/orders', headers: { ...auth, ...framing } });

@@ -70,7 +70,7 @@ const faults: readonly { name: string; fault: Fault; expected: Refusal }[] = [
   },
 ];
 
-t.test('the receiver broke off (502) or was too slow (504), and got the request once', async (t) => {
+t.test('the upstream broke off (502) or was too slow (504), and got the request once', async (t) => {
   for (const { name, fault, expected } of faults) {
     for (const method of ['GET', 'POST']) {
       proxy.receiver.behave(fault);
@@ -108,7 +108,7 @@ t.test('a route may have more patience', async (t) => {
   t.match(response, { status: 200, text: 'late' });
 });
 
-t.test('an answer that stops in the middle does not look whole', async (t) => {
+t.test('a response that stops in the middle does not look whole', async (t) => {
   const stops: readonly (readonly [string, Fault])[] = [
     ['a length that is not reached', raw('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst')],
     ['chunks without an end', raw('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')],
@@ -144,7 +144,7 @@ t.test('an answer that stops in the middle does not look whole', async (t) => {
   proxy.receiver.behave(null);
 });
 
-t.test('the receiver was certainly not reached: 503', async (t) => {
+t.test('the upstream was certainly not reached: 503', async (t) => {
   await proxy.receiver.close();
   for (const method of ['GET', 'POST']) {
     const response = await proxy.request({

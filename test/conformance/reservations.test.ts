@@ -76,7 +76,7 @@ t.beforeEach(() => {
   proxy.receiver.requests.length = 0;
 });
 
-t.test('a write with a key runs once; a retry gets its answer, marked as such', async (t) => {
+t.test('a write with a key runs once; a retry gets its response, marked as such', async (t) => {
   const key = randomUUID();
   const first = await write({ key });
   t.equal(first.status, 200);
@@ -281,7 +281,7 @@ t.test('a caller that leaves does not cancel a reserved write', async (t) => {
   t.equal(held.length, 1);
 });
 
-t.test('the receiver learns of the reservation from us, not from the caller', async (t) => {
+t.test('the upstream learns of the reservation from us, not from the caller', async (t) => {
   await write({ headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '0', idempotency_record: 'forged' } });
   const [received] = proxy.receiver.requests;
   t.match(received?.field('Idempotency-Record'), [/^[\w-]{43}\.[\w-]{43}$/]);

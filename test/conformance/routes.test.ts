@@ -153,7 +153,7 @@ t.test('subject and every permission, or one of several pairs', async (t) => {
   ]);
 });
 
-t.test('401 before 403, and no answer tells which routes exist', async (t) => {
+t.test('401 before 403, and no response tells which routes exist', async (t) => {
   const paths = ['/both', '/tree/elm', '/unknown', '/thing/below', '/pairs', '/', '/any'];
   const anonymous = await Promise.all(paths.map(async (path) => proxy.request({ path })));
   for (const [index, response] of anonymous.entries()) {

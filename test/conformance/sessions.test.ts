@@ -80,7 +80,7 @@ function received(): readonly string[] {
   return proxy.receiver.requests.at(-1)?.rawHeaders ?? [];
 }
 
-t.test('the receiver learns who the user is, and gets nothing to act as the user with', async (t) => {
+t.test('the upstream learns who the user is, and gets nothing to act as the user with', async (t) => {
   const st: Fields = [
     ['st-auth-mode', 'cookie'],
     ['anti-csrf', 'x'],

@@ -101,7 +101,7 @@ const forwarded: readonly string[] = [
   '/items/a%2bb',
 ];
 
-t.test('accepted targets reach the receiver as the bytes that came', async (t) => {
+t.test('accepted targets reach the upstream as the bytes that came', async (t) => {
   for (const target of forwarded) {
     const response = await get(target);
     t.equal(response.status, 200, target);
@@ -134,7 +134,7 @@ t.test('a target that is too long is 414', async (t) => {
   checkRefusal(t, await get(`/files/a?${'a'.repeat(1016)}`), refusals.targetTooLong, 'the query counts');
 });
 
-t.test('the target is judged before the credential', async (t) => {
+t.test('the target is checked before the credential', async (t) => {
   checkRefusal(t, await proxy.request({ path: '/files/../x' }), refusals.badTarget, 'without a credential');
   checkRefusal(
     t,

@@ -108,7 +108,7 @@ const malformed: readonly (Asked & { readonly name: string; readonly refusal: Re
   { name: 'a route without WebSockets', target: '/plain', refusal: refusals.badRequest },
 ];
 
-t.test('what no request may have is refused at the upgrade, and nothing reaches the receiver', async (t) => {
+t.test('what no request may have is refused at the upgrade, and nothing reaches the upstream', async (t) => {
   for (const { name, refusal, ...asked } of malformed) checkRefusal(t, await ask(asked), refusal, name);
   const { refused } = JSON.parse(readFileSync(join(projectDir, 'test/vectors/targets.json'), 'utf8')) as {
     refused: { name: string; input: string }[];

@@ -89,7 +89,7 @@ t.test('a hash that asks for more than a sign-in may take is told apart, at once
   }
 });
 
-t.test('many sign-ins at once: each gets its answer, and the event loop lives', async (t) => {
+t.test('many sign-ins at once: each gets its response, and the event loop lives', async (t) => {
   const hash = await hashes.bcrypt('right');
   let ticks = 0;
   const timer = setInterval(() => (ticks += 1), 1);

@@ -7,7 +7,7 @@ import { codeSpans, tableOf } from './pages.js';
 const page = 'docs/contract.md';
 const text = readProjectFile(page);
 
-t.test('every answer has a row with its statuses and its error, and there is no other row', (t) => {
+t.test('every response has a row with its statuses and its error, and there is no other row', (t) => {
   const promised = new Map<string, Set<string>>();
   for (const answer of Object.values<RefusalResponse>(responses)) {
     const row = `${answer.type === null ? 'about:blank' : `urn:sallyport:${answer.type}`} ${answer.error}`;

@@ -188,7 +188,7 @@ for (const name of frontNames) {
       t.equal(upstream.requests.length, 0);
     });
 
-    await t.test('a reserved write runs once, and its repetition gets its answer', async (t) => {
+    await t.test('a reserved write runs once, and its repetition gets its response', async (t) => {
       upstream.requests.length = 0;
       const headers = { ...proxy.authorization(), 'Content-Type': 'application/json', 'Idempotency-Key': 'k-1' };
       const write = { method: 'POST', body: '{"item":1}', headers };

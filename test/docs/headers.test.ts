@@ -15,7 +15,7 @@ const page = 'docs/http.md';
 const rules = createHeaderRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
 const namesOf = (fields: readonly string[]): string[] => fields.filter((_, index) => index % 2 === 0);
 
-t.test('docs/http.md names every header of an answer that Sallyport writes, and no other', (t) => {
+t.test('docs/http.md names every header of a response that Sallyport writes, and no other', (t) => {
   const renewed = { accessToken: 'a', frontToken: 'f' };
   const cookie = { domain: null, sameSite: 'lax', secure: true } as const;
   const limited = { ...denial('rate_limited'), rateLimit: { policy: 'p', state: 's' } };

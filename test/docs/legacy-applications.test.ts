@@ -224,7 +224,7 @@ t.test('in front of Express', async (t) => {
   );
 });
 
-t.test('in front of a WSGI program: where its redirects lead, in stored answers too, and whom it sees', async (t) => {
+t.test('in front of a WSGI program: where its redirects lead, in stored responses too, and whom it sees', async (t) => {
   const { wsgi } = await startPython(t, tempDir(t));
   const url = `http://127.0.0.1:${String(wsgi)}`;
   const pair = await startPair(t, url);

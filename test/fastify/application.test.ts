@@ -182,7 +182,7 @@ t.test('an application of HTTP/2 is refused', async (t) => {
   await t.rejects(Promise.resolve(app.register(sallyport, { config: {} })), /HTTP\/2/);
 });
 
-t.test('what is judged is what the router was given, and no route comes late', async (t) => {
+t.test('what is checked is what the router was given, and no route comes late', async (t) => {
   const key = rsaKey();
   const app = await buildApp(t, key, {
     server: { rewriteUrl: ({ url = '' }) => (url === '/healthz' ? '/orders' : url) },

@@ -9,7 +9,7 @@ t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 const cases = 60_000;
 
 t.test(
-  `of ${String(cases)} streams of bytes, nothing reaches the receiver that the model does not read in them and let through`,
+  `of ${String(cases)} streams of bytes, nothing reaches the upstream that the model does not read in them and let through`,
   async (t) => {
     const report = await runStreams(t, createStages(t), runSeed, cases);
     t.same(report.faults, []);

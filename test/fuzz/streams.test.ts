@@ -6,7 +6,7 @@ import { runStreams } from './stream-campaign.js';
 t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 
 t.test(
-  'of any bytes on a connection, only requests that the model reads in them and lets through reach the receiver',
+  'of any bytes on a connection, only requests that the model reads in them and lets through reach the upstream',
   async (t) => {
     const report = await runStreams(t, createStages(t), runSeed, 700);
     t.same(report.faults, []);

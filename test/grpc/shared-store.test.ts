@@ -17,7 +17,7 @@ t.setTimeout(120_000);
 
 const permissions = ['orders:write'];
 
-t.test('a unary call runs once behind two proxies, and its answer is shown again with its trailers', async (t) => {
+t.test('a unary call runs once behind two proxies, and its response is shown again with its trailers', async (t) => {
   const redis = await startRedis(t);
   const service = await startNodeService(t);
   const reserved = {

@@ -13,7 +13,7 @@ const reserved = {
   idempotency: { mode: 'required', store_headers: ['x-trailing', 'x-trailing-bin'] },
 };
 
-t.test('a call is run once, and its answer is shown again with its trailers', async (t) => {
+t.test('a call is run once, and its response is shown again with its trailers', async (t) => {
   const service = await startNodeService(t);
   const proxy = await startGrpcProxy(t, service.port, { store: { memory: {} }, routes: [reserved] });
   const caller = createCaller(t, proxy.port, proxy.authorization({ permissions: ['orders:write'] }).Authorization);

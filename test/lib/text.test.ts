@@ -11,7 +11,7 @@ t.test('what breaks or disguises a line is escaped, and reads back as it was', a
   t.equal(oneLine('"é"'), '"é"', 'the rest stays');
 });
 
-t.test('what may go to a field and a log line', (t) => {
+t.test('what may go to a header and a log line', (t) => {
   const cases: { name: string; input: unknown; expected: boolean }[] = [
     { name: 'one character', input: 'a', expected: true },
     { name: 'the first visible one', input: '!', expected: true },

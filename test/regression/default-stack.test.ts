@@ -80,7 +80,7 @@ t.test('Connection takes away nothing that we set or judge', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('no field of a caller makes a 5xx', async (t) => {
+t.test('no header of a caller makes a 5xx', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const registered: unknown = JSON.parse(
     readFileSync(new URL('../../../test/vectors/iana-field-names.json', import.meta.url), 'utf8'),
@@ -129,7 +129,7 @@ t.test('a GET that is answered 503 is not sent again', async (t) => {
   t.equal(upstream.hits(), 1);
 });
 
-t.test('a caller that hangs up ends its request at the receiver', async (t) => {
+t.test('a caller that hangs up ends its request at the upstream', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   const caller = await connectRaw(proxy.port);
@@ -147,7 +147,7 @@ t.test('a silent connection does not hold up a shutdown', async (t) => {
   t.equal(proxy.server.counts().connections, 0);
 });
 
-t.test("the text of an error of the receiver's connection stays here", async (t) => {
+t.test("the text of an error of the upstream's connection stays here", async (t) => {
   const upstream = await startRawUpstream(t, (socket) => void socket.end('HTTP/1.1 2OO garbage-text\r\n\r\n'));
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   const response = await request(proxy.port, { path: '/a', headers: proxy.authorization() });
@@ -191,7 +191,7 @@ t.test('Transfer-Encoding is chunked and nothing else', async (t) => {
   t.notOk(proxy.receiver.requests.some(({ complete }) => complete));
 });
 
-t.test('a strange answer does not spoil the next one', async (t) => {
+t.test('a strange response does not spoil the next one', async (t) => {
   const strange = [
     'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello',
     'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok',

@@ -76,7 +76,7 @@ t.test('http-proxy leads every request to the handler it is given, in the same t
   );
 });
 
-t.test('a number in a JSON body reaches the receiver as it was written', async (t) => {
+t.test('a number in a JSON body reaches the upstream as it was written', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   for (const body of ['{"n":1.0}', '1e2', '"\\u0041"', '{ "a" : 1 }']) {
     const headers = { ...proxy.authorization(), 'Content-Type': 'application/json; charset=utf-8' };
@@ -178,7 +178,7 @@ class Recorder {
 }
 
 t.test(
-  'Node ends a connection after its last answer with `destroySoon`, and hands on what follows an ignored upgrade never',
+  'Node ends a connection after its last response with `destroySoon`, and hands on what follows an ignored upgrade never',
   async (t) => {
     const ended: string[] = [];
     const seen: string[] = [];

@@ -101,7 +101,7 @@ t.test(
 );
 
 t.test(
-  'a real WSGI program sees none of the fields that receivers believe or obey, and none that the operator lists',
+  'a real WSGI program sees none of the headers that upstreams believe or obey, and none that the operator lists',
   async (t) => {
     const { wsgi } = await startPython(t, tempDir(t));
     const config = {
@@ -140,7 +140,7 @@ t.test(
 );
 
 t.test(
-  'a real WSGI program sees what it is asked to see: the fields that are to pass, and our own under names that others use',
+  'a real WSGI program sees what it is asked to see: the headers that are to pass, and our own under names that others use',
   async (t) => {
     const { wsgi } = await startPython(t, tempDir(t));
     const config = {

@@ -24,7 +24,7 @@ async function startFastify(t: Scope): Promise<{ readonly url: string; readonly 
   return { url, targets };
 }
 
-t.test('no spelling leads a receiver to what the policy did not judge, whichever way it reads', async (t) => {
+t.test('no spelling leads an upstream to what the policy did not judge, whichever way it reads', async (t) => {
   const receiver = await startFastify(t);
   const proxy = await startProxy(t, { upstreamUrl: receiver.url, config: { routes: publicAndAdmin } });
   const targets = hostileTargets();
@@ -93,7 +93,7 @@ t.test('nothing in the query makes a route another one', async (t) => {
   t.equal(proxy.receiver.requests[0]?.target, '/public/x?/admin/../x');
 });
 
-t.test('no field gets a caller past the checks', async (t) => {
+t.test('no header gets a caller past the checks', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const fields: readonly (readonly [string, string])[] = [
     ['User-Agent', 'kube-probe/1.30'],

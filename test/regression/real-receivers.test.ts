@@ -22,7 +22,7 @@ function judgedSegments(target: string): readonly string[] {
 const withoutLastSlash = (segments: readonly string[]): readonly string[] =>
   segments.length > 1 && segments.at(-1) === '' ? segments.slice(0, -1) : segments;
 
-t.test('real receivers find their routes and files by the segments that the policy matched', async (t) => {
+t.test('real upstreams find their routes and files by the segments that the policy matched', async (t) => {
   // What one of them was sent tells what is let through: the others are asked for that alone.
   let targets = hostileTargets();
   for (const { name, port, segmentsOf, foldsLastSlash } of await startRealReceivers(t)) {

@@ -45,7 +45,7 @@ await t.test('reads every framing of a response', (t) => {
   t.end();
 });
 
-await t.test('sends bytes as they are, to the receiver that keeps them', async (t) => {
+await t.test('sends bytes as they are, to the upstream that keeps them', async (t) => {
   const receiver = await startReceiver(t);
   const bytes = 'POST /a//b HTTP/1.1\r\nHost: x\r\nX-Odd:  1 \r\nContent-Length: 2\r\n\r\nhi';
   const [response] = await sendRaw(receiver.port, bytes);
@@ -60,7 +60,7 @@ await t.test('sends bytes as they are, to the receiver that keeps them', async (
   t.equal((await request(receiver.port, { path: '/', headers: [['X', '1']] })).status, 418);
 });
 
-await t.test('reads several answers of one connection, 100 included', async (t) => {
+await t.test('reads several responses of one connection, 100 included', async (t) => {
   const receiver = await startReceiver(t);
   const connection = await connectRaw(receiver.port);
   connection.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n');

@@ -125,7 +125,7 @@ const answers: readonly (readonly [protocol: string, body: string | Buffer])[] =
 const missing = { exported: NaN, failed: NaN, rejected: NaN, last_error: null };
 
 for (const [at, [protocol, body]] of answers.entries()) {
-  t.test(`an answer that lies is counted within what was sent: ${protocol}, ${String(at)}`, async (t) => {
+  t.test(`a response that lies is counted within what was sent: ${protocol}, ${String(at)}`, async (t) => {
     const collector = await startCollector(t);
     collector.behave((_, res) => res.writeHead(200).end(body));
     const proxy = await startInProcessProxy(t, {

@@ -273,7 +273,7 @@ t.test('a contact is added to the user itself, not to those it is linked with', 
   t.match(afterReply(consuming, reply(created), rules), { flow: { stage: 'add_contact', userId: 'u1' } });
 });
 
-t.test('an answer that makes no sense is not repeated, and none of it is kept', async (t) => {
+t.test('a response that makes no sense is not repeated, and none of it is kept', async (t) => {
   const refusedWith = (json: JsonObject, status = 200): unknown => {
     const flow: Flow = { ...beginFlow(passwordless, null, rules), restarts: 5 };
     const next = afterReply(flow, reply(json, status), rules);
@@ -313,7 +313,7 @@ t.test('a refusal is told in the words of the Core', async (t) => {
 });
 
 t.test(
-  'isVerified goes with a version that carries it, and is counted as lost where the answer does not show it',
+  'isVerified goes with a version that carries it, and is counted as lost where the response does not show it',
   async (t) => {
     const newer: FlowRules = { ...rules, thirdPartyVersion: '4.0' };
     t.match(requestOf(beginFlow(third, null, newer), newer), {

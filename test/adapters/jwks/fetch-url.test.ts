@@ -88,7 +88,7 @@ t.test('the size is counted while reading', async (t) => {
   await until('the connection is closed', () => closed);
 });
 
-t.test('an answer that is no key set of the source is refused', async (t) => {
+t.test('a response that is no key set of the source is refused', async (t) => {
   const rows: { name: string; behaviour: Behaviour; error: RegExp }[] = [
     {
       name: 'not found',

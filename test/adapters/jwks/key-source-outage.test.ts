@@ -18,7 +18,7 @@ const says =
   (_req, res) =>
     res.end(text);
 
-t.test('an answer that is no key set never replaces a good one', async (t) => {
+t.test('a response that is no key set never replaces a good one', async (t) => {
   const rows: { name: string; behaviour: Behaviour; error: RegExp }[] = [
     { name: 'no list of keys', behaviour: says('{}'), error: /no array "keys"/ },
     { name: 'a key that is none', behaviour: says('{"keys":["d-1"]}'), error: /keys\[0\] is not an object/ },

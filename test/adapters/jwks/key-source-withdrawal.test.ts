@@ -75,7 +75,7 @@ t.test('a good set without a key that counts stops them all, once it was said ag
   }
 });
 
-t.test('one answer without keys between good ones stops nothing, and has to be said twice each time', async (t) => {
+t.test('one response without keys between good ones stops nothing, and has to be said twice each time', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, source, refreshes, lookUp } = await startKeySourceHarness(t, server.url);
   for (let round = 0; round < 3; round += 1) {
@@ -111,7 +111,7 @@ t.test('an outage confirms nothing, and takes nothing back that was said', async
   t.equal(await lookUp('d-1'), 'unknown');
 });
 
-t.test('an answer that comes sooner than a cool-down later is no second one', async (t) => {
+t.test('a response that comes sooner than a cool-down later is no second one', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, source, lookUp } = await startKeySourceHarness(t, server.url);
   server.behave(empty);

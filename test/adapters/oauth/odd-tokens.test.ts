@@ -33,7 +33,7 @@ t.test('connections that break for the tokens of strangers', async (t) => {
   t.equal(await ask('new', asker('192.0.2.2', true)), 'active', 'and a new one of a caller that has shown a good one');
 });
 
-t.test('answers that never come for the tokens of strangers', async (t) => {
+t.test('responses that never come for the tokens of strangers', async (t) => {
   const { ask, server, introspection } = await started(t, false);
   const flood = Array.from({ length: 400 }, (_, index) => ask(`odd${String(index)}`, asker('203.0.113.9')));
   await until('all connections are taken', () => server.questions.length >= 33);

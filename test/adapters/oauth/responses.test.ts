@@ -77,7 +77,7 @@ const lies: readonly { readonly name: string; readonly answer: Answer; readonly 
   { name: 'a broken connection', answer: (res) => res.destroy(), why: /the connection broke/ },
 ];
 
-t.test('an answer that is none is 503 for who waits, and said to operators without what it holds', async (t) => {
+t.test('a response that is none is 503 for who waits, and said to operators without what it holds', async (t) => {
   for (const { name, answer, why } of lies) {
     const { ask, server, lines } = await startIntrospector(t, { settings: { timeoutMs: 500 } });
     server.behave((question, res) => answer(res, question));
@@ -154,7 +154,7 @@ const jwtRows: readonly (Signed & { readonly name: string; readonly why?: RegExp
   { name: 'active as text', claims: { token_introspection: { active: 'true' } }, why: /does not say in `active`/ },
 ];
 
-t.test('an answer that is a JWT counts by its signature, for us and for now', async (t) => {
+t.test('a response that is a JWT counts by its signature, for us and for now', async (t) => {
   for (const { name, why, ...how } of jwtRows) {
     const harness = await startIntrospector(t, {
       settings: { answer: 'jwt' },

@@ -143,7 +143,7 @@ t.test('an expired certificate is an error in the log at start, and on /status a
   await until('an expired one is told of at the reload too', () => errors() > 1);
 });
 
-t.test('the authority of the receiver is told of from the load of the config that names it', async (t) => {
+t.test('the authority of the upstream is told of from the load of the config that names it', async (t) => {
   const c = certificates(t);
   const proxy = await startInProcessProxy(t);
   t.same(proxy.app.status().certificates, []);

@@ -92,7 +92,7 @@ t.test('a key that is replaced in its file stays published for longer than what 
   t.equal(assertions.jwks(), null);
 });
 
-t.test('the receiver gets a signed assertion that only Sallyport can set', async (t) => {
+t.test('the upstream gets a signed assertion that only Sallyport can set', async (t) => {
   const path = keyFile(t);
   const proxy = await startProxyProcess(t, {
     config: {

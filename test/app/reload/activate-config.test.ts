@@ -146,7 +146,7 @@ t.test('another way to use connections is in force at once', async (t) => {
   t.equal(activator.activeConfig().upstream, last, 'and nothing else gives connections up');
 });
 
-t.test('receivers that were replaced are forgotten', async (t) => {
+t.test('upstreams that were replaced are forgotten', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];

@@ -215,7 +215,7 @@ t.test('a new source that is out of reach counts as well: the config says so', a
   t.equal(proxy.app.readiness().status, 'unavailable');
 });
 
-t.test('connections to the receiver stay unless it moves', async (t) => {
+t.test('connections to the upstream stay unless it moves', async (t) => {
   const proxy = await startInProcessProxy(t, { config: only('checkout') });
   await proxy.request({ path: '/orders' });
   proxy.rewrite({ ...only('checkout'), upstream: { response_timeout: '7s' } });
@@ -256,7 +256,7 @@ t.test('a request ends under the policy it started with', async (t) => {
   t.equal((await waiting).status, 200);
 });
 
-t.test('a request that takes long ends with the receiver it started with', async (t) => {
+t.test('a request that takes long ends with the upstream it started with', async (t) => {
   const short: ConfigTree = { ...only('checkout'), issuers: { core: { jwks: { timeout: '100ms' } } } };
   const proxy = await startInProcessProxy(t, { config: short });
   let answer: (() => void) | null = null;

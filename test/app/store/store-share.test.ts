@@ -48,7 +48,7 @@ async function post(proxy: InProcessProxy, sub: string, key: string = randomUUID
 }
 
 t.test(
-  'a caller that would fill it keeps a quarter: its writes run, their answers are not kept, and the writes of others are as ever',
+  'a caller that would fill it keeps a quarter: its writes run, their responses are not kept, and the writes of others are as ever',
   async (t) => {
     const { redis, proxy } = await start(t, large, '64mb');
     const keys = Array.from({ length: 300 }, () => randomUUID());

@@ -27,7 +27,7 @@ t.test('every pair is answered with success by all that take part', async (t) =>
   t.match(http2CpuTable(measured), new RegExp(String.raw`${row} \d+\.\d \| \d+ \|`));
 });
 
-t.test('an answer counts as right where it is a success and has its body', (t) => {
+t.test('a response counts as right where it is a success and has its body', (t) => {
   const output = (codes: string, data: number, failed = 0): string =>
     [
       `requests: 10 total, 12 started, 10 done, ${String(10 - failed)} succeeded, ${String(failed)} failed, 0 errored, 0 timeout`,

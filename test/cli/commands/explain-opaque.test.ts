@@ -65,7 +65,7 @@ t.test('a token of a real provider: whom it speaks for, and what became of it', 
   t.equal(revoked.code(), 1);
 });
 
-t.test('what in an answer is not as it has to be is shown beside what would be', async (t) => {
+t.test('what in a response is not as it has to be is shown beside what would be', async (t) => {
   const [server, jwks] = await Promise.all([startIntrospection(t), startJwksServer(t)]);
   const issuer = {
     profile: 'oauth',

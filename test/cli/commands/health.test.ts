@@ -102,7 +102,7 @@ t.test('3 where no proxy is reached', async (t) => {
   }
 });
 
-t.test('an answer without end is not read to its end', async (t) => {
+t.test('a response without end is not read to its end', async (t) => {
   const { port } = await listen(
     t,
     createServer((_req, res) => {
@@ -116,7 +116,7 @@ t.test('an answer without end is not read to its end', async (t) => {
   t.equal((await health(t, { admin: { port } })).code(), 3);
 });
 
-t.test('what an answer says cannot steer the terminal', async (t) => {
+t.test('what a response says cannot steer the terminal', async (t) => {
   const port = await admin(t, 200, { status: 'ready\u001b[2J', checks: [] });
   const io = await health(t, { admin: { port } });
   t.notMatch(io.out(), /\u001b/);

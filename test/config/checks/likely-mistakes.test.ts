@@ -204,7 +204,7 @@ t.test('what looks alike and may be meant is none', (t) => {
   t.end();
 });
 
-t.test('a value of a placeholder is judged and never shown', (t) => {
+t.test('a value of a placeholder is checked and never shown', (t) => {
   const [problem, ...more] = problemsOf(route('methods: [GET], path: /a, subjects: ["${env:WHO}"], permissions: [p]'), {
     env: { WHO: 'secret-*' },
   });
@@ -245,7 +245,7 @@ t.test('a variable in braces is an error that says how it is written', (t) => {
   t.end();
 });
 
-t.test('the receiver is no listener of Sallyport', (t) => {
+t.test('the upstream is no listener of Sallyport', (t) => {
   for (const [name, port] of [
     ['itself listens', 8080],
     ['listens for operators', 9901],

@@ -80,7 +80,7 @@ t.test('names of identity headers', (t) => {
   t.end();
 });
 
-t.test('identity headers that a receiver may take for one another', (t) => {
+t.test('identity headers that an upstream may take for one another', (t) => {
   t.same(problemsOf(configText({ identity: '{ headers: { subject: X-Auth, issuer: x-auth } }' })), [
     'c.yaml:5:49: error: identity.headers.issuer is "x-auth", too much like identity.headers.subject; allowed: another name',
   ]);

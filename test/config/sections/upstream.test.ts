@@ -32,7 +32,7 @@ const urls = [
   { input: '', expected: null },
 ];
 
-t.test('the receiving service is an origin or a socket', (t) => {
+t.test('the upstream is an origin or a socket', (t) => {
   for (const { input, expected } of urls) {
     const text = configText({ upstream: `{ url: "${input}" }` });
     if (expected === null) t.match(problemsOf(text), [/^c\.yaml:2:18: error: upstream\.url is /], input);
@@ -174,7 +174,7 @@ const fieldLists = [
   },
 ];
 
-t.test('fields of callers that the receiving service gets, or does not get', (t) => {
+t.test('fields of callers that the upstream gets, or does not get', (t) => {
   for (const { name, input, expected } of fieldLists) {
     const problems = problemsOf(configText({ upstream: `{ url: "unix:/run/s", ${input} }` }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -214,7 +214,7 @@ t.test('a field that tells two writes apart is not removed', (t) => {
   t.end();
 });
 
-t.test('the receiver’s router', (t) => {
+t.test('the upstream’s router', (t) => {
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [
     'c.yaml:5:29: error: receiver.case_sensitive is "yes"; allowed: true or false',

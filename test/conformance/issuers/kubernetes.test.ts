@@ -89,7 +89,7 @@ const ofAccount = (namespace: string, name: string): string =>
     'kubernetes.io': { ...bound, namespace, serviceaccount: { name } },
   });
 
-t.test('a projected token passes, and the receiver learns its account', async (t) => {
+t.test('a projected token passes, and the upstream learns its account', async (t) => {
   const rows: readonly (readonly [Claims, Claims])[] = [
     [{}, {}],
     [{}, { typ: 'JWT' }],

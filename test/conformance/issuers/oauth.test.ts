@@ -109,7 +109,7 @@ const looseSound: Sound = {
 };
 const looseWho = { subject: 'checkout', issuer: issuers.loose, permissions: 'orders:read' };
 
-t.test('tokens of RFC 9068 pass by each algorithm, and the receiver learns whose they are', async (t) => {
+t.test('tokens of RFC 9068 pass by each algorithm, and the upstream learns whose they are', async (t) => {
   await suite.passes(
     t,
     keys.map((key) => ({ name: key.algorithm, token: changed(soundOf(key), {}) })),

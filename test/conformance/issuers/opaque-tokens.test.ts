@@ -145,7 +145,7 @@ async function cannotTell(t: Test, rows: readonly Row[]): Promise<void> {
   t.equal(proxy.receiver.requests.length, before, 'none reached the receiver');
 }
 
-t.test('an opaque token passes by what its issuer says, and the receiver learns whose it is', async (t) => {
+t.test('an opaque token passes by what its issuer says, and the upstream learns whose it is', async (t) => {
   await suite.passes(
     t,
     rowsOf([
@@ -173,7 +173,7 @@ t.test('an opaque token passes by what its issuer says, and the receiver learns 
   });
 });
 
-t.test('what is not active, and what the answer may not say, is the same 401', async (t) => {
+t.test('what is not active, and what the response may not say, is the same 401', async (t) => {
   await suite.refuses(t, rowsOf([{ active: false }]));
   await suite.refuses(t, [{ name: 'made up', token: 'v1.nobody-has-issued-it' }]);
   const asRows = (changes: readonly { readonly name: string; readonly claim: Claims }[]): readonly Row[] =>
@@ -276,7 +276,7 @@ t.test('a good token without the right is 403', async (t) => {
   }
 });
 
-t.test('what is no answer is 503: nobody knows what the token is worth', async (t) => {
+t.test('what is no response is 503: nobody knows what the token is worth', async (t) => {
   const text = JSON.stringify(sound);
   const bodies: readonly (readonly [string, string])[] = [
     ...doubledMembers(sound),
@@ -318,7 +318,7 @@ t.test('what is no answer is 503: nobody knows what the token is worth', async (
   await suite.passes(t, [{ name: 'and good ones pass as before', token: tokenOf({}) }], who);
 });
 
-t.test('where JWTs are asked for, the signature tells whose answer it is', async (t) => {
+t.test('where JWTs are asked for, the signature tells whose response it is', async (t) => {
   const key = keys[0] ?? keyFor('RS256');
   const said: Claims = { ...sound, iss: signedIssuer, sub: 'checkout' };
   const answer: Sound = {

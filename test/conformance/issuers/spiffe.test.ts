@@ -92,7 +92,7 @@ const sound: Sound = {
 };
 const who = { subject: id, issuer: 'spiffe://shop.example' };
 
-t.test('a JWT-SVID passes by each algorithm, and the receiver learns the workload', async (t) => {
+t.test('a JWT-SVID passes by each algorithm, and the upstream learns the workload', async (t) => {
   await suite.passes(
     t,
     keys.map((key) => ({

@@ -22,7 +22,7 @@ t.test('lines are written in order, and settled means on disk', async (t) => {
   await journal.close();
 });
 
-t.test('many answers share one sync', async (t) => {
+t.test('many responses share one sync', async (t) => {
   const file = await open(join(tempDir(t), 'log'), 'a');
   let syncs = 0;
   const journal = createJournal(

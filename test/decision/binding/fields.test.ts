@@ -14,7 +14,7 @@ function read(fields: readonly string[], readsClientCert?: boolean): RequestHead
   return found.value;
 }
 
-t.test('a proof is read, and is none of the fields that pass as they came', (t) => {
+t.test('a proof is read, and is none of the headers that pass as they came', (t) => {
   const rows: readonly (readonly [readonly string[], boolean, string | null])[] = [
     [['Authorization', 'DPoP a.b.c', 'DPoP', 'x'], true, 'x'],
     [['Authorization', 'dPoP a.b.c', 'dpop', 'x'], true, 'x'],

@@ -27,7 +27,7 @@ const rules = createHeaderRules({
 const answered = answeredNames(identity, 'X-Auth-Assertion');
 const lowerCase = new Set(answered.map((name) => name.toLowerCase()));
 
-t.test('every answer has each name of the config, and Authorization', (t) => {
+t.test('every response has each name of the config, and Authorization', (t) => {
   t.same(answered, ['X-Auth-Subject', 'X-Perms', 'X-Auth-Assertion', 'Authorization']);
   t.same(answeredNames(identity, null), ['X-Auth-Subject', 'X-Perms', 'Authorization']);
   t.same(answerHeaders(['x-perms', 'a b', 'Other', 'x'], answered), [

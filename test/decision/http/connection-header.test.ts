@@ -68,7 +68,7 @@ t.test('what Connection asks for', (t) => {
   t.end();
 });
 
-t.test('a field with an underscore may be named, whatever becomes of it', (t) => {
+t.test('a header with an underscore may be named, whatever becomes of it', (t) => {
   for (const underscoreFields of ['drop', 'allow', 'refuse'] as const) {
     const rules = createHeaderRules({ identityNames: [], underscoreFields, http10: 'refuse' });
     t.match(
@@ -80,7 +80,7 @@ t.test('a field with an underscore may be named, whatever becomes of it', (t) =>
   t.end();
 });
 
-t.test('nobody has us remove a field that we set or judge, nor one that looks like it', (t) => {
+t.test('nobody has us remove a header that we set or judge, nor one that looks like it', (t) => {
   for (const name of ['X-Caller', ...ownFields].flatMap((name) => [...cases(name), ...lookAlikes(name)])) {
     for (const value of [name, `close, ${name}`, `${name},keep-alive`]) {
       t.same(readConnection(value, requestKind), { ok: false, error: { reason: 'connection_option' } }, value);
@@ -96,7 +96,7 @@ t.test('an option that is no token is malformed', (t) => {
   t.end();
 });
 
-t.test('fields are left out by name, in any case', (t) => {
+t.test('headers are left out by name, in any case', (t) => {
   const fields = ['A', '1', 'b', '2', 'a', 'b'];
   t.equal(withoutHeaders(fields, new Set()), fields);
   t.same(withoutHeaders(fields, new Set(['a'])), ['b', '2']);

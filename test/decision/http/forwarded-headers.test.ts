@@ -92,7 +92,7 @@ t.test('the whole header section, identity last', (t) => {
   t.end();
 });
 
-t.test("Host is the receiver's, or the caller's where it is preserved", (t) => {
+t.test("Host is the upstream's, or the caller's where it is preserved", (t) => {
   t.equal(valueOf(forward(fieldsOf()), 'Host'), '127.0.0.1:3000');
   t.equal(valueOf(forward(fieldsOf(), { host: null }), 'Host'), 'orders.example.com:8443');
   t.end();

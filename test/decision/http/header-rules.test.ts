@@ -113,7 +113,7 @@ t.test('what only we may send is reserved in every spelling', (t) => {
   t.end();
 });
 
-t.test('what is judged is read in its own spelling, in any case, and reserved in others', (t) => {
+t.test('what is checked is read in its own spelling, in any case, and reserved in others', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of judged) {
     for (const spelling of cases(name)) t.equal(requestKind(spelling), name.toLowerCase(), spelling);
@@ -122,7 +122,7 @@ t.test('what is judged is read in its own spelling, in any case, and reserved in
   t.end();
 });
 
-t.test('hop-by-hop fields end here, and what looks like one is reserved', (t) => {
+t.test('hop-by-hop headers end here, and what looks like one is reserved', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of hopByHop) {
     for (const spelling of cases(name)) t.equal(requestKind(spelling), 'hop-by-hop', spelling);
@@ -206,14 +206,14 @@ t.test('what is no token is malformed', (t) => {
   t.end();
 });
 
-t.test("an identity header that bears the name of another field is nobody else's", (t) => {
+t.test("an identity header that bears the name of another header is nobody else's", (t) => {
   t.equal(rules({ identityNames: ['Cookie'] }).requestKind('cookie'), 'reserved');
   t.equal(rules({ identityNames: ['X-Forwarded-For'] }).requestKind('X-Forwarded-For'), 'reserved');
   t.equal(rules({ identityNames: ['X-Forwarded-User'] }).requestKind('x_forwarded_user'), 'reserved');
   t.end();
 });
 
-t.test('what a receiver may not tell the caller', (t) => {
+t.test('what an upstream may not tell the caller', (t) => {
   const { responseKind } = rules();
   const dropped = [
     ...hopByHop,
@@ -354,7 +354,7 @@ t.test('what Sallyport reads or sets, and what a body needs, cannot be removed',
   t.end();
 });
 
-t.test('a field that is to go on does so in its own spelling only, and never where it is an identity header', (t) => {
+t.test('a header that is to go on does so in its own spelling only, and never where it is an identity header', (t) => {
   const { requestKind } = rules({
     passFields: ['CF-IPCountry', 'Destination', 'Remote-User'],
     identityNames: ['Remote-User'],
@@ -401,7 +401,7 @@ t.test('only what a proxy in front sets, and a second path, may go on', (t) => {
   t.end();
 });
 
-t.test('what names an operation is a field that goes on as the caller sent it', (t) => {
+t.test('what names an operation is a header that goes on as the caller sent it', (t) => {
   for (const name of ['X-Order-Id', 'Operation', 'Cookie', 'User-Agent']) t.equal(mayNameOperation(name), true, name);
   const mayNot = [
     'Host',

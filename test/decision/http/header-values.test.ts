@@ -2,7 +2,7 @@ import t from 'tap';
 import { combine, isFieldValue, listElements } from '../../../src/decision/http/header-values.js';
 import { trimBlanks } from '../../../src/lib/text.js';
 
-t.test('of all characters, a field value holds visible ones, blanks and bytes beyond ASCII', (t) => {
+t.test('of all characters, a header value holds visible ones, blanks and bytes beyond ASCII', (t) => {
   for (let code = 0; code < 0x200; code++) {
     const expected = code === 9 || (code >= 32 && code <= 255 && code !== 127);
     if (isFieldValue(`a${String.fromCharCode(code)}b`) !== expected) t.fail(`character ${code}`);
@@ -12,7 +12,7 @@ t.test('of all characters, a field value holds visible ones, blanks and bytes be
   t.end();
 });
 
-t.test('lines of a field are combined with a comma', (t) => {
+t.test('lines of a header are combined with a comma', (t) => {
   t.equal(combine(undefined, 'a'), 'a');
   t.equal(combine('a', 'b'), 'a, b');
   t.equal(combine('', 'b'), ', b');

@@ -69,7 +69,7 @@ t.test('cache headers are honoured', (t) => {
   t.end();
 });
 
-t.test('RFC 9111 5.2.2.2: whether an answer forbids its use past its lifetime', (t) => {
+t.test('RFC 9111 5.2.2.2: whether a response forbids its use past its lifetime', (t) => {
   const revalidation: { name: string; cacheControl: string | null; expected: boolean }[] = [
     { name: 'nothing said', cacheControl: null, expected: false },
     { name: 'only an age', cacheControl: 'max-age=60', expected: false },

@@ -35,7 +35,7 @@ t.test('bodies byte for byte', (t) => {
   t.end();
 });
 
-t.test('every answer of ours is a problem document that says so', (t) => {
+t.test('every response of ours is a problem document that says so', (t) => {
   for (const reason of reasons) {
     const { status, body } = problemOf(denial(reason), 'r-1');
     const answer = responseOf(reason);

@@ -35,12 +35,12 @@ const cases = [
   { name: 'empty', input: '', expected: '' },
 ];
 
-t.test('no member of our name comes from a receiver', (t) => {
+t.test('no member of our name comes from an upstream', (t) => {
   for (const { name, input, expected } of cases) t.equal(withoutOwnMember(input), expected, name);
   t.end();
 });
 
-t.test('whatever a receiver sends, one call removes all there is', (t) => {
+t.test('whatever an upstream sends, one call removes all there is', (t) => {
   const value = fc.string({ unit: fc.constantFrom('sallyport', '"', '\\', ',', ';', ' ', 'a', '='), maxLength: 10 });
   t.doesNotThrow(() =>
     fc.assert(

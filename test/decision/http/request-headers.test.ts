@@ -307,7 +307,7 @@ t.test('header sections that are taken', (t) => {
   t.end();
 });
 
-t.test('no registered field makes us fail, whatever it holds', (t) => {
+t.test('no registered header makes us fail, whatever it holds', (t) => {
   const names = readVectors('iana-field-names.json') as string[];
   for (const name of names) {
     for (const value of ['', 'a', '5', '"a"; b=c, d', '\u00ff', '0']) {

@@ -54,7 +54,7 @@ t.test('what readers differ about is malformed, or told to the route', (t) => {
   t.end();
 });
 
-t.test('the length is judged with the query, and first', (t) => {
+t.test('the length is checked with the query, and first', (t) => {
   const tooLong = { ok: false, error: { reason: 'target_too_long' } };
   t.equal(readTarget(`/${'a'.repeat(9)}`, 10).ok, true, 'as long as may be');
   t.same(readTarget(`/${'a'.repeat(10)}`, 10), tooLong, 'one byte longer');

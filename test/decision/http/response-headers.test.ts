@@ -107,14 +107,14 @@ const cases = [
   { name: 'a name without a value', input: ['X-One', 'a', 'X-Two'], expected: ['X-One', 'a', 'X-Two', ''] },
 ];
 
-t.test("what the caller gets of the receiver's header section", (t) => {
+t.test("what the caller gets of the upstream's header section", (t) => {
   for (const { name, input, expected } of cases) {
     t.same(clientHeaders(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
   }
   t.end();
 });
 
-t.test('whatever a receiver sends, the answer can be written', (t) => {
+t.test('whatever an upstream sends, the response can be written', (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 12 }),
     fc.constantFrom('Connection', 'Proxy-Status', 'X-Caller', 'close, a', '"', '\\', 'Transfer-Encoding'),
@@ -136,7 +136,7 @@ t.test('whatever a receiver sends, the answer can be written', (t) => {
   t.end();
 });
 
-t.test('RFC 9110 §8.6: 1xx and 204 have no length, other answers without a body may have one', (t) => {
+t.test('RFC 9110 §8.6: 1xx and 204 have no length, other responses without a body may have one', (t) => {
   const input = ['content-length', '0', 'X-A', 'b', 'Content-Length', '0'];
   for (const status of [101, 103, 199, 204]) {
     t.same(clientHeaders(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);

@@ -98,7 +98,7 @@ const rows: readonly {
   { kind: 'underscore', always: ['my_field', '__proto__', 'x_api_key'] },
 ];
 
-t.test('fields that are dropped are told apart by what they would have told the receiver', (t) => {
+t.test('headers that are dropped are told apart by what they would have told the upstream', (t) => {
   for (const { kind, always = [], lookAlikesOnly = [] } of rows) {
     for (const name of [...always.flatMap(cases), ...lookAlikesOnly.flatMap(lookAlikes)]) {
       t.match(requestKind(name), /^(reserved|underscored)$/, `${name} is dropped`);

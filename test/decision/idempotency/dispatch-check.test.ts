@@ -56,7 +56,7 @@ for (const { name, change, expected } of rows) {
   });
 }
 
-t.test('a lease covers connecting, the answer, the settlement and a margin', (t) => {
+t.test('a lease covers connecting, the response, the settlement and a margin', (t) => {
   t.equal(leaseMsOf({ connectMs: 2_000, responseMs: 30_000, settleMs: 1_000 }), 33_000 + leaseMarginMs);
   t.equal(leaseMarginMs, 5_000);
   t.end();

@@ -77,7 +77,7 @@ t.test('parts that would be the same when joined are not', (t) => {
   t.end();
 });
 
-t.test('names of listed fields count in any case', (t) => {
+t.test('names of listed headers count in any case', (t) => {
   t.equal(
     fingerprintOf({ ...base, headers: [{ name: 'If-Match', value: 'x' }] }),
     fingerprintOf({ ...base, headers: [{ name: 'if-match', value: 'x' }] }),

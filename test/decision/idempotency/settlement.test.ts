@@ -111,7 +111,7 @@ for (const { name, outcome, rules, expected } of rows) {
   });
 }
 
-t.test("a kept answer is the receiver's; a tombstone has its status and nothing else", (t) => {
+t.test("a kept response is the upstream's; a tombstone has its status and nothing else", (t) => {
   t.match(settle(whole(201), plain), { response: { status: 201, headers: ['A', 'b'], body: new Uint8Array([1]) } });
   t.same(settle(cut(201), plain), {
     kind: 'complete',

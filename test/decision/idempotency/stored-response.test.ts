@@ -11,7 +11,7 @@ import {
 
 const none = new Set<string>();
 
-t.test('only listed fields are kept, in their order and spelling', (t) => {
+t.test('only listed headers are kept, in their order and spelling', (t) => {
   const fields = [
     'Content-Type',
     'text/plain',
@@ -111,7 +111,7 @@ for (const name of never) {
   });
 }
 
-t.test('up to 8 KiB of fields are kept, and no byte more', (t) => {
+t.test('up to 8 KiB of headers are kept, and no byte more', (t) => {
   t.equal(maxStoredHeaderBytes, 8_192);
   const value = 'x'.repeat(maxStoredHeaderBytes - 'Link'.length);
   t.same(storedHeaders(['Link', value, 'Server', 'does not count'], none), ['Link', value]);
@@ -143,7 +143,7 @@ t.test('of trailers, what says how a gRPC call ended is kept, and what a route a
   t.end();
 });
 
-t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
+t.test('a replayed response says so, is not cached, and echoes the key', (t) => {
   const response = { status: 201, headers: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
   t.same(replayedHeaders(response, '"k"', 'r-1'), [
     'X-Request-Id',
@@ -170,7 +170,7 @@ t.test('trailers that a store hands back are held to what fields are', (t) => {
   t.end();
 });
 
-t.test('a response that a store hands back is shown where a receiver can have given it, and nowhere else', (t) => {
+t.test('a response that a store hands back is shown where an upstream can have given it, and nowhere else', (t) => {
   const cases: readonly { name: string; status: number; headers: readonly string[]; expected: boolean }[] = [
     { name: 'the least', status: 200, headers: [], expected: true },
     { name: 'the greatest', status: 999, headers: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },

@@ -66,7 +66,7 @@ t.test('what is written down comes from a verified token', (t) => {
   t.end();
 });
 
-t.test('without a route: what the receiver may take for an enforced route does not pass', (t) => {
+t.test('without a route: what the upstream may take for an enforced route does not pass', (t) => {
   const literal = (text: string) => ({ kind: 'literal', text }) as const;
   const at = (name: string, segments: ReturnType<typeof literal>[], over = {}) =>
     route({ name, paths: [{ text: `/${name}`, segments }], ...over });

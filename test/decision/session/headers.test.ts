@@ -39,7 +39,7 @@ t.test('what a frontend sends is read as it stands', (t) => {
   t.end();
 });
 
-t.test('the receiver gets none of it, and everything else as it came', (t) => {
+t.test('the upstream gets none of it, and everything else as it came', (t) => {
   const cases = [
     { name: 'other fields', passed: ['Accept', '*/*', 'X-St', '1'], expected: ['Accept', '*/*', 'X-St', '1'] },
     { name: 'cookies of others', passed: ['Cookie', 'a=1; b="x, y"'], expected: ['Cookie', 'a=1; b="x, y"'] },

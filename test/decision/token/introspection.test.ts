@@ -49,7 +49,7 @@ t.test('a token that has the form of a JWT is never opaque, however broken', (t)
   t.end();
 });
 
-t.test('an answer that holds says who calls, and what it may do', (t) => {
+t.test('a response that holds says who calls, and what it may do', (t) => {
   t.same(verifyIntrospection(good, rules, nowMs), {
     ok: true,
     value: {

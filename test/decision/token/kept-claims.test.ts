@@ -80,7 +80,7 @@ const rows: { name: string; answer: object; by?: Partial<ClaimRules>; expected: 
   { name: 'nothing', answer: {}, by: { permissions: null }, expected: {} },
 ];
 
-t.test('what is kept of an answer', (t) => {
+t.test('what is kept of a response', (t) => {
   for (const { name, answer, by, expected } of rows) t.same(kept(answer, by), expected, name);
   t.notOk(
     Object.getPrototypeOf(keepClaims(read({ cnf: { jkt: 'A'.repeat(43) } }), rules).claims['cnf']),
@@ -89,7 +89,7 @@ t.test('what is kept of an answer', (t) => {
   t.end();
 });
 
-t.test('what it takes grows with what is kept, and not with the answer', (t) => {
+t.test('what it takes grows with what is kept, and not with the response', (t) => {
   const bytes = (answer: object): number => keepClaims(read(answer), rules).bytes;
   t.equal(bytes({ sub: 's', more: Array(10_000).fill({}) }), bytes({ sub: 's' }));
   t.ok(bytes({ scope: 'x'.repeat(8_000) }) > 16_000);

@@ -69,7 +69,7 @@ const answers: readonly {
   { name: 'an extension that nobody named', fields: [...sound, 'Sec-WebSocket-Extensions', 'x-other'], expected: null },
 ];
 
-t.test('RFC 6455 §4.1: the 101 of a receiver, against what was asked', (t) => {
+t.test('RFC 6455 §4.1: the 101 of an upstream, against what was asked', (t) => {
   const read = readHeaders(
     {
       method: 'GET',

@@ -7,7 +7,7 @@ t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 
 const cases = 200_000;
 
-t.test(`of ${String(cases)} tokens of every profile, none is judged otherwise than by the model`, async (t) => {
+t.test(`of ${String(cases)} tokens of every profile, none is checked otherwise than by the model`, async (t) => {
   const report = await runProfiles(t, { seed: runSeed, cases });
   t.same(report.faults, []);
   t.comment(`${String(report.forwarded)} got through, in ${String(report.ways)} ways`);

@@ -172,7 +172,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
   t.equal(await ask('/nowhere', { source: 'batch' }), 'route_unknown same');
 });
 
-t.test('what the receiver gets names the caller, the request and us', async (t) => {
+t.test('what the upstream gets names the caller, the request and us', async (t) => {
   const sent = ['Accept', '*/*', 'X-Request-Id', 'mine', 'X_Auth_Subject', 'evil'];
   const judgement = await authorizeRequest(head('GET', '/orders?q=1', sent, {}), peer, activeConfig(), Date.now());
   t.ok(judgement.ok);

@@ -59,7 +59,7 @@ t.test('a WebSocket that was opened as a bearer is closed once its token has to 
   t.match(await client.closed, { code: 4401 });
 });
 
-t.test('a write that is sent again has the same key and a new proof, and gets the first answer', async (t) => {
+t.test('a write that is sent again has the same key and a new proof, and gets the first response', async (t) => {
   const store = createMemoryStore(systemClock);
   t.teardown(async () => store.close());
   const proxy = await startProxy(t, {

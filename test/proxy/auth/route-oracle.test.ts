@@ -89,7 +89,7 @@ t.test('without a valid credential nobody learns which routes exist and what the
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('with one, the answer says what is wrong', async (t) => {
+t.test('with one, the response says what is wrong', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const statuses = async (place: string, credential: string): Promise<readonly string[]> => {
     const all: string[] = [];

@@ -184,7 +184,7 @@ t.test('keys that cannot be had are our fault', async (t) => {
   }
 });
 
-t.test('a renewed token goes back with the answer, and with none that is ours', async (t) => {
+t.test('a renewed token goes back with the response, and with none that is ours', async (t) => {
   const renewed = { accessToken: 'new.access.token', frontToken: 'front' };
   const started = await start(t, accept({ ...good, renewed }));
   const { proxy } = started;

@@ -382,7 +382,7 @@ t.test('without keys it is 503 as ever: who is allowed must not lose a reservati
   t.equal((await request(harness.port, { path: '/orders' })).status, 200, 'who sends no such token is not concerned');
 });
 
-t.test('what the receiver fails to do is told as such, and the would-be refusal counted all the same', async (t) => {
+t.test('what the upstream fails to do is told as such, and the would-be refusal counted all the same', async (t) => {
   const shadow = await startShadow(t);
   shadow.receiver.behave((req) => req.socket.destroy());
   const { response, record } = await shadow.ask('/orders');

@@ -291,7 +291,7 @@ t.test('with and without it every decision is the same, whatever happens to keys
   t.end();
 });
 
-t.test('it knows a token by its field, in the usual spelling alone, and reads a field as it is read without', (t) => {
+t.test('it knows a token by its field, in the usual spelling alone, and reads a header as it is read without', (t) => {
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(1_000_000);
   const [good, bad] = [token(), token({ aud: 'other' })];

@@ -4,7 +4,7 @@ import { startChaos } from './chaos.js';
 t.setTimeout(600_000);
 
 t.test(
-  'whatever thousands of callers and their receiver do, nothing is left behind and nothing is a bug',
+  'whatever thousands of callers and their upstream do, nothing is left behind and nothing is a bug',
   async (t) => {
     for (let seed = 1000; seed < 1020; seed++) {
       const chaos = await startChaos(t, seed);

@@ -4,7 +4,7 @@ import { startChaos } from './chaos.js';
 /** Changed by hand to look elsewhere; `chaos.long.test.ts` looks at many. */
 const seeds = [1, 20];
 
-t.test('whatever callers and receiver do, nothing is left behind and nothing is a bug', async (t) => {
+t.test('whatever callers and upstream do, nothing is left behind and nothing is a bug', async (t) => {
   for (const seed of seeds) {
     const chaos = await startChaos(t, seed);
     await chaos.run(60);

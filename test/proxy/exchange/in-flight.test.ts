@@ -93,7 +93,7 @@ t.test('a caller without a credential holds no place, whatever it does', async (
 });
 
 t.test(
-  'a request that we refuse on its way gives its place back with the answer, not when the caller has gone',
+  'a request that we refuse on its way gives its place back with the response, not when the caller has gone',
   async (t) => {
     const limits = { listen: { max_in_flight: 1, body_idle_timeout: '100ms' } };
     const proxy = await startProxy(t, { config: { ...config, ...limits } });
@@ -108,7 +108,7 @@ t.test(
   },
 );
 
-t.test('a caller that does not read its answer is given up', async (t) => {
+t.test('a caller that does not read its response is given up', async (t) => {
   const proxy = await startProxy(t, {
     config: { ...config, listen: { max_in_flight: 1 }, upstream: { idle_timeout: '200ms' } },
   });
@@ -148,7 +148,7 @@ t.test('so is one that does not read answers without a body', async (t) => {
   }
 });
 
-t.test('a caller that reads no answer at all of what it pipelines is given up', async (t) => {
+t.test('a caller that reads no response at all of what it pipelines is given up', async (t) => {
   const proxy = await startProxy(t, { config });
   const deaf = await connectRaw(proxy.port);
   t.teardown(deaf.end);

@@ -114,7 +114,7 @@ t.test('one line for each request, with what is known of it and nothing secret',
   t.same(proxy.counted.failures, reasons.filter(isFailure));
 });
 
-t.test('the overhead is what the request took without the receiver', async (t) => {
+t.test('the overhead is what the request took without the upstream', async (t) => {
   let nowMs = 1000;
   const proxy = await startProxy(t, { clock: { now: () => Date.now(), monotonic: () => nowMs } });
   proxy.receiver.behave((_req, res) => {
@@ -128,7 +128,7 @@ t.test('the overhead is what the request took without the receiver', async (t) =
   t.match(await proxy.recordOf('refused'), { duration_ms: 0, upstream_ms: null });
 });
 
-t.test("a caller's id is kept where it is sound; else it gets one, and the answer names it", async (t) => {
+t.test("a caller's id is kept where it is sound; else it gets one, and the response names it", async (t) => {
   const proxy = await startProxy(t);
   const ids = [
     { sent: 'a.b_c-1', kept: true },

@@ -60,7 +60,7 @@ t.test('a request keeps the config that it started with, and later ones have the
   );
 });
 
-t.test('a request that waits behind another is judged by what is in force when its turn comes', async (t) => {
+t.test('a request that waits behind another is checked by what is in force when its turn comes', async (t) => {
   let elapsedMs = 0;
   const clock = { now: systemClock.now, monotonic: () => elapsedMs };
   const proxy = await startProxy(t, { config: { ...config('checkout', {}) }, clock });
@@ -89,7 +89,7 @@ t.test('a request that waits behind another is judged by what is in force when i
   );
 });
 
-t.test('a request that was being judged at the reload still reaches the receiver it was judged for', async (t) => {
+t.test('a request that was being judged at the reload still reaches the upstream it was judged for', async (t) => {
   const first = await startReceiver(t);
   const second = await startReceiver(t);
   let findKey: (() => void) | null = null;

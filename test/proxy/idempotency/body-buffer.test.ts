@@ -98,7 +98,7 @@ t.test('Expect: 100-continue is answered after the checks and before anything is
   t.same(proxy.executions()[0]?.field('Expect'), []);
 });
 
-t.test('the receiver gets the exact bytes, their length, and no chunks', async (t) => {
+t.test('the upstream gets the exact bytes, their length, and no chunks', async (t) => {
   const proxy = await startReservingProxy(t);
   const body = randomBytes(1024 * 1024);
   t.equal((await proxy.write({ body })).status, 200);

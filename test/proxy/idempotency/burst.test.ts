@@ -6,7 +6,7 @@ import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { until } from '../../support/until.js';
 import { startReservingProxy } from './reserving-proxy.js';
 
-t.test('200 identical requests at once: one execution, every answer 409 or the result', async (t) => {
+t.test('200 identical requests at once: one execution, every response 409 or the result', async (t) => {
   const proxy = await startReservingProxy(t);
   proxy.receiver.behave((req, res) => {
     req

@@ -36,7 +36,7 @@ t.test('a drain lets writes finish, with and without their caller', async (t) =>
   t.equal(proxy.server.counts().inFlight, 0);
 });
 
-t.test('at its end what has no answer is in doubt, not free, and the caller is told so', async (t) => {
+t.test('at its end what has no response is in doubt, not free, and the caller is told so', async (t) => {
   const { proxy, answers } = await startHeld(t);
   const staying = proxy.write({ key: 'staying' });
   const leaving = await connectRaw(proxy.port);
@@ -77,7 +77,7 @@ t.test('at its end what was not sent yet is never sent: 503, and the key is free
   t.same(proxy.receiver.requests, []);
 });
 
-t.test('at its end, while the receiver is being connected to: not sent', async (t) => {
+t.test('at its end, while the upstream is being connected to: not sent', async (t) => {
   // It accepts, and never says a word of TLS.
   const silent = createServer();
   const { port } = await listen(t, silent);

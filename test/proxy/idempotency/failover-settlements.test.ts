@@ -198,7 +198,7 @@ t.test('their memory is bounded: the oldest give way', async (t) => {
   t.same([await state('one'), await state('two'), await state('three')], [null, 'completed', 'completed']);
 });
 
-t.test('the fields of an answer count: they may be longer than its body', async (t) => {
+t.test('the headers of a response count: they may be longer than its body', async (t) => {
   const { reserve, settle, failOver, offered, state } = bench(t, { lastMs: 15_000, maxBytes: 25_000 });
   for (const operation of ['one', 'two', 'three']) {
     const write = completion('a', await reserve(operation), 0);
@@ -301,7 +301,7 @@ t.test('a store that is not there yet is waited for, for half a minute', async (
 });
 
 t.test(
-  'large answers are offered a few at once, since every proxy offers its own at the same time; none is left',
+  'large responses are offered a few at once, since every proxy offers its own at the same time; none is left',
   async (t) => {
     const { reserve, settle, store, failOver, offered } = bench(t);
     for (let one = 0; one < 10; one += 1) {

@@ -7,7 +7,7 @@ import type { UnreservedWrite } from '../../../src/proxy/upstream/pool/reservati
 import { until } from '../../support/until.js';
 import { collectingLog, freshScope } from '../../adapters/store-commands.js';
 
-t.test('a bug while an answer is kept ends the request: nothing of it is left behind', async (t) => {
+t.test('a bug while a response is kept ends the request: nothing of it is left behind', async (t) => {
   const clock = { now: Date.now, monotonic: () => performance.now() };
   const store = createMemoryStore(clock);
   t.teardown(store.close);

@@ -37,7 +37,7 @@ function call(proxy: ReservingProxy, key: string): ReturnType<ReservingProxy['wr
   return proxy.write({ path, key, body, headers: { 'Content-Type': 'application/grpc' } });
 }
 
-t.test('an answer is kept with how it ended, and shown again without a second run', async (t) => {
+t.test('a response is kept with how it ended, and shown again without a second run', async (t) => {
   let runs = 0;
   const { proxy, kept } = await start(t, (request, reply) => {
     runs += 1;

@@ -29,7 +29,7 @@ t.test('RFC 9110 §15: a status that nobody has defined is kept and shown as it 
 });
 
 t.test(
-  'RFC 9112 §9.8: an answer without a length that was cut off beneath TLS is not kept as a whole one',
+  'RFC 9112 §9.8: a response without a length that was cut off beneath TLS is not kept as a whole one',
   async (t) => {
     const files = certificates(t);
     let ran = 0;

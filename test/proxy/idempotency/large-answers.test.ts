@@ -12,7 +12,7 @@ const notReplayable = {
   record: /^[\w-]{43}\.[\w-]{43}$/,
 };
 
-t.test('up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
+t.test('up to the limit a response is kept, beyond it its status is, and it is passed on whole', async (t) => {
   const proxy = await startReservingProxy(t);
   for (const [bytes, framing] of [
     [1024, 'length'],
@@ -49,7 +49,7 @@ t.test('fields over 8 KiB are not kept either; the caller gets them', async (t) 
   t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
 });
 
-t.test('an answer over the limit reaches nobody before its status is written down', async (t) => {
+t.test('a response over the limit reaches nobody before its status is written down', async (t) => {
   const proxy = await startReservingProxy(t);
   const held = gate();
   proxy.store.behave('complete', held.fault);
@@ -65,7 +65,7 @@ t.test('an answer over the limit reaches nobody before its status is written dow
 });
 
 t.test(
-  'where the status cannot be written down, the caller gets the answer, and the store the status later',
+  'where the status cannot be written down, the caller gets the response, and the store the status later',
   async (t) => {
     const proxy = await startReservingProxy(t);
     proxy.store.behave('complete', commandLost);
@@ -78,7 +78,7 @@ t.test(
   },
 );
 
-t.test('a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
+t.test('a long response waits for a caller that does not read, and reaches it whole', async (t) => {
   const proxy = await startReservingProxy(t);
   // More than the buffers of all sockets between take.
   const total = 64 * 1024 * 1024;
@@ -133,7 +133,7 @@ t.test('a long answer waits for a caller that does not read, and reaches it whol
   await until('it to be over', proxy.isIdle);
 });
 
-t.test('an endless answer is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
+t.test('an endless response is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
   const proxy = await startReservingProxy(t, {
     config: { upstream: { connect_timeout: '100ms', response_timeout: '500ms' } },
   });
@@ -150,7 +150,7 @@ t.test('an endless answer is streamed on until its time is up, and the caller se
   await until('the record', () => proxy.records.some(({ reason }) => reason === 'upstream_timeout'));
 });
 
-t.test('a receiver that breaks off a long answer: the caller sees the cut', async (t) => {
+t.test('an upstream that breaks off a long response: the caller sees the cut', async (t) => {
   const proxy = await startReservingProxy(t);
   proxy.receiver.behave((req, res) => {
     req.resume();
@@ -163,7 +163,7 @@ t.test('a receiver that breaks off a long answer: the caller sees the cut', asyn
   t.match(JSON.parse((await proxy.write({ key: 'k' })).text), notReplayable);
 });
 
-t.test('a caller that leaves a long answer: the receiver is let go, the status is kept', async (t) => {
+t.test('a caller that leaves a long response: the upstream is let go, the status is kept', async (t) => {
   const proxy = await startReservingProxy(t);
   const answers: ServerResponse[] = [];
   proxy.receiver.behave((req, res) => {

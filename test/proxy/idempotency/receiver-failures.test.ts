@@ -99,7 +99,7 @@ t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
   );
 });
 
-t.test('time is up for the whole answer, not only for its head: 504, the status is known', async (t) => {
+t.test('time is up for the whole response, not only for its head: 504, the status is known', async (t) => {
   const proxy = await startReservingProxy(t, {
     config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } },
   });
@@ -122,7 +122,7 @@ t.test('time is up for the whole answer, not only for its head: 504, the status 
   );
 });
 
-t.test('an answer cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
+t.test('a response cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
   const proxy = await startReservingProxy(t);
   const cuts: readonly (readonly [string, string])[] = [
     ['length', 'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nabc'],

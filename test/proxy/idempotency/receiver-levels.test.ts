@@ -3,7 +3,7 @@ import { until } from '../../support/until.js';
 import { answerLost, down, gate } from './faulty-store.js';
 import { answering, recordOf, startReservingProxy } from './reserving-proxy.js';
 
-t.test("level 1: the receiver's word beats the meaning of its status", async (t) => {
+t.test("level 1: the upstream's word beats the meaning of its status", async (t) => {
   const proxy = await startReservingProxy(t);
   const cases: readonly { readonly outcome: string | string[]; readonly status: number; readonly kept: boolean }[] = [
     { outcome: 'not-applied', status: 200, kept: false },
@@ -26,7 +26,7 @@ t.test("level 1: the receiver's word beats the meaning of its status", async (t)
 });
 
 t.test(
-  "an answer that names another write is nobody's: it is not shown and not kept, and the write is in doubt",
+  "a response that names another write is nobody's: it is not shown and not kept, and the write is in doubt",
   async (t) => {
     const proxy = await startReservingProxy(t);
     for (const path of ['/reports', '/deduplicates']) {
@@ -57,7 +57,7 @@ t.test(
 );
 
 t.test(
-  'an answer that names its own write is shown without the name; a plain upstream is not asked for one',
+  'a response that names its own write is shown without the name; a plain upstream is not asked for one',
   async (t) => {
     const proxy = await startReservingProxy(t);
     for (const [path, name] of [
@@ -79,7 +79,7 @@ t.test(
   },
 );
 
-t.test('level 1: not-applied in the head of an answer that is cut off is a sure release', async (t) => {
+t.test('level 1: not-applied in the head of a response that is cut off is a sure release', async (t) => {
   const proxy = await startReservingProxy(t);
   proxy.receiver.behave((req) => {
     req
@@ -167,7 +167,7 @@ t.test(
   },
 );
 
-t.test('level 2: a takeover whose answer is lost does not free the key: the write is in doubt again', async (t) => {
+t.test('level 2: a takeover whose response is lost does not free the key: the write is in doubt again', async (t) => {
   const proxy = await startReservingProxy(t);
   const write = { path: '/deduplicates', key: 'k' };
   proxy.receiver.behave((req) => req.socket.destroy());
@@ -181,7 +181,7 @@ t.test('level 2: a takeover whose answer is lost does not free the key: the writ
   t.equal((await proxy.write(write)).status, 200);
 });
 
-t.test('level 2: a result that comes after a takeover is fenced, and no alarm: the receiver ran it once', async (t) => {
+t.test('level 2: a result that comes after a takeover is fenced, and no alarm: the upstream ran it once', async (t) => {
   const proxy = await startReservingProxy(t, {
     config: { upstream: { connect_timeout: '1s', response_timeout: '1s' } },
   });

@@ -12,7 +12,7 @@ t.beforeEach(() => {
   proxy.results.length = 0;
 });
 
-t.test('a retry with a new token gets the stored answer byte for byte, and nothing runs', async (t) => {
+t.test('a retry with a new token gets the stored response byte for byte, and nothing runs', async (t) => {
   const body = randomBytes(3_000);
   proxy.receiver.behave(
     answering(
@@ -98,7 +98,7 @@ t.test('"abc" and abc are one key, echoed as it came', async (t) => {
   t.equal((await proxy.write({ key: '"quoted"' })).field('Idempotency-Key'), '"quoted"');
 });
 
-t.test('every complete answer is kept, failures too', async (t) => {
+t.test('every complete response is kept, failures too', async (t) => {
   for (const status of [200, 202, 204, 303, 304, 400, 404, 409, 422, 500, 503]) {
     proxy.receiver.behave(
       answering(status, { 'Content-Type': 'text/plain' }, status === 204 || status === 304 ? '' : `it is ${status}`),
@@ -114,7 +114,7 @@ t.test('every complete answer is kept, failures too', async (t) => {
   t.equal(proxy.executions().length, 11);
 });
 
-t.test('an empty body has its length, an answer without one has none', async (t) => {
+t.test('an empty body has its length, a response without one has none', async (t) => {
   proxy.receiver.behave(answering(200, {}, ''));
   await proxy.write({ key: 'empty' });
   const empty = await proxy.write({ key: 'empty' });
@@ -182,7 +182,7 @@ t.test('what Connection names is not kept', async (t) => {
   }
 });
 
-t.test('the receiver cannot say what only we say', async (t) => {
+t.test('the upstream cannot say what only we say', async (t) => {
   proxy.receiver.behave(
     answering(
       200,
@@ -201,7 +201,7 @@ t.test('the receiver cannot say what only we say', async (t) => {
   );
 });
 
-t.test('the receiver learns key, record and fence; what the caller says of the last two is dropped', async (t) => {
+t.test('the upstream learns key, record and fence; what the caller says of the last two is dropped', async (t) => {
   await proxy.write({
     key: '"told"',
     claims: { jti: 'verified' },

@@ -153,7 +153,7 @@ t.test('what the gate refuses is released before the caller hears of it', async 
 });
 
 t.test(
-  'what is sent: the fields that go on, the length of the whole body however it came, the record and its fence',
+  'what is sent: the headers that go on, the length of the whole body however it came, the record and its fence',
   async (t) => {
     const record = ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7'];
     const cases: readonly {
@@ -201,7 +201,7 @@ t.test(
   },
 );
 
-t.test('store before replying: a whole answer is kept, then given', async (t) => {
+t.test('store before replying: a whole response is kept, then given', async (t) => {
   for (const isGone of [false, true]) {
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
@@ -233,7 +233,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
   }
 });
 
-t.test('fields that are too long to be kept: the status is kept, and the answer given', async (t) => {
+t.test('fields that are too long to be kept: the status is kept, and the response given', async (t) => {
   const bench = await dispatched();
   const long = 'x'.repeat(9_000);
   bench.sink().onHead(201, ['Link', long]);
@@ -242,7 +242,7 @@ t.test('fields that are too long to be kept: the status is kept, and the answer 
   t.same(bench.events, ['answered', 'settle tombstone 201', `give 201 X-Request-Id r Link ${long}  false`, 'over']);
 });
 
-t.test('an answer that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
+t.test('a response that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
   const cases: readonly {
     readonly name: string;
     readonly options?: RunOptions;
@@ -269,7 +269,7 @@ t.test('an answer that announces more than is kept turns into a stream, one to H
   }
 });
 
-t.test('an answer that grows beyond what is kept: the status is written down, then all of it goes on', async (t) => {
+t.test('a response that grows beyond what is kept: the status is written down, then all of it goes on', async (t) => {
   for (const flows of [true, false]) {
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
@@ -296,7 +296,7 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
   }
 });
 
-t.test('what the receiver does while the status is written down comes after what it said before', async (t) => {
+t.test('what the upstream does while the status is written down comes after what it said before', async (t) => {
   const begun = ['begin 200 X-Request-Id r Content-Length 11', 'write a'];
   for (const [ending, expected] of [
     ['end', 'end'],
@@ -328,7 +328,7 @@ t.test('a stream that breaks off breaks off for its caller', async (t) => {
   t.same(kept.events, ['answered', 'refuse {"reason":"upstream_failed"}', 'over'], 'it is over');
 });
 
-t.test('nobody wants the rest of an answer whose status is kept; one that was not kept goes on', async (t) => {
+t.test('nobody wants the rest of a response whose status is kept; one that was not kept goes on', async (t) => {
   const kept = await streaming();
   kept.run.cancel();
   t.same(kept.events, ['cancel', 'over']);
@@ -358,7 +358,7 @@ t.test('nobody wants the rest of an answer whose status is kept; one that was no
   }
 });
 
-t.test('the receiver’s time is up, or the process’s: released where nothing was sent, else in doubt', async (t) => {
+t.test('the upstream’s time is up, or the process’s: released where nothing was sent, else in doubt', async (t) => {
   const late = 'refuse {"reason":"upstream_timeout","record":"p.o"}';
   for (const isProcess of [false, true]) {
     const end = ({ time, run }: RunBench): void => {
@@ -443,7 +443,7 @@ t.test('only what certainly was not sent frees the key', async (t) => {
   }
 });
 
-t.test('a bug ends the request: the receiver is let go, the caller is told, nothing is left', async (t) => {
+t.test('a bug ends the request: the upstream is let go, the caller is told, nothing is left', async (t) => {
   const bench = runBench({
     caller: {
       onHead: () => {

@@ -122,7 +122,7 @@ t.test('one key under another subject, route or audience is another key', async 
   t.equal(proxy.executions().length, before + strangers.length);
 });
 
-t.test('policy is judged before a stored result is shown', async (t) => {
+t.test('policy is checked before a stored result is shown', async (t) => {
   const key = randomUUID();
   await proxy.write({ key });
   t.equal((await proxy.write({ key, claims: { permissions: [] } })).status, 403);

@@ -121,7 +121,7 @@ t.test('settlements that wait are bounded in number and in bytes: the oldest is 
   }
 });
 
-t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
+t.test('a thousand settlements wait, with 64 MiB of responses', async (t) => {
   const byNumber = bench(t);
   byNumber.store.behaveAll(down);
   const release = { kind: 'release', command: { attempt: 'a' }, wasSent: false } as const;

@@ -189,7 +189,7 @@ t.test('a fail-over while the store is asked refuses the token, and frees the ke
   t.equal((await proxy.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
 });
 
-t.test('where only the token is reserved an answer streams as it comes, and goes on without its caller', async (t) => {
+t.test('where only the token is reserved a response streams as it comes, and goes on without its caller', async (t) => {
   const proxy = await startReservingProxy(t);
   const answers: ServerResponse[] = [];
   proxy.receiver.behave((req, res) => {

@@ -127,7 +127,7 @@ const noFields = {
 };
 
 t.test(
-  'the lease outlasts two connects, the answer and the settling, by 5 s; what is reserved is what the route says',
+  'the lease outlasts two connects, the response and the settling, by 5 s; what is reserved is what the route says',
   async (t) => {
     const cases: readonly {
       readonly name: string;
@@ -229,7 +229,7 @@ t.test(
   },
 );
 
-t.test('the receiver is told of its reservation and fence, also where only a token is reserved', async (t) => {
+t.test('the upstream is told of its reservation and fence, also where only a token is reserved', async (t) => {
   const { attempt } = bench();
   await attempt.reserve();
   t.same(attempt.headers(), ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7']);
@@ -406,7 +406,7 @@ t.test('a token that expires, or was issued before a fail-over, passes no gate',
 });
 
 t.test(
-  "beyond the caller's share the status is kept and the answer is not; without a record nothing is counted",
+  "beyond the caller's share the status is kept and the response is not; without a record nothing is counted",
   async (t) => {
     const response = { status: 201, headers: ['ETag', '"1"'], body: Buffer.from('made') };
     const asked: unknown[] = [];

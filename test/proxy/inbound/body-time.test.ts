@@ -73,7 +73,7 @@ t.test('a body of which hardly anything comes, now and then, is answered 408 whe
   }
 });
 
-t.test('what the receiver takes its time for is not held against the caller', async (t) => {
+t.test('what the upstream takes its time for is not held against the caller', async (t) => {
   const bytes = 32 * 1024 * 1024;
   const server = createServer((socket) => {
     let received = 0;
@@ -111,7 +111,7 @@ t.test('what the receiver takes its time for is not held against the caller', as
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test('a receiver that takes nothing of a body for idle_timeout is answered for with 504', async (t) => {
+t.test('an upstream that takes nothing of a body for idle_timeout is answered for with 504', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.pause();

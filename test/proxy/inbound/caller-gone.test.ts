@@ -22,7 +22,7 @@ async function isQuiet(proxy: Harness): Promise<void> {
   await until('the receiver has none either', () => proxy.receiver.open() === 0);
 }
 
-t.test('a caller that leaves cancels its request at the receiver', async (t) => {
+t.test('a caller that leaves cancels its request at the upstream', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const moments = [
     { name: 'while the receiver thinks', head: 'GET /a HTTP/1.1', body: '', answer: () => undefined, status: 0 },

@@ -17,7 +17,7 @@ const routes = [
 const head = (bearer: string): string =>
   `POST /orders HTTP/1.1\r\nHost: a\r\n${bearer}Transfer-Encoding: chunked\r\n\r\n`;
 
-t.test('a body in chunks of one byte reaches the receiver in larger ones', async (t) => {
+t.test('a body in chunks of one byte reaches the upstream in larger ones', async (t) => {
   const bytes = 50_000;
   const upstream = await startRawUpstream(t, (socket) => {
     const wait = setInterval(() => {

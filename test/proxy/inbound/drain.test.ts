@@ -14,28 +14,31 @@ const routes = [
 ];
 const get = (bearer: string, path = '/a'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n`;
 
-t.test('once a shutdown is announced every answer closes its connection, and new ones are still served', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  const kept = await connectRaw(proxy.port);
-  t.teardown(kept.end);
-  kept.write(get(proxy.bearer()));
-  t.equal((await kept.readResponse())?.field('connection'), 'keep-alive');
-  proxy.server.announceShutdown();
-  kept.write(get(proxy.bearer()));
-  const last = await kept.readResponse();
-  t.same([last?.status, last?.field('connection')], [200, 'close']);
-  await kept.closed;
-  for (const { bytes, status } of [
-    { bytes: get(proxy.bearer()), status: 200 },
-    { bytes: get(''), status: 401 },
-  ]) {
-    const fresh = await connectRaw(proxy.port);
-    t.teardown(fresh.end);
-    fresh.write(bytes);
-    const response = await fresh.readResponse();
-    t.same([response?.status, response?.field('connection')], [status, 'close']);
-  }
-});
+t.test(
+  'once a shutdown is announced every response closes its connection, and new ones are still served',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { routes } });
+    const kept = await connectRaw(proxy.port);
+    t.teardown(kept.end);
+    kept.write(get(proxy.bearer()));
+    t.equal((await kept.readResponse())?.field('connection'), 'keep-alive');
+    proxy.server.announceShutdown();
+    kept.write(get(proxy.bearer()));
+    const last = await kept.readResponse();
+    t.same([last?.status, last?.field('connection')], [200, 'close']);
+    await kept.closed;
+    for (const { bytes, status } of [
+      { bytes: get(proxy.bearer()), status: 200 },
+      { bytes: get(''), status: 401 },
+    ]) {
+      const fresh = await connectRaw(proxy.port);
+      t.teardown(fresh.end);
+      fresh.write(bytes);
+      const response = await fresh.readResponse();
+      t.same([response?.status, response?.field('connection')], [status, 'close']);
+    }
+  },
+);
 
 t.test('what is under way is finished, what is idle or silent is closed, and nothing new is accepted', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });

@@ -51,7 +51,7 @@ t.test('what is refused is refused without it', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('a body is not asked for while the receiver cannot be reached', async (t) => {
+t.test('a body is not asked for while the upstream cannot be reached', async (t) => {
   const proxy = await startProxy(t, { upstreamUrl: 'http://127.0.0.1:1' });
   const responses = await sendRaw(proxy.port, head(proxy.bearer(), 'Content-Length: 5\r\n'), { untilClosed: true });
   t.same(

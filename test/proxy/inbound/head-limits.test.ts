@@ -113,7 +113,7 @@ t.test('a target over max_target is 414', async (t) => {
   }
 });
 
-t.test('no field is dropped without a word, however many there are', async (t) => {
+t.test('no header is dropped without a word, however many there are', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '64KiB' }, routes } });
   const fields = (count: number): string => Array.from({ length: count }, (_, i) => `x${String(i)}: y\r\n`).join('');
   const [within] = await sendRaw(proxy.port, `GET /open/a HTTP/1.1\r\nHost: a\r\n${fields(200)}\r\n`);
@@ -171,7 +171,7 @@ t.test('a later head on a kept connection has to be complete in time too', async
   await connection.closed;
 });
 
-t.test('a connection on which nothing comes is closed without an answer or a record', async (t) => {
+t.test('a connection on which nothing comes is closed without a response or a record', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '200ms' }, routes } });
   const connection = await connectRaw(proxy.port);
   await connection.closed;

@@ -45,7 +45,7 @@ t.test('other versions are refused always', async (t) => {
 });
 
 t.test(
-  'an answer to HTTP/1.0 has no chunks, ends with its connection, and the receiver is spoken to in 1.1',
+  'a response to HTTP/1.0 has no chunks, ends with its connection, and the upstream is spoken to in 1.1',
   async (t) => {
     const proxy = await startProxy(t, { config: { listen: { http_1_0: 'allow' } } });
     proxy.receiver.behave((_req, res) => {

@@ -73,7 +73,7 @@ t.test('a caller that neither reads nor stops is not waited for', async (t) => {
 });
 
 t.test(
-  'an answer that the receiver gives before the end of the body is delivered, and the connection closed',
+  'a response that the upstream gives before the end of the body is delivered, and the connection closed',
   async (t) => {
     const proxy = await startProxy(t, { config: { routes } });
     proxy.receiver.behave((_req, res) => {
@@ -101,7 +101,7 @@ t.test(
   },
 );
 
-t.test('an answer that begins before the body ends streams on beside it', async (t) => {
+t.test('a response that begins before the body ends streams on beside it', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((req, res) => {
     res.writeHead(200, { 'content-type': 'text/plain' });

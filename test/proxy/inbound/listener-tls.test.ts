@@ -37,7 +37,7 @@ async function ask(
   }
 }
 
-t.test('callers over TLS are served, and the receiver learns of it', async (t) => {
+t.test('callers over TLS are served, and the upstream learns of it', async (t) => {
   const files = certificates(t);
   const proxy = await startProxy(t, { config: { listen }, tls: material(files.server, null) });
   const bytes = `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 5\r\n\r\nhello`;

@@ -98,28 +98,31 @@ function numbered(count: number, head: string): string[] {
   );
 }
 
-t.test('a flood of requests behind a slow answer is not read, and is served in order when that is given', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  const parsed = countParsed(t, proxy);
-  const held: ServerResponse[] = [];
-  proxy.receiver.behave((_req, res) => held.push(res));
-  const caller = await flood(t, proxy.port, first, numbered(50_000, 'GET /orders'));
-  await until('the first is with the receiver', () => held.length === 1);
-  await caller.stalled();
-  t.ok(parsed() <= inOneRead, `${String(parsed())} were parsed`);
-  held[0]?.end('first');
-  await until('all that one connection may ask is answered', () => caller.socket.closed);
-  const ids = caller
-    .answered()
-    .split('X-Request-Id: ')
-    .slice(2)
-    .map((rest) => Number(rest.split('\r\n', 1)[0]));
-  t.same(
-    ids,
-    Array.from({ length: 9_999 }, (_, i) => i),
-  );
-  t.match(caller.answered().slice(-600), 'Connection: close', 'the last one says so');
-});
+t.test(
+  'a flood of requests behind a slow response is not read, and is served in order when that is given',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { routes } });
+    const parsed = countParsed(t, proxy);
+    const held: ServerResponse[] = [];
+    proxy.receiver.behave((_req, res) => held.push(res));
+    const caller = await flood(t, proxy.port, first, numbered(50_000, 'GET /orders'));
+    await until('the first is with the receiver', () => held.length === 1);
+    await caller.stalled();
+    t.ok(parsed() <= inOneRead, `${String(parsed())} were parsed`);
+    held[0]?.end('first');
+    await until('all that one connection may ask is answered', () => caller.socket.closed);
+    const ids = caller
+      .answered()
+      .split('X-Request-Id: ')
+      .slice(2)
+      .map((rest) => Number(rest.split('\r\n', 1)[0]));
+    t.same(
+      ids,
+      Array.from({ length: 9_999 }, (_, i) => i),
+    );
+    t.match(caller.answered().slice(-600), 'Connection: close', 'the last one says so');
+  },
+);
 
 t.test('so is one behind answers that are not read', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
@@ -148,7 +151,7 @@ t.test('so is one over TLS', async (t) => {
   await until('it goes on', () => caller.answered().includes('X-Request-Id: 2000'));
 });
 
-t.test('what comes behind a last answer is not parsed', async (t) => {
+t.test('what comes behind a last response is not parsed', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const parsed = countParsed(t, proxy);
   const caller = await flood(t, proxy.port, 'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n', []);

@@ -94,7 +94,7 @@ t.test('who pipelines many is answered all of them, in order', async (t) => {
   t.equal(proxy.receiver.requests.length, 40);
 });
 
-t.test('nothing after an answer that closes the connection is served', async (t) => {
+t.test('nothing after a response that closes the connection is served', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const next = 'GET /open/next HTTP/1.1\r\nHost: a\r\n\r\n';
   const cases = [
@@ -182,7 +182,7 @@ t.test(
 );
 
 t.test(
-  'a broken body behind a good request is refused in its turn and never reaches the receiver as a whole',
+  'a broken body behind a good request is refused in its turn and never reaches the upstream as a whole',
   async (t) => {
     const proxy = await startProxy(t, { config: { routes } });
     const held: ServerResponse[] = [];

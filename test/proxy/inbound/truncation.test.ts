@@ -7,7 +7,7 @@ import { startRawUpstream } from '../upstream/raw-upstream.js';
 const get = (bearer: string, id: string, version = '1.1'): string =>
   `GET /orders HTTP/${version}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}\r\n`;
 
-t.test('an answer that breaks off stays broken for the caller', async (t) => {
+t.test('a response that breaks off stays broken for the caller', async (t) => {
   const cases: readonly {
     readonly name: string;
     readonly bytes: string;
@@ -69,7 +69,7 @@ t.test('an answer that breaks off stays broken for the caller', async (t) => {
   }
 });
 
-t.test('a caller of HTTP/1.0, whose answer ends with the connection, is reset', async (t) => {
+t.test('a caller of HTTP/1.0, whose response ends with the connection, is reset', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n');
     setTimeout(() => socket.end(), 20);

@@ -53,7 +53,7 @@ t.test('socket.parser.onIncoming: of a body nothing is parsed, nor what follows 
   }
 });
 
-t.test('socket._paused: whether Node waits for its answers to be taken', async (t) => {
+t.test('socket._paused: whether Node waits for its responses to be taken', async (t) => {
   const found: boolean[] = [];
   const server = createServer((req, res) => {
     found.push(mayParse(req.socket));

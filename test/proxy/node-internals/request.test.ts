@@ -95,7 +95,7 @@ t.test('a body that comes is read', async (t) => {
 });
 
 t.test(
-  'req._dump: Node calls it after the answer; a body that nobody reads flows away, and so does one that nobody asked about',
+  'req._dump: Node calls it after the response; a body that nobody reads flows away, and so does one that nobody asked about',
   async (t) => {
     const body = '3\r\nabc\r\n0\r\n\r\n';
     for (const isAsked of [true, false]) {

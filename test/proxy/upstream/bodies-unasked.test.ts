@@ -50,7 +50,7 @@ const moments: readonly { readonly name: string; readonly then: (socket: Socket)
   },
 ];
 
-t.test("a body after an answer that has none by rule, or an answer too many, is nobody's", async (t) => {
+t.test("a body after a response that has none by rule, or a response too many, is nobody's", async (t) => {
   for (const { method, head } of [...bodyless, ...twice]) {
     for (const { name, then } of moments) {
       const title = `${method}, ${JSON.stringify(head)}, ${name}`;
@@ -131,7 +131,7 @@ async function startHeadReader(t: Scope): Promise<{ readonly port: number; reado
 }
 
 t.test(
-  'what a receiver leaves unread of a body is not its next request, with whatever identity the caller wrote there',
+  'what an upstream leaves unread of a body is not its next request, with whatever identity the caller wrote there',
   async (t) => {
     const smuggled = 'GET /admin HTTP/1.1\r\nHost: a\r\nX-Auth-Subject: root\r\n\r\n';
     const bodies = [

@@ -5,7 +5,7 @@ function failed(code: string | undefined): Error {
   return Object.assign(new Error('secret'), code === undefined ? {} : { code });
 }
 
-t.test('before anything was written the receiver was not reached, and Proxy-Status says why', (t) => {
+t.test('before anything was written the upstream was not reached, and Proxy-Status says why', (t) => {
   const cases = [
     ['ECONNREFUSED', 'connection_refused'],
     ['ENOENT', 'connection_refused'],
@@ -35,7 +35,7 @@ t.test('before anything was written the receiver was not reached, and Proxy-Stat
   t.end();
 });
 
-t.test('after that the receiver may have acted', (t) => {
+t.test('after that the upstream may have acted', (t) => {
   for (const code of ['ECONNRESET', 'EPIPE', 'SALLYPORT_BROKEN_ANSWER', undefined]) {
     t.same(responseFailure(failed(code)), { reason: 'upstream_failed' }, String(code));
   }

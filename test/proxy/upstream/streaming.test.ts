@@ -18,7 +18,7 @@ const routes = [
   },
 ];
 
-t.test('method and target reach the receiver byte for byte', async (t) => {
+t.test('method and target reach the upstream byte for byte', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const targets = [
     '/a',
@@ -148,7 +148,7 @@ t.test('the framing of a body is kept, and trailers end here', async (t) => {
   }
 });
 
-t.test('answers keep their framing, and their trailers end here', async (t) => {
+t.test('responses keep their framing, and their trailers end here', async (t) => {
   const answers = new Map([
     ['/length', okResponse('hello')],
     [
@@ -184,7 +184,7 @@ t.test('answers keep their framing, and their trailers end here', async (t) => {
   t.equal(upstream.hits(), 7);
 });
 
-t.test('HEAD is answered with the fields of GET and no body, and the connection goes on', async (t) => {
+t.test('HEAD is answered with the headers of GET and no body, and the connection goes on', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((_req, res) => {
     res.writeHead(200, { 'content-length': '12345', 'x-a': 'b' });
@@ -228,7 +228,7 @@ t.test('an event stream comes through event by event', async (t) => {
   t.equal((await connection.readResponse())?.text, 'data: 1\n\ndata: 2\n\ndata: 3\n\n');
 });
 
-t.test('a body reaches the receiver while it is being sent', async (t) => {
+t.test('a body reaches the upstream while it is being sent', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
@@ -241,7 +241,7 @@ t.test('a body reaches the receiver while it is being sent', async (t) => {
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test("of the receiver's answer only what is the caller's comes through", async (t) => {
+t.test("of the upstream's response only what is the caller's comes through", async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(
       [
@@ -290,7 +290,7 @@ function hash(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-t.test('fields beyond ASCII come through byte for byte, whenever the body comes', async (t) => {
+t.test('headers beyond ASCII come through byte for byte, whenever the body comes', async (t) => {
   const line = Buffer.from('X-Beyond: caf\xe9 \xc3\xa9\r\n', 'latin1');
   const head = (length: number): Buffer =>
     Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n'), line, Buffer.from(`Content-Length: ${String(length)}\r\n\r\n`)]);

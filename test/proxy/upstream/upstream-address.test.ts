@@ -19,7 +19,7 @@ const routes = [
   },
 ];
 
-t.test('a receiver behind a unix socket', async (t) => {
+t.test('an upstream behind a unix socket', async (t) => {
   const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
   const proxy = await startProxy(t, { receiver, config: { routes } });
   const body = Buffer.alloc(1_000_000, 'ab');
@@ -31,7 +31,7 @@ t.test('a receiver behind a unix socket', async (t) => {
   t.same(receiver.requests[0]?.field('host'), ['localhost']);
 });
 
-t.test("the receiver sees its own Host or the caller's", async (t) => {
+t.test("the upstream sees its own Host or the caller's", async (t) => {
   for (const { host, expected } of [
     { host: 'upstream', expected: null },
     { host: 'preserve', expected: 'api.example:8443' },
@@ -45,7 +45,7 @@ t.test("the receiver sees its own Host or the caller's", async (t) => {
   }
 });
 
-t.test('a receiver named by an IPv6 address', async (t) => {
+t.test('an upstream named by an IPv6 address', async (t) => {
   const server = createServer((_req, res) => res.end('six'));
   server.listen(0, '::1');
   await once(server, 'listening');

@@ -16,7 +16,7 @@ const routes = [
   },
 ];
 
-t.test('a receiver that cannot be reached is 503, with the reason in Proxy-Status and no other word', async (t) => {
+t.test('an upstream that cannot be reached is 503, with the reason in Proxy-Status and no other word', async (t) => {
   const closing = createServer();
   const { port, close } = await listen(t, closing);
   await close();
@@ -53,7 +53,7 @@ t.test('a receiver that cannot be reached is 503, with the reason in Proxy-Statu
   }
 });
 
-t.test('a receiver that fails after it was asked is 502, asked once, in our words', async (t) => {
+t.test('an upstream that fails after it was asked is 502, asked once, in our words', async (t) => {
   const secret = 'secret-of-the-receiver';
   const faults: readonly { readonly name: string; readonly bytes: string | null; readonly how?: 'reset' | 'end' }[] = [
     { name: 'closes without a word', bytes: null, how: 'end' },
@@ -106,7 +106,7 @@ t.test('a receiver that fails after it was asked is 502, asked once, in our word
   }
 });
 
-t.test('whatever the receiver answers, it is asked once', async (t) => {
+t.test('whatever the upstream answers, it is asked once', async (t) => {
   let status = 200;
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(okResponse('x', 'Retry-After: 0\r\n').replace('200 OK', `${String(status)} X`));

@@ -7,7 +7,7 @@ const routes = [
   { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },
 ];
 
-t.test('a receiver that is too slow is 504', async (t) => {
+t.test('an upstream that is too slow is 504', async (t) => {
   const answers: readonly { readonly name: string; readonly bytes: string }[] = [
     { name: 'nothing', bytes: '' },
     { name: 'half a head', bytes: 'HTTP/1.1 200 OK\r\nX-A: b\r\n' },
@@ -35,7 +35,7 @@ t.test('a receiver that is too slow is 504', async (t) => {
   }
 });
 
-t.test('a route may give its receiver more time, or less', async (t) => {
+t.test('a route may give its upstream more time, or less', async (t) => {
   const upstream = await startRawUpstream(t, (socket, received) => {
     if (received.includes('/slow')) setTimeout(() => socket.write(okResponse('late')), 300);
   });
@@ -60,7 +60,7 @@ t.test('a route may give its receiver more time, or less', async (t) => {
   t.equal((await request(proxy.port, { path: '/usual', headers: proxy.authorization() })).status, 504);
 });
 
-t.test('the time for the answer begins when the whole request was sent', async (t) => {
+t.test('the time for the response begins when the whole request was sent', async (t) => {
   const proxy = await startProxy(t, { config: { routes, upstream: { response_timeout: '1s' } } });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);

@@ -18,7 +18,7 @@ async function ask(proxy: Harness, host = 'a.example'): Promise<readonly [number
   return [response.status, response.field('proxy-status')];
 }
 
-t.test('the certificate of an https receiver is verified, always', async (t) => {
+t.test('the certificate of an https upstream is verified, always', async (t) => {
   const files = certificates(t);
   const refused = [503, 'sallyport; error=tls_certificate_error'] as const;
   const cases = [
@@ -90,7 +90,7 @@ t.test("a caller's Host decides nothing about the certificate, and costs no conn
   t.equal(receiver.connections(), 1);
 });
 
-t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
+t.test('an upstream that speaks no TLS is not spoken to without', async (t) => {
   const receiver = await startReceiver(t);
   const proxy = await startProxy(t, {
     receiver,
@@ -104,7 +104,7 @@ t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
 });
 
 t.test(
-  'an answer that ends with its connection is whole only where the receiver said within TLS that it ends',
+  'a response that ends with its connection is whole only where the upstream said within TLS that it ends',
   async (t) => {
     const files = certificates(t);
     const ways = ['said', 'said, in pieces', 'cut', 'cut in the midst of a record', 'reset'] as const;

@@ -155,7 +155,7 @@ t.test('a reload that changes nothing for it, and keys that cannot be had, leave
   t.equal(proxy.server.openWebSockets(), 2);
 });
 
-t.test('nothing of a revoked caller reaches the receiver, and a frame that has begun to it ends whole', async (t) => {
+t.test('nothing of a revoked caller reaches the upstream, and a frame that has begun to it ends whole', async (t) => {
   const proxy = await startWebSocketProxy(t);
   const { raw } = await switchRaw(t, proxy);
   const [peer] = proxy.webSockets.sockets;
@@ -257,7 +257,7 @@ t.test('1002 for what is no frame, and none of it is passed on', async (t) => {
   }
 });
 
-t.test('a receiver that dies: 1011 to the caller', async (t) => {
+t.test('an upstream that dies: 1011 to the caller', async (t) => {
   const proxy = await startWebSocketProxy(t);
   const client = await opened(proxy);
   proxy.webSockets.sockets[0]?.terminate();
@@ -267,7 +267,7 @@ t.test('a receiver that dies: 1011 to the caller', async (t) => {
   t.same(proxy.counted.webSocketCloses, ['receiver_lost']);
 });
 
-t.test("a caller that leaves without a word takes the receiver's connection along", async (t) => {
+t.test("a caller that leaves without a word takes the upstream's connection along", async (t) => {
   for (const how of ['reset', 'end'] as const) {
     const proxy = await startWebSocketProxy(t);
     const { raw } = await switchRaw(t, proxy);

@@ -90,7 +90,7 @@ t.test('without a credential all that is answered is 401, whether the route take
   t.equal(subprotocol?.status, 401, 'nor from a subprotocol');
 });
 
-t.test('what a caller that is refused sends on is read and forgotten, so that it gets its answer', async (t) => {
+t.test('what a caller that is refused sends on is read and forgotten, so that it gets its response', async (t) => {
   const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
@@ -100,7 +100,7 @@ t.test('what a caller that is refused sends on is read and forgotten, so that it
   t.equal(proxy.webSockets.upgrades.length, 0);
 });
 
-t.test('a receiver that does not switch has answered like any other', async (t) => {
+t.test('an upstream that does not switch has answered like any other', async (t) => {
   const upstream = await startRawUpstream(t, (socket, received) => {
     const status = received.includes('/live?no') ? '426 Upgrade Required' : '200 OK';
     socket.write(`HTTP/1.1 ${status}\r\nX-Own: yes\r\nX-Auth-Subject: evil\r\nContent-Length: 5\r\n\r\nplain`);
@@ -126,7 +126,7 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
 });
 
 t.test(
-  'an answer that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed',
+  'a response that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed',
   async (t) => {
     for (const hangsUp of [false, true]) {
       // More than a system takes of what nobody reads: Linux keeps up to 4 MiB at one end and 6 at the other.
@@ -158,7 +158,7 @@ t.test(
   },
 );
 
-t.test('a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
+t.test('a large response instead of the switch comes whole, at the pace of its reader', async (t) => {
   const body = 'x'.repeat(12 * 1024 * 1024);
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
@@ -181,7 +181,7 @@ t.test('a large answer instead of the switch comes whole, at the pace of its rea
   t.match(proxy.records, [{ status: 200, reason: null }]);
 });
 
-t.test('what is revoked while the receiver thinks about the switch is closed right after it', async (t) => {
+t.test('what is revoked while the upstream thinks about the switch is closed right after it', async (t) => {
   let answer = (): void => undefined;
   const upstream = await startRawUpstream(t, (socket) => {
     answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
@@ -198,7 +198,7 @@ t.test('what is revoked while the receiver thinks about the switch is closed rig
   await until('4401', () => raw.pending().includes('unauthorized'));
 });
 
-t.test('a receiver that switches after the drain has begun is left, and the caller is told 503', async (t) => {
+t.test('an upstream that switches after the drain has begun is left, and the caller is told 503', async (t) => {
   let answer = (): void => undefined;
   const upstream = await startRawUpstream(t, (socket) => {
     answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
@@ -234,7 +234,7 @@ const badAnswers = [
   { name: 'nothing', answer: '' },
 ] as const;
 
-t.test('a receiver that switches wrongly: 502, and its connection is closed', async (t) => {
+t.test('an upstream that switches wrongly: 502, and its connection is closed', async (t) => {
   for (const { name, answer } of badAnswers) {
     const upstream = await startRawUpstream(t, (socket) => {
       if (answer === '') socket.destroy();
@@ -255,7 +255,7 @@ t.test('a receiver that switches wrongly: 502, and its connection is closed', as
   }
 });
 
-t.test('a receiver that cannot be reached, or does not answer: 503, 504', async (t) => {
+t.test('an upstream that cannot be reached, or does not answer: 503, 504', async (t) => {
   const silent = await startRawUpstream(t, () => undefined);
   const slow = await startProxy(t, {
     config: { routes: webSocketRoutes, upstream: { response_timeout: '200ms' } },
@@ -335,7 +335,7 @@ t.test('places are given back by handshakes that come to nothing', async (t) => 
   }
 });
 
-t.test('the receiver over TLS is verified, and a unix socket will do', async (t) => {
+t.test('the upstream over TLS is verified, and a unix socket will do', async (t) => {
   const { server, ca } = certificates(t);
   const webSockets = new WebSocketServer({ noServer: true });
   const unix = join(tempDir(t), 'app.sock');

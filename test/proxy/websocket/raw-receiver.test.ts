@@ -31,7 +31,7 @@ async function asked(t: Scope): Promise<AskedReceiver> {
   return { proxy, upstream, raw, peer: await until('the receiver is asked', () => peer) };
 }
 
-t.test('what the caller sends before the 101 reaches the receiver after it, and byte for byte', async (t) => {
+t.test('what the caller sends before the 101 reaches the upstream after it, and byte for byte', async (t) => {
   const { upstream, raw, peer, proxy } = await asked(t);
   const early = [frame(1, 'first'), frame(2, Buffer.alloc(100_000, 'x')), frame(1, 'last')];
   for (const bytes of early) raw.write(bytes);
@@ -70,7 +70,7 @@ t.test(
   },
 );
 
-t.test('a receiver that breaks the rules of frames: 1002 to both', async (t) => {
+t.test('an upstream that breaks the rules of frames: 1002 to both', async (t) => {
   const { raw, peer, proxy, upstream } = await asked(t);
   peer.write(Buffer.concat([Buffer.from(switching), frame(1, 'good', { masked: false }), frame(1, 'masked')]));
   t.equal((await raw.readResponse())?.status, 101);
@@ -85,7 +85,7 @@ t.test('a receiver that breaks the rules of frames: 1002 to both', async (t) => 
   t.same(proxy.counted.webSocketCloses, ['malformed']);
 });
 
-t.test('a Close of the receiver that is on its way stays the only one', async (t) => {
+t.test('a Close of the upstream that is on its way stays the only one', async (t) => {
   const { raw, peer, proxy } = await asked(t);
   const close = frame(8, Buffer.concat([Buffer.from([0x0f, 0xa0]), Buffer.from('bye')]), { masked: false });
   peer.write(Buffer.concat([Buffer.from(switching), close.subarray(0, 4)]));
@@ -100,7 +100,7 @@ t.test('a Close of the receiver that is on its way stays the only one', async (t
   t.same(raw.pending(), close);
 });
 
-t.test('a receiver that neither answers a Close nor goes away is cut off', async (t) => {
+t.test('an upstream that neither answers a Close nor goes away is cut off', async (t) => {
   const { raw, peer, proxy } = await asked(t);
   peer.write(switching);
   t.equal((await raw.readResponse())?.status, 101);

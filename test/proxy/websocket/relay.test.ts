@@ -152,7 +152,7 @@ t.test('a WebSocket route still takes plain requests', async (t) => {
   t.equal((await raw.readResponse())?.status, 101, 'and switches a connection that was used before');
 });
 
-t.test("the answer is the receiver's: its proof, without what it may not say", async (t) => {
+t.test("the response is the upstream's: its proof, without what it may not say", async (t) => {
   const proxy = await startWebSocketProxy(t);
   const { raw, answer } = await switchRaw(t, proxy, `${soundFields}${proxy.bearer()}X-Request-Id: req-1\r\n`);
   t.equal(
@@ -177,7 +177,7 @@ t.test('what comes before the switch is held back, and is no request', async (t)
   await until('the echo', () => raw.pending().includes('early'));
 });
 
-t.test('handshakes behind other requests of a connection wait for their answers', async (t) => {
+t.test('handshakes behind other requests of a connection wait for their responses', async (t) => {
   const proxy = await startWebSocketProxy(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);

@@ -210,7 +210,7 @@ t.test('doctor reaches the upstream, or says why not', async (t) => {
   }
 });
 
-t.test('the receiver is not to be reached past us', async (t) => {
+t.test('the upstream is not to be reached past us', async (t) => {
   const { config } = await sound(t);
   const own = Object.values(networkInterfaces())
     .flatMap((entries) => entries ?? [])

@@ -103,7 +103,7 @@ t.test('one that says nothing in time is out of reach: whether it speaks HTTP/2 
   t.match(found, { finding: { level: 'problem', what, fix: /^see why it is slow, or set / }, code: 3 });
 });
 
-t.test('one that speaks it, and breaks off instead of an answer, is a warning', async (t) => {
+t.test('one that speaks it, and breaks off instead of a response, is a warning', async (t) => {
   const asked: Asked[] = [];
   const { port } = await listen(
     t,

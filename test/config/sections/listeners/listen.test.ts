@@ -302,7 +302,7 @@ const probesOfReceiver = [
   { name: 'an upper-case name', app: '{ Live: / }', expected: /1 to 63 lower-case/ },
 ];
 
-t.test('probes of the receiver have a plain name and an unambiguous path', (t) => {
+t.test('probes of the upstream have a plain name and an unambiguous path', (t) => {
   for (const { name, app, expected } of probesOfReceiver) {
     t.match(problemsOf(configText({ probes: `{ app: ${app} }` })), [expected], name);
   }

@@ -197,7 +197,7 @@ t.test('a public route within protected ones is no fold', (t) => {
   t.end();
 });
 
-t.test('nothing is told of folds while the receiver cannot be read', (t) => {
+t.test('nothing is told of folds while the upstream cannot be read', (t) => {
   const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest')];
   t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: maybe }' })), [
     /error: receiver\.case_sensitive is "maybe"; /,

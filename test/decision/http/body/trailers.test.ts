@@ -131,7 +131,7 @@ t.test('a value that is none is left out, and a section has an end', (t) => {
   t.end();
 });
 
-t.test('fields that the operator strips do not pass as trailers', (t) => {
+t.test('headers that the operator strips do not pass as trailers', (t) => {
   const strict = createHeaderRules({
     identityNames: [],
     underscoreFields: 'drop',

@@ -146,7 +146,7 @@ t.test('a route that takes used tokens is less restrictive than one that does no
   t.end();
 });
 
-t.test('only what the receiver does not declare strict is folded', (t) => {
+t.test('only what the upstream does not declare strict is folded', (t) => {
   const routes = ['GET /7/a admin', 'GET /7/** user'];
   t.same(foldsOf(routes, { ...strict, strictSlash: false }), ['/7/a < /7/**: GET /7/a/']);
   t.same(foldsOf(routes, { ...strict, caseSensitive: false }), ['/7/a < /7/**: GET /7/A']);

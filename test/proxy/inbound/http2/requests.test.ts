@@ -132,7 +132,7 @@ t.test('a drain asks callers to leave, and answers what is under way', async (t)
   t.ok(session.closed || session.destroyed);
 });
 
-t.test('an answer that comes before the end of the request is whole, and the rest is not waited for', async (t) => {
+t.test('a response that comes before the end of the request is whole, and the rest is not waited for', async (t) => {
   const proxy = await startHttp2Proxy(t);
   const session = await connectHttp2(t, originOf(proxy));
   const authorization = proxy.authorization().Authorization;
@@ -151,7 +151,7 @@ t.test('an answer that comes before the end of the request is whole, and the res
   await until('every place is given back', () => proxy.server.counts().inFlight === 0);
 });
 
-t.test('an answer that breaks off never looks whole', async (t) => {
+t.test('a response that breaks off never looks whole', async (t) => {
   const proxy = await startHttp2Proxy(t);
   const session = await connectHttp2(t, originOf(proxy));
   const authorization = proxy.authorization().Authorization;
@@ -201,7 +201,7 @@ t.test('a body that is on its way when it is refused may come, and the stream en
   );
 });
 
-t.test('an answer that the deadline of a shutdown cuts off does not look whole', async (t) => {
+t.test('a response that the deadline of a shutdown cuts off does not look whole', async (t) => {
   const proxy = await startHttp2Proxy(t);
   const authorization = proxy.authorization().Authorization;
   proxy.receiver.behave((_req, res) => {

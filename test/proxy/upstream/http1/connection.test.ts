@@ -12,7 +12,7 @@ import { rest, startUpstream } from '../upstream-harness.js';
 
 const ok = okResponse('ok');
 
-t.test('a connection carries another request only after a whole answer that left nothing open', async (t) => {
+t.test('a connection carries another request only after a whole response that left nothing open', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
   const cases: readonly {
     readonly answer: string;
@@ -67,7 +67,7 @@ t.test('a connection carries another request only after a whole answer that left
 });
 
 t.test(
-  'what may leave something on a connection has one of its own, and the receiver is told that no other request follows',
+  'what may leave something on a connection has one of its own, and the upstream is told that no other request follows',
   async (t) => {
     const body = Buffer.from('hello');
     const cases: readonly {
@@ -147,7 +147,7 @@ t.test('a body that may be left unread by who refuses is on no connection that i
 });
 
 t.test(
-  'a connection of its own is left to the receiver to end, for a while, and gives way where there is no room',
+  'a connection of its own is left to the upstream to end, for a while, and gives way where there is no room',
   async (t) => {
     const receiver = await startRawUpstream(t, (socket) => socket.write(ok));
     const { ask, upstream } = startUpstream(t, receiver.url, { maxConnections: 2, reuse: 'never' });
@@ -163,7 +163,7 @@ t.test(
   },
 );
 
-t.test('an answer that comes in many pieces at once is read in their order, and its end behind them', async (t) => {
+t.test('a response that comes in many pieces at once is read in their order, and its end behind them', async (t) => {
   const files = certificates(t);
   // Each write is a record of its own, which is unwrapped and handed on by itself, whatever came with it.
   const pieces = [
@@ -321,7 +321,7 @@ t.test('who cancels too late does not hit the next request on the connection', a
   t.equal(receiver.connections(), 1);
 });
 
-t.test('an answer that comes before the body was sent is taken, and its connection is not used again', async (t) => {
+t.test('a response that comes before the body was sent is taken, and its connection is not used again', async (t) => {
   const receiver = await startRawUpstream(t, (socket) => socket.write(ok));
   const { upstream, send, ask } = startUpstream(t, receiver.url);
   for (const length of [null, 10]) {

@@ -7,7 +7,7 @@ import { rest } from '../upstream-harness.js';
 const final = okResponse('final');
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-t.test('interim answers of the receiver end here, 100 among them', async (t) => {
+t.test('interim responses of the upstream end here, 100 among them', async (t) => {
   const cases: readonly { readonly name: string; readonly writes: readonly string[] }[] = [
     { name: '100', writes: [interim + final] },
     { name: '100 alone, then the answer', writes: [interim, final] },
@@ -57,7 +57,7 @@ t.test('interim answers of the receiver end here, 100 among them', async (t) => 
   t.equal(upstream.hits(), 2 * cases.length);
 });
 
-t.test('a receiver that switches protocols unasked has failed', async (t) => {
+t.test('an upstream that switches protocols unasked has failed', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   });

@@ -43,7 +43,7 @@ t.test('RFC 9112 §4: one form of a status line', (t) => {
   t.end();
 });
 
-t.test('RFC 9112 §5: one form of a field line, and nothing is mended', (t) => {
+t.test('RFC 9112 §5: one form of a header line, and nothing is mended', (t) => {
   const cases = [
     { line: 'A: b', fields: ['A', 'b'] },
     { line: 'A:b', fields: ['A', 'b'] },
@@ -185,7 +185,7 @@ t.test('RFC 9112 §9.3: whether the connection may carry another request', (t) =
   t.end();
 });
 
-t.test('how long the receiver keeps an idle connection', (t) => {
+t.test('how long the upstream keeps an idle connection', (t) => {
   const cases = [
     { line: 'Keep-Alive: timeout=5', seconds: 5 },
     { line: 'keep-alive: max=100, Timeout=7', seconds: 7 },

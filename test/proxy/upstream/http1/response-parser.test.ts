@@ -180,7 +180,7 @@ t.test('RFC 9112 §7.1: chunks, however they are cut', (t) => {
   t.end();
 });
 
-t.test('interim heads are dropped, a switch of protocols that nobody asked for is no answer', (t) => {
+t.test('interim heads are dropped, a switch of protocols that nobody asked for is no response', (t) => {
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
   const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
   const cases: readonly { readonly text: string; readonly expected: Partial<Heard> }[] = [

@@ -28,7 +28,7 @@ t.test('trailers of a response are told where the request asked for them, and th
   t.match(upstream.received()[0], /TE: trailers\r\nConnection: keep-alive, TE\r\n/);
 });
 
-t.test('trailers without end, and lines that are none, break the answer', async (t) => {
+t.test('trailers without end, and lines that are none, break the response', async (t) => {
   const start = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n';
   const bad = [
     `${`X-A: ${'a'.repeat(4_000)}\r\n`.repeat(20)}\r\n`,

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { compare, differences, startComparison } from '../undici-comparison.js';
 
-t.test('what we take of a receiver undici takes for the same', async (t) => {
+t.test('what we take of an upstream undici takes for the same', async (t) => {
   const count = 400;
   const { wrong, taken } = await compare(t, count, 1);
   t.same(wrong, []);

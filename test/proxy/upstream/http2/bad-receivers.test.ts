@@ -115,7 +115,7 @@ t.test('what is left of a head without end does not end the process, in whatever
   t.equal(stdout, 'it lives');
 });
 
-t.test('a response head larger than 64 KiB, or of too many fields, is broken', async (t) => {
+t.test('a response head larger than 64 KiB, or of too many headers, is broken', async (t) => {
   const long = 'a'.repeat(120);
   const many = Array.from({ length: 600 }, (_, i): [string, string] => [`x-${String(i)}`, long]);
   const upstream = await startFrameUpstream(t, (id, peer) => {
@@ -140,7 +140,7 @@ t.test('a response head larger than 64 KiB, or of too many fields, is broken', a
 });
 
 t.test(
-  'a receiver that never says its settings, or speaks something else, was not reached: nothing was sent',
+  'an upstream that never says its settings, or speaks something else, was not reached: nothing was sent',
   async (t) => {
     const silent = await startFrameUpstream(t, () => undefined, { settings: null });
     const { send } = startUpstream(t, silent.url, { ...http2, connectTimeoutMs: 200 });
@@ -232,7 +232,7 @@ t.test('an idle connection is closed after a while', async (t) => {
 });
 
 t.test(
-  'a connection on which many streams were reset gives way to a new one, before the receiver ends it',
+  'a connection on which many streams were reset gives way to a new one, before the upstream ends it',
   async (t) => {
     const upstream = await startFrameUpstream(t, (id, peer) => {
       if (peer.number > 1) peer.send(whole(id, 'new'));

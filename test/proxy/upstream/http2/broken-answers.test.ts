@@ -7,7 +7,7 @@ import { code, data, frameType, goaway, head, reset, startFrameUpstream, whole, 
 
 const http2 = { http2: true };
 
-t.test('an answer that ends by RST_STREAM in its middle is broken, whatever the code', async (t) => {
+t.test('a response that ends by RST_STREAM in its middle is broken, whatever the code', async (t) => {
   for (const [name, errorCode] of Object.entries(code)) {
     const upstream = await startFrameUpstream(t, (id, peer) =>
       peer.send(head(id, 200), data(id, 'half'), reset(id, errorCode)),
@@ -25,7 +25,7 @@ t.test('an answer that ends by RST_STREAM in its middle is broken, whatever the 
 });
 
 t.test(
-  'RST_STREAM instead of an answer: REFUSED_STREAM is tried once more, anything else may have been done',
+  'RST_STREAM instead of a response: REFUSED_STREAM is tried once more, anything else may have been done',
   async (t) => {
     for (const [name, errorCode] of Object.entries(code)) {
       const isRefused = errorCode === code.refusedStream;
@@ -96,7 +96,7 @@ t.test('GOAWAY with an error: what it covers may have been done, what it does no
   }
 });
 
-t.test('GOAWAY at each moment of an answer leaves it broken or whole, never whole in half', async (t) => {
+t.test('GOAWAY at each moment of a response leaves it broken or whole, never whole in half', async (t) => {
   const moments: readonly {
     readonly name: string;
     readonly act: (id: number, peer: Peer) => void;
@@ -145,7 +145,7 @@ t.test('GOAWAY at each moment of an answer leaves it broken or whole, never whol
   }
 });
 
-t.test('an answer whose connection ends or breaks is broken', async (t) => {
+t.test('a response whose connection ends or breaks is broken', async (t) => {
   const ways: Readonly<Record<string, (peer: Peer) => void>> = {
     end: ({ socket }) => socket.end(),
     reset: ({ socket }) => socket.resetAndDestroy(),
@@ -180,7 +180,7 @@ t.test('a body that is not as long as its Content-Length is broken', async (t) =
   }
 });
 
-t.test('a complete answer before the end of the request is whole, and the rest is not sent', async (t) => {
+t.test('a complete response before the end of the request is whole, and the rest is not sent', async (t) => {
   const { PassThrough } = await import('node:stream');
   for (const resets of [true, false]) {
     const upstream = await startFrameUpstream(t, (id, peer) =>

@@ -254,7 +254,7 @@ t.test('a window that stays shut holds the body back, in bounded memory', async 
   endless.destroy();
 });
 
-t.test('no more streams than the receiver allows, also when that changes', async (t) => {
+t.test('no more streams than the upstream allows, also when that changes', async (t) => {
   const open: number[] = [];
   const upstream = await startFrameUpstream(t, (id) => open.push(id), {
     settings: [[setting.maxConcurrentStreams, 3]],
@@ -325,7 +325,7 @@ t.test('trailers: those of the response are told, those of the request go out', 
   t.same(seen, [{ 'content-digest': 'x', 'x-a': '1, 2' }]);
 });
 
-t.test('an answer that is trailers alone, and one whose trailers come late', async (t) => {
+t.test('a response that is trailers alone, and one whose trailers come late', async (t) => {
   const upstream = await startFrameUpstream(t, (id, peer) => {
     if (id === 1) peer.send(head(id, 200, { fields: [['grpc-status', '12']], end: true }));
     else {

@@ -17,7 +17,7 @@ const routes = [
   },
 ];
 
-t.test('one connection to the receiver serves many callers, one after another', async (t) => {
+t.test('one connection to the upstream serves many callers, one after another', async (t) => {
   for (const config of [{ upstream: { reuse: 'always' } }, { receiver: { reads_bodies: true } }]) {
     const proxy = await startProxy(t, { config: { routes, ...config } });
     for (let i = 0; i < 20; i++) {
@@ -39,7 +39,7 @@ t.test('one connection to the receiver serves many callers, one after another', 
   }
 });
 
-t.test('nothing is sent twice when the receiver closes idle connections under our hands', async (t) => {
+t.test('nothing is sent twice when the upstream closes idle connections under our hands', async (t) => {
   for (const closesAfterMs of [0, 1, null]) {
     const upstream = await startRawUpstream(t, (socket) => {
       socket.write(okResponse('ok'));
@@ -95,7 +95,7 @@ t.test('a connection that was closed while idle is replaced without the caller n
   }
 });
 
-t.test('an answer that nobody asked for reaches no caller', async (t) => {
+t.test('a response that nobody asked for reaches no caller', async (t) => {
   for (const way of poisons) {
     const { served, mistaken, other } = await poison(t, way, 30);
     t.same({ mistaken, other }, { mistaken: 0, other: 0 }, way.name);
@@ -103,7 +103,7 @@ t.test('an answer that nobody asked for reaches no caller', async (t) => {
   }
 });
 
-t.test("the receiver's own Keep-Alive time-out is kept to", async (t) => {
+t.test("the upstream's own Keep-Alive time-out is kept to", async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((_req, res) => {
     res.writeHead(200, { 'Keep-Alive': 'timeout=2', 'Content-Length': 2 });

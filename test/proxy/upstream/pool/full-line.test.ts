@@ -8,7 +8,7 @@ const routes = [
   { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },
 ];
 
-t.test('no more connections to the receiver than max_connections, and the rest wait in order', async (t) => {
+t.test('no more connections to the upstream than max_connections, and the rest wait in order', async (t) => {
   const proxy = await startProxy(t, { config: { routes, upstream: { max_connections: 2, connect_timeout: '20s' } } });
   const held: ServerResponse[] = [];
   let most = 0;

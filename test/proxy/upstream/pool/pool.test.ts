@@ -104,7 +104,7 @@ const kinds = [
   },
 ];
 for (const { scheme, create } of kinds) {
-  t.test(`${scheme}: what comes behind an answer is not taken by who is next in line`, async (t) => {
+  t.test(`${scheme}: what comes behind a response is not taken by who is next in line`, async (t) => {
     const { port } = await listen(
       t,
       create((socket) => {

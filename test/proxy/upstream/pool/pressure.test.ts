@@ -55,7 +55,7 @@ for (const { scheme, create } of kinds) {
     },
   );
 
-  t.test(`${scheme}: a caller that takes nothing stops the receiver`, async (t) => {
+  t.test(`${scheme}: a caller that takes nothing stops the upstream`, async (t) => {
     const total = 64 * 1024 * 1024;
     let written = 0;
     const { port } = await listen(
