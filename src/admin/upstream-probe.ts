@@ -72,8 +72,8 @@ function report(
   log: Log,
 ): void {
   const fields = { probe: name, receiver_status: upstreamStatus, answered: status };
-  if (!passes) log.warn('the receiver fails its probe', fields);
-  else if (before !== null) log.info('the receiver passes its probe again', fields);
+  if (!passes) log.warn('the upstream fails its probe', fields);
+  else if (before !== null) log.info('the upstream passes its probe again', fields);
 }
 
 /** Asks over one connection like those of requests, which is closed then. Never rejects. */

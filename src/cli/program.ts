@@ -81,7 +81,7 @@ const entries: Readonly<Record<string, Entry>> = {
   },
   revoke: {
     group: groups.operate,
-    summary: 'withdraw keys, subjects or tokens on every proxy',
+    summary: 'revoke keys, subjects or tokens on every proxy',
     load: async () => (await import('./commands/revoke/index.js')).createRevokeCommand,
   },
   prove: {

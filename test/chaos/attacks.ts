@@ -194,6 +194,19 @@ export function slowReaders(many: Many, who: Who): Attack {
   };
 }
 
+/** Asks an upstream that sends as much as it may before a body, again and again. */
+export function heavyHeads(many: Many): Attack {
+  return {
+    name: 'heads of 60 KiB behind 1,000 interim responses, of the upstream',
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = openAndRead(target.port);
+        socket.write(headOf('GET /heads', target, 'caller', 'Connection: close\r\n'));
+        return socket;
+      }),
+  };
+}
+
 /** Asks and hangs up, with more requests behind. */
 export function hungUp(
   who: Who,

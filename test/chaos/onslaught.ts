@@ -40,7 +40,7 @@ const routes = [
     permissions: [],
     idempotency: 'required',
   },
-  ...['slow', 'drip', 'large', 'live'].flatMap((kind) => [
+  ...['slow', 'drip', 'large', 'heads', 'live'].flatMap((kind) => [
     { name: kind, methods: ['GET'], path: `/${kind}`, ...own, ...(kind === 'live' ? { websocket: true } : {}) },
     {
       name: `public-${kind}`,
@@ -73,6 +73,8 @@ export interface Report {
   readonly after: Seen;
   readonly lives: boolean;
   readonly peakMiB: number;
+  /** Open files at most, most of them connections. */
+  readonly peakDescriptors: number;
   /** What it held before and afterwards. */
   readonly held: readonly Held[];
   readonly strain: { readonly rest: Strain; readonly attacked: Strain };
@@ -106,8 +108,9 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   placeLoad(process.pid);
   for (const pid of [proxy.process.pid, process.pid, service.pid]) goFirst(pid);
   const readiness = new Map<string, number>();
+  const watched: Watched = { readiness, peakDescriptors: 0 };
   let isOver = false;
-  const probing = probe(proxy, readiness, () => isOver);
+  const probing = watch(proxy, watched, () => isOver);
 
   // Compiles what is measured.
   await beHonest(proxy, Math.min(5, restSeconds));
@@ -136,6 +139,7 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
     after,
     lives,
     peakMiB,
+    peakDescriptors: watched.peakDescriptors,
     held,
     strain: { rest: restStrain, attacked: strain },
     readiness,
@@ -217,8 +221,15 @@ async function timed(
   if (outcome !== 'ok') failed.push(`${method}: ${outcome}`);
 }
 
-async function probe(proxy: ProxyProcess, readiness: Map<string, number>, isOver: () => boolean): Promise<void> {
+interface Watched {
+  readonly readiness: Map<string, number>;
+  peakDescriptors: number;
+}
+
+async function watch(proxy: ProxyProcess, watched: Watched, isOver: () => boolean): Promise<void> {
+  const { readiness } = watched;
   while (!isOver() && proxy.process.isRunning()) {
+    watched.peakDescriptors = Math.max(watched.peakDescriptors, openDescriptors(proxy.process.pid));
     const answered = await proxy.admin('/readyz').then(
       ({ status }) => String(status),
       (error: unknown) => String(error),
@@ -307,6 +318,30 @@ export function linesOf(report: Report): readonly string[] {
     ...report.told,
     ...[...new Set(report.attacked.failed)].slice(0, 20),
   ];
+}
+
+/** The head of a table of attacks, each alone. */
+export const tableHead = [
+  '| attack | most memory | CPU | open files | 99 of 100 reads of others | of writes | failed |',
+  '| --- | ---: | ---: | ---: | ---: | ---: | ---: |',
+];
+
+/** Its row. */
+export function rowOf(name: string, { rest, attacked, peakMiB, peakDescriptors, strain }: Report): string {
+  const longer = (kind: 'reads' | 'writes'): string =>
+    [rest, attacked].map((seen) => `${percentile(seen[kind], 0.99).toFixed(0)} ms`).join(' → ');
+  const cpu = [strain.rest, strain.attacked].map((share) => share.cpu.toFixed(2)).join(' → ');
+  const failed = `${String(attacked.failed.length)} of ${String(attacked.reads.length + attacked.writes.length)}`;
+  const cells = [
+    name,
+    `${String(peakMiB)} MiB`,
+    cpu,
+    String(peakDescriptors),
+    longer('reads'),
+    longer('writes'),
+    failed,
+  ];
+  return `| ${cells.join(' | ')} |`;
 }
 
 function strained({ cpu, lagMs: [p99, max] }: Strain): string {

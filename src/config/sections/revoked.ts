@@ -20,7 +20,7 @@ const revokedSchema = map({
 type RevokedFile = z.output<typeof revokedSchema>;
 
 export const revoked = section({
-  schema: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
+  schema: revokedSchema.prefault({}).describe('Credentials that are revoked before they expire.'),
   compile: (file) => ({ revoked: compileRevoked(file) }),
   keys: {
     key_ids: { of: ({ revoked }) => revoked.keyIds, widens: whenRemoved },

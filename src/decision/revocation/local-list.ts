@@ -93,9 +93,9 @@ export function withoutExpired(list: RevocationList, nowMs: number): RevocationL
 
 /** The list as `isRevoked` reads it: one set of rules for each issuer that it names, and one for all of them. */
 export function revocationRules({ held }: RevocationList): readonly Revocations[] {
-  const rules = new Map<string | null, Drafted>();
+  const rules = new Map<string | null, MutableRevocations>();
   for (const { issuer, kind, value } of held.values()) {
-    const of = rules.get(issuer) ?? draft(issuer);
+    const of = rules.get(issuer) ?? noRevocations(issuer);
     rules.set(issuer, of);
     // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
     if (kind === 'issued_before') {
@@ -105,7 +105,7 @@ export function revocationRules({ held }: RevocationList): readonly Revocations[
   return [...rules.values()];
 }
 
-interface Drafted {
+interface MutableRevocations {
   readonly issuer: string | null;
   readonly keyIds: Set<string>;
   readonly subjects: Set<string>;
@@ -114,7 +114,7 @@ interface Drafted {
   issuedBeforeS: number | null;
 }
 
-function draft(issuer: string | null): Drafted {
+function noRevocations(issuer: string | null): MutableRevocations {
   return {
     issuer,
     keyIds: new Set(),
@@ -125,15 +125,15 @@ function draft(issuer: string | null): Drafted {
   };
 }
 
-function setOf(drafted: Drafted, kind: Exclude<Revocation['kind'], 'issued_before'>): Set<string> {
+function setOf(revocations: MutableRevocations, kind: Exclude<Revocation['kind'], 'issued_before'>): Set<string> {
   switch (kind) {
     case 'key_id':
-      return drafted.keyIds;
+      return revocations.keyIds;
     case 'subject':
-      return drafted.subjects;
+      return revocations.subjects;
     case 'token_id':
-      return drafted.tokenIds;
+      return revocations.tokenIds;
     case 'token':
-      return drafted.tokenDigests;
+      return revocations.tokenDigests;
   }
 }

@@ -14,7 +14,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import { isAnsweredHere, type Ruling } from '../simulate/decide.js';
 
-/** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
+/** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or without effect here. */
 export interface ExplainedStep {
   readonly step: ExplainedStepName;
   readonly outcome: 'passed' | 'refused' | 'would_refuse' | 'not_reached';

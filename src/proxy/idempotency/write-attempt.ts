@@ -92,7 +92,7 @@ export class WriteAttempt {
     });
     if (!reply.ok) {
       metrics.reservation('unavailable');
-      if (reply.error.mayHaveRun) this.withdraw();
+      if (reply.error.mayHaveRun) this.releaseById();
       return null;
     }
     const { reserved, confirmedReplicas } = reply.value;
@@ -260,7 +260,7 @@ export class WriteAttempt {
    * The reserve may have taken effect all the same, or be about to: frees the key by the attempt's id as soon as the
    * store answers again.
    */
-  private withdraw(): void {
+  private releaseById(): void {
     void this.settleWith({ kind: 'release', command: { attempt: this.id }, wasSent: false });
   }
 

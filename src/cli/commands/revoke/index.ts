@@ -11,7 +11,7 @@ export function createRevokeCommand(io: Io): Command {
   const command = defineCommand({
     name: 'revoke',
     about:
-      'Withdraw keys, subjects or tokens, on every proxy that shares the store (Redis), within a second and until a given end.',
+      'Revoke keys, subjects or tokens, on every proxy that shares the store (Redis), within a second and until a given end.',
     examples: [
       ['a key that leaked', 'sallyport revoke --key-id d-1763120000000 --for 3h --reason "in a log"'],
       ['a caller', 'sallyport revoke --subject checkout --for 7d --reason "incident 42"'],

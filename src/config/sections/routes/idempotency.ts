@@ -212,7 +212,7 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
     const at = [...path, 'idempotency', 'release_on', index];
     report.warning(
       at,
-      `${nameOf(at)} is ${report.show(at)}, which a receiver may answer after it acted: the write may then run twice`,
+      `${nameOf(at)} is ${report.show(at)}, which an upstream may answer after it acted: the write may then run twice`,
       'statuses that mean that nothing was done',
     );
   });

@@ -184,12 +184,12 @@ export const routeSchema = map({
   encoded_slashes: word('refuse', 'allow')
     .prefault('refuse')
     .describe(
-      'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not decode it before it routes.',
+      'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only where the upstream does not decode it before it routes.',
     ),
   path_parameters: word('refuse', 'allow')
     .prefault('refuse')
     .describe(
-      'Whether `;` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not take `/admin;x` for `/admin`.',
+      'Whether `;` may stand in a segment that `{x}` or `**` takes. Only where the upstream does not take `/admin;x` for `/admin`.',
     ),
   forward_authorization: flag()
     .optional()

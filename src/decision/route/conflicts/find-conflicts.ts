@@ -73,7 +73,7 @@ interface FoldReport {
 interface Check {
   readonly table: RouteTable;
   readonly folded: FoldedTable;
-  readonly isLaxer: (route: Route, than: Route) => boolean;
+  readonly isLessRestrictive: (route: Route, than: Route) => boolean;
   /** Matches that may still be tried. */
   budget: number;
 }
@@ -110,7 +110,7 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   const folding = foldingOf(receiver);
   if (!Object.values(folding).includes(true) && !receiver.headAsGet) return { folds: [], unfinished: false };
   const folded = createFoldedTable(table.routes, folding);
-  const check: Check = { table, folded, isLaxer: rememberedComparison(issuerNames), budget: maxMatches };
+  const check: Check = { table, folded, isLessRestrictive: rememberedComparison(issuerNames), budget: maxMatches };
   const folds: RouteFold[] = [];
   const told = new Set<string>();
   let pairs = maxPairs;
@@ -169,8 +169,8 @@ function spellerBehind(speller: Speller, folding: Folding): Speller {
   };
 }
 
-function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | null {
-  if (isLaxer(reached, guard)) return 'less_restrictive';
+function harmOf({ isLessRestrictive }: Check, guard: Route, reached: Route): FoldHarm | null {
+  if (isLessRestrictive(reached, guard)) return 'less_restrictive';
   return keepsKeysApart(reached, guard) ? 'keys_apart' : null;
 }
 
@@ -198,7 +198,7 @@ function takes(route: Route, method: string): boolean {
 }
 
 /** Compares routes by what they ask for, once for each pair of different ones: thousands of routes share a few. */
-function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] {
+function rememberedComparison(issuerNames: readonly string[]): Check['isLessRestrictive'] {
   const classes = new Map<string, number>();
   const classOf = new Map<Route, number>();
   const verdicts = new Map<number, boolean>();

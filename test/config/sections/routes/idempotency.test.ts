@@ -315,7 +315,7 @@ const together: readonly Together[] = [
     name: 'statuses after which the write may have happened',
     route: `methods: [POST], ${who}, idempotency: { mode: required, release_on: [409, 500, 503, 504] }`,
     expected: [
-      /warning: routes\[0\]\.idempotency\.release_on\[1\] is 500, which a receiver may answer after it acted: the write may then run twice; /,
+      /warning: routes\[0\]\.idempotency\.release_on\[1\] is 500, which an upstream may answer after it acted: the write may then run twice; /,
       /release_on\[3\] is 504/,
     ],
   },
