@@ -12,12 +12,8 @@ const [atOnce = 1, everyMs = 10] = process.argv.slice(2).map(Number);
 const large = Buffer.alloc(1024 * 1024, 'x');
 
 /** As much before a body as an upstream may send: 1,000 interim responses, and a head of 60 KiB. */
-const heads = [
-  'HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n'.repeat(1_000),
-  'HTTP/1.1 200 OK\r\n',
-  ...Array.from({ length: 60 }, (_, i) => `X-Padding-${String(i)}: ${'x'.repeat(1_000)}\r\n`),
-  'Content-Length: 0\r\n\r\n',
-].join('');
+const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n'.repeat(1_000);
+const padding = Array.from({ length: 60 }, (_, i) => [`X-Padding-${String(i)}`, 'x'.repeat(1_000)]).flat();
 
 /** Writes that ran, by their idempotency key, so that nothing runs twice unseen. */
 const runs = new Map<string, number>();
@@ -26,8 +22,10 @@ const server = createServer((req, res) => {
   const kind = (req.url ?? '').split('/').at(-1);
   if (kind === 'slow') setTimeout(() => res.end('late'), 500);
   else if (kind === 'large') res.end(large);
-  else if (kind === 'heads') res.socket?.write(heads);
-  else if (kind === 'drip') {
+  else if (kind === 'heads') {
+    res.socket?.write(interim);
+    res.writeHead(200, padding).end();
+  } else if (kind === 'drip') {
     const timer = setInterval(() => {
       for (let count = 0; count < atOnce && !res.writableNeedDrain; count += 1) res.write('x');
     }, everyMs);
