@@ -165,7 +165,7 @@ export function dripped(
 /** Asks for answers that come in pieces of one byte, and does not read them. */
 export function deaf(many: Many, who: Who): Attack {
   return {
-    name: `answers byte by byte to ${who === 'stranger' ? 'strangers' : 'callers'} that do not read`,
+    name: `responses byte by byte to ${who === 'stranger' ? 'strangers' : 'callers'} that do not read`,
     run: async (target, ended) =>
       keepUp(many, ended, () => {
         const socket = open(target.port).pause();
@@ -178,7 +178,7 @@ export function deaf(many: Many, who: Who): Attack {
 /** Asks for large answers and takes a little of them now and then. */
 export function slowReaders(many: Many, who: Who): Attack {
   return {
-    name: `slow readers of large answers: ${who === 'stranger' ? 'strangers' : 'one caller'}`,
+    name: `slow readers of large responses: ${who === 'stranger' ? 'strangers' : 'one caller'}`,
     run: async (target, ended) =>
       keepUp(many, ended, () => {
         const socket = open(target.port).pause();
