@@ -27,11 +27,11 @@ const maxConnections = 64;
 const json = 'application/json';
 
 /**
- * After an expensive page was collected, the next time waits 29 times as long as that took, but no longer than this.
+ * After an expensive page was collected, the next time waits nine times as long as that took, but no longer than this.
  * Those who ask meanwhile share what is collected then, so that nobody is told what was before they asked.
  */
-const restShare = 29;
-const mostRestMs = 500;
+const restShare = 9;
+const mostRestMs = 200;
 
 /** Collects one at a time, and seldom enough. */
 export function collectSparingly<Result>(collect: () => Promise<Result>): () => Promise<Result> {

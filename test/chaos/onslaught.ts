@@ -93,9 +93,14 @@ export interface Onslaught {
   readonly restSeconds: number;
   /** Only attacks whose name has this in it; all of them unless given. */
   readonly only?: string;
+  /** No attacks whose name has one of these in it; parts of names, separated by commas. */
+  readonly without?: string;
 }
 
-export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }: Onslaught): Promise<Report> {
+export async function withstandAll(
+  t: Scope,
+  { seconds, restSeconds, only = '', without = '' }: Onslaught,
+): Promise<Report> {
   const redis = await startRedis(t);
   const service = await startAttackedService(t, 1, 10);
   // A machine that does other things besides must not look like a proxy that refuses.
@@ -118,7 +123,7 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   const held = [await holding(proxy)];
   const bearer = proxy.authorization(claimsOf(attacker))['Authorization'] ?? '';
   const ports = [proxy.port, await proxy.process.port('probes'), proxy.adminPort].join(',');
-  const attackers = startLoad(t, 'onslaught-attackers.js', [ports, bearer, String(seconds), only]);
+  const attackers = startLoad(t, 'onslaught-attackers.js', [ports, bearer, String(seconds), only, without]);
   let sent = '';
   attackers.stdout.on('data', (text: string) => (sent += text));
   const ended = once(attackers, 'close');
