@@ -13,7 +13,7 @@ const [port = NaN, probes = NaN, admin = NaN] = ports.split(',').map(Number);
 const endsAt = performance.now() + Number(seconds) * 1_000;
 await Promise.all(
   attacks
-    .filter(({ name }) => name.includes(only) && !without.split(',').some((part) => part !== '' && name.includes(part)))
+    .filter(({ name }) => name.includes(only) && !without.split('|').some((part) => part !== '' && name.includes(part)))
     .map(async ({ run }) => run({ port, probes, admin, bearer }, () => performance.now() >= endsAt)),
 );
 // The last sockets count themselves when they are closed.

@@ -29,7 +29,7 @@ export const attacks: readonly Attack[] = [
   deaf({ count: 20, perSecond: 10 }, 'caller'),
   slowReaders({ count: 40, perSecond: 10 }, 'stranger'),
   slowReaders({ count: 40, perSecond: 10 }, 'caller'),
-  heavyHeads({ count: 4, perSecond: 4 }),
+  heavyHeads({ count: 4, perSecond: 20 }),
   hungUp('stranger', { connections: 2, everyMs: 200 }),
   hungUp('caller', { connections: 2, everyMs: 200 }),
   frames({ count: 100, perSecond: 20 }, 'stranger', { frames: 1, everyMs: 50 }),

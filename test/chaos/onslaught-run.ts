@@ -1,7 +1,7 @@
 /**
  * Every attack at once for so many seconds, 600 unless given, and what honest callers see meanwhile: `npm run onslaught
  * -- SECONDS`. A part of a name behind it leaves only the attacks with that in their name, and one behind that, or
- * several separated by commas, leaves attacks out; with `each`, they come one after the other, and a table is printed.
+ * several separated by `|`, leaves attacks out; with `each`, they come one after the other, and a table is printed.
  * For a machine that does nothing else.
  */
 import { scoped } from '../bench/scoped.js';

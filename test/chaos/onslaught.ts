@@ -93,7 +93,7 @@ export interface Onslaught {
   readonly restSeconds: number;
   /** Only attacks whose name has this in it; all of them unless given. */
   readonly only?: string;
-  /** No attacks whose name has one of these in it; parts of names, separated by commas. */
+  /** No attacks whose name has one of these in it; parts of names, separated by `|`. */
   readonly without?: string;
 }
 
