@@ -4,7 +4,7 @@
  */
 import { setPriority } from 'node:os';
 import { sent } from './attacks.js';
-import { attacks } from './onslaught-attacks.js';
+import { chosenAttacks } from './onslaught-attacks.js';
 
 const [ports = '', bearer = '', seconds = '', only = '', without = ''] = process.argv.slice(2);
 // Whoever is measured goes first.
@@ -12,9 +12,9 @@ setPriority(19);
 const [port = NaN, probes = NaN, admin = NaN] = ports.split(',').map(Number);
 const endsAt = performance.now() + Number(seconds) * 1_000;
 await Promise.all(
-  attacks
-    .filter(({ name }) => name.includes(only) && !without.split('|').some((part) => part !== '' && name.includes(part)))
-    .map(async ({ run }) => run({ port, probes, admin, bearer }, () => performance.now() >= endsAt)),
+  chosenAttacks(only, without).map(async ({ run }) =>
+    run({ port, probes, admin, bearer }, () => performance.now() >= endsAt),
+  ),
 );
 // The last sockets count themselves when they are closed.
 setTimeout(() => {

@@ -15,7 +15,7 @@ import {
 /**
  * Some each second, from strangers and from one caller: what one machine with an ordinary line sends without a break.
  */
-export const attacks: readonly Attack[] = [
+const attacks: readonly Attack[] = [
   pipelined({ count: 20, perSecond: 4 }, 'stranger'),
   pipelined({ count: 10, perSecond: 1 }, 'caller'),
   pipelinedPages({ count: 20, perSecond: 4 }, 'probes', '/metrics'),
@@ -35,3 +35,9 @@ export const attacks: readonly Attack[] = [
   frames({ count: 100, perSecond: 20 }, 'stranger', { frames: 1, everyMs: 50 }),
   frames({ count: 100, perSecond: 20 }, 'caller', { frames: 1, everyMs: 50 }),
 ];
+
+/** Those with `only` in their names, and none of the parts that `without` has, separated by `|`. */
+export function chosenAttacks(only: string, without: string): readonly Attack[] {
+  const leftOut = without.split('|').filter((part) => part !== '');
+  return attacks.filter(({ name }) => name.includes(only) && !leftOut.some((part) => name.includes(part)));
+}

@@ -5,7 +5,7 @@
  * For a machine that does nothing else.
  */
 import { scoped } from '../bench/scoped.js';
-import { attacks } from './onslaught-attacks.js';
+import { chosenAttacks } from './onslaught-attacks.js';
 import { linesOf, rowOf, tableHead, withstandAll, type Report } from './onslaught.js';
 
 const [seconds = '600', only = '', without = ''] = process.argv.slice(2);
@@ -21,7 +21,7 @@ async function measure(name: string): Promise<Report> {
 
 if (only === 'each') {
   process.stdout.write(`${tableHead.join('\n')}\n`);
-  for (const { name } of attacks) process.stdout.write(`${rowOf(name, await measure(name))}\n`);
+  for (const { name } of chosenAttacks('', without)) process.stdout.write(`${rowOf(name, await measure(name))}\n`);
 } else {
   const report = await measure(only);
   process.stdout.write(`${[...linesOf(report), ...(report.lives ? [] : [report.output])].join('\n')}\n`);

@@ -112,8 +112,7 @@ export async function withstandAll(
   placeMeasured(proxy.process.pid);
   placeLoad(process.pid);
   for (const pid of [proxy.process.pid, process.pid, service.pid]) goFirst(pid);
-  const readiness = new Map<string, number>();
-  const watched: Watched = { readiness, peakDescriptors: 0 };
+  const watched: Watched = { readiness: new Map(), peakDescriptors: 0 };
   let isOver = false;
   const probing = watch(proxy, watched, () => isOver);
 
@@ -145,9 +144,9 @@ export async function withstandAll(
     lives,
     peakMiB,
     peakDescriptors: watched.peakDescriptors,
+    readiness: watched.readiness,
     held,
     strain: { rest: restStrain, attacked: strain },
-    readiness,
     told: lives ? await told(proxy) : [],
     sent: sent.trim(),
     output: proxy.process.output().slice(-2_000),
@@ -231,6 +230,7 @@ interface Watched {
   peakDescriptors: number;
 }
 
+/** Looks four times a second. */
 async function watch(proxy: ProxyProcess, watched: Watched, isOver: () => boolean): Promise<void> {
   const { readiness } = watched;
   while (!isOver() && proxy.process.isRunning()) {

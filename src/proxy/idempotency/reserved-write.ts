@@ -406,7 +406,8 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private refuse(reason: Denial): void {
     this.phase = 'over';
-    if (!this.client.isGone()) this.client.refuse(reason);
+    // A body may still come when the write is over, and be too much.
+    if (this.held?.client.isGone() === false) this.held.client.refuse(reason);
     this.end();
   }
 
