@@ -27,10 +27,10 @@ const maxConnections = 64;
 const json = 'application/json';
 
 /**
- * After an expensive page was collected, the next time waits nine times as long as that took, but no longer than this.
+ * After an expensive page was collected, the next time waits 49 times as long as that took, but no longer than this.
  * Those who ask meanwhile share what is collected then, so that nobody is told what was before they asked.
  */
-const restShare = 9;
+const restShare = 49;
 const mostRestMs = 200;
 
 /** Collects one at a time, and seldom enough. */

@@ -20,6 +20,9 @@ import { containerHeap, percentile } from './strangers.js';
 const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
 const attacker = 'checkout';
 
+/** As the image starts Node.js, in the memory that the chart allows. */
+const asInTheImage = { NODE_OPTIONS: `${containerHeap.NODE_OPTIONS} --max-semi-space-size=4` };
+
 /** Another address than that of the attackers. */
 const honestAddress = '127.0.0.2';
 
@@ -106,7 +109,7 @@ export async function withstandAll(
   // A machine that does other things besides must not look like a proxy that refuses.
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } };
   const proxy = await startProxyProcess(t, {
-    env: containerHeap,
+    env: asInTheImage,
     config: { routes, upstream: { url: service.url }, store, probes: { host: '127.0.0.1', port: 0 } },
   });
   placeMeasured(proxy.process.pid);

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { denialReasons, type Reason } from '../../decision/denial.js';
 import { nothingStripped, strippedKinds, type StrippedKind } from '../../decision/http/stripped-headers.js';
 import type { IntrospectionState, KeySourceState, TokenCacheState } from '../../ports/auth.js';
@@ -27,6 +27,7 @@ import {
 } from './histogram.js';
 import { createIntrospectionSeries } from './introspection.js';
 import { createKeySeries } from './keys.js';
+import { showProcess } from './process.js';
 import { createReservationSeries, type ReservationSeries } from './reservations.js';
 import { showRevocations } from './revocations.js';
 import { showTelemetry } from './telemetry.js';
@@ -169,7 +170,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   ];
   const histograms = (): readonly HistogramFamily[] => families.map((family) => family());
 
-  if (given === null) collectDefaultMetrics({ register: registry });
+  if (given === null) showProcess(registry);
   else for (const family of families) registerHistogram(given, family);
   new Counter({
     name: 'sallyport_requests_total',

@@ -144,7 +144,11 @@ export function createClientConnections(
       http1: { connections: http1.size, requests: sumOf(http1, (connection) => (connection.isServing() ? 1 : 0)) },
       http2: { connections: http2.size, requests: sumOf(http2, (connection) => connection.streams()) },
     }),
-    withLargeHead: () => [...http1].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
+    withLargeHead: () => {
+      const found: Socket[] = [];
+      for (const [socket, connection] of http1) if (connection.hasLargeHead()) found.push(socket);
+      return found;
+    },
     announceEnd: () => {
       for (const connection of http2.values()) connection.announceEnd();
     },
