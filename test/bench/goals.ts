@@ -18,7 +18,7 @@ import { startHaproxy } from './haproxy.js';
 import { runLoad } from './load.js';
 import { markdown } from './markdown.js';
 import { planOf, writePlan } from './request-plan.js';
-import { startSallyport, type Program } from './sallyport.js';
+import { imageHeapOption, startSallyport, type Program } from './sallyport.js';
 import { scoped } from './scoped.js';
 import { median } from './statistics.js';
 import { mintTokens } from './token-supply.js';
@@ -140,7 +140,7 @@ async function bundles(t: Scope, nodes: readonly string[]): Promise<ReadonlyMap<
     // What it runs is loaded, and kept, before it says that there is no config.
     await run(node, [main, 'serve', '--config', '/none'], { env: { ...process.env, ...env } }).catch(() => null);
     const version = (await run(node, ['--version'])).stdout.trim().slice(1);
-    programs.set(version, { node, flags: ['--max-semi-space-size=4'], main, env });
+    programs.set(version, { node, flags: [imageHeapOption], main, env });
   }
   return programs;
 }

@@ -36,6 +36,9 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** By which the image starts Node.js with a small young generation. */
+export const imageHeapOption = '--max-semi-space-size=4';
+
 /** What every load asks for, in words that all versions know. */
 const orders = {
   name: 'list-orders',

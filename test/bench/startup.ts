@@ -10,6 +10,7 @@ import { startProxyProcess } from '../support/proxy-process.js';
 import { startServer } from './child.js';
 import { residentMib } from './cpu.js';
 import { markdown } from './markdown.js';
+import { imageHeapOption } from './sallyport.js';
 import { scoped } from './scoped.js';
 import { median } from './statistics.js';
 
@@ -78,7 +79,7 @@ async function bundle(t: Scope): Promise<{ readonly main: string; readonly env: 
   const env = {
     NODE_COMPILE_CACHE: join(dir, 'cache'),
     MALLOC_ARENA_MAX: '1',
-    NODE_OPTIONS: '--max-semi-space-size=4',
+    NODE_OPTIONS: imageHeapOption,
   };
   // Help loads nothing of what runs: this ends when all of it is loaded, for want of a config.
   await run(process.execPath, [main, 'serve', '--config', '/none'], { env: { ...process.env, ...env } }).catch(

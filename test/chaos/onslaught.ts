@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { placeLoad, placeMeasured } from '../bench/affinity.js';
+import { imageHeapOption } from '../bench/sallyport.js';
 import { openDescriptors, peakBytes, residentBytes } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -21,7 +22,7 @@ const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
 const attacker = 'checkout';
 
 /** As the image starts Node.js, in the memory that the chart allows. */
-const asInTheImage = { NODE_OPTIONS: `${containerHeap.NODE_OPTIONS} --max-semi-space-size=4` };
+const asInTheImage = { NODE_OPTIONS: `${containerHeap.NODE_OPTIONS} ${imageHeapOption}` };
 
 /** Another address than that of the attackers. */
 const honestAddress = '127.0.0.2';
