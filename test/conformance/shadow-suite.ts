@@ -64,12 +64,15 @@ const byHand: Readonly<Record<string, number>> = {
   websockets: 2,
 };
 
-/** The files of this folder but those about mirrors. */
+/**
+ * The files of this folder but those about mirrors and over HTTP/2, and `glewlwyd`, whose proxy is a process of its
+ * own: a mirror stands beside proxies of the test's process.
+ */
 export function suiteNames(): readonly string[] {
   const files = readdirSync(join(projectDir, 'test/conformance')).flatMap(
     (file) => /^([a-z-]+)\.test\.ts$/.exec(file)?.[1] ?? [],
   );
-  return files.filter((name) => name !== 'shadow' && name !== 'http2');
+  return files.filter((name) => !['shadow', 'http2', 'glewlwyd'].includes(name));
 }
 
 /** Runs files of this folder with a proxy in shadow mode beside each of theirs; every request is held against it. */
