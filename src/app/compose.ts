@@ -17,7 +17,7 @@ import type { PageSources } from './admin-servers.js';
 import type { ConfigSource } from './config/config-source.js';
 import { createConsolePages } from './console/pages.js';
 import type { Environment } from './config/read-config.js';
-import type { CompleteConfig } from './config/load-config.js';
+import type { CompleteConfig } from './config/load-complete.js';
 import { openDecision, type Decision, type DecisionFiles } from './decision.js';
 import { openDecideListeners, type RunningDecideListener } from './decide-listeners.js';
 import type { Egress } from './egress.js';

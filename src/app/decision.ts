@@ -11,7 +11,7 @@ import type { KeySourceState } from '../ports/auth.js';
 import type { StoreState } from '../ports/idempotency.js';
 import type { Files, Log } from '../ports/system.js';
 import { createCertificateExpiry, type CertificateExpiry } from './certificates/certificate-expiry.js';
-import type { CompleteConfig } from './config/load-config.js';
+import type { CompleteConfig } from './config/load-complete.js';
 import { createAssertions, type Assertions } from './keys/assertion-keys.js';
 import { openProofs, readNonceKeyFile, type NonceKeyFile } from './keys/proofs.js';
 import { createConfigActivator, type ConfigActivator } from './reload/activate-config.js';

@@ -17,7 +17,7 @@ import { createUpstream, type Upstream } from '../proxy/upstream/pool/pool.js';
 import type { CertificateExpiry } from './certificates/certificate-expiry.js';
 import type { CertificatePair } from './certificates/certificates.js';
 import { isAskedForAsShown, watchTargetCertificates } from './certificates/target-certificates.js';
-import type { CompleteConfig } from './config/load-config.js';
+import type { CompleteConfig } from './config/load-complete.js';
 import { createReplacedParts, isSameUpstream } from './reload/replaced-parts.js';
 import { createTokenSource, type AttachedTokens } from './token-sources.js';
 

@@ -8,7 +8,7 @@ import {
   readListenerCertificates,
   type ListenerCertificates,
 } from './certificates/certificates.js';
-import { loadComplete, type CompleteConfig } from './config/load-config.js';
+import { loadComplete, type CompleteConfig } from './config/load-complete.js';
 import { createAdminServers } from './admin-servers.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';

@@ -10,7 +10,7 @@ import { listen, readBody, send, text, type Message, type RunningServer } from '
 import { createPasswords } from './passwords.js';
 import { createRecords, watchRecords } from './storage/records.js';
 import { routeOf } from './routes.js';
-import { createSigningKeys } from './keys/signing-keys.js';
+import { createSigningKeys, type MakeKey } from './keys/signing-keys.js';
 
 /** How the emulated Core runs. What is not given is as in a Core that nobody configured. */
 export interface CoreEmulatorOptions {
@@ -37,6 +37,8 @@ export interface CoreEmulatorOptions {
   readonly onLost?: (error: unknown) => void;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
+  /** Makes an RSA key of 2,048 bits that nobody else has, unless given. */
+  readonly makeKey?: MakeKey;
 }
 
 const hourMs = 60 * 60 * 1000;
@@ -68,6 +70,7 @@ export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<R
       { rotateEveryMs: options.rotateEveryMs, overlapMs: 2 * accessTokenValidityMs },
       records,
       now,
+      options.makeKey,
     );
     const core: Core = {
       now,

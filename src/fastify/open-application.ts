@@ -8,7 +8,7 @@ import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import { readinessOf, type Phase } from '../admin/readiness.js';
 import { fileSource, fixedSource, type ConfigSource } from '../app/config/config-source.js';
-import { loadComplete } from '../app/config/load-config.js';
+import { loadComplete } from '../app/config/load-complete.js';
 import { loadDecisionFiles, openDecision } from '../app/decision.js';
 import { activatorOf, createReloader, logWarnings } from '../app/reload/reload.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';

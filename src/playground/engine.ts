@@ -3,7 +3,7 @@
  * in Node.js, to which a test holds it.
  */
 import { accessOf, type Access } from '../admin/console/access.js';
-import { validateConfig, type ConfigValidation } from '../config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../config/load/validate-config.js';
 import { placeholdersIn } from '../config/load/placeholders.js';
 import type { Note, Problem } from '../config/load/report.js';
 import type { CompiledConfig } from '../config/types.js';

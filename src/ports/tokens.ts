@@ -30,10 +30,11 @@ export interface ProofSigner {
   /** RFC 7638: `cnf.jkt` of these tokens. */
   readonly thumbprint: string;
   /** The value of `DPoP` for one request: it counts once. */
-  readonly prove: (request: ProvedRequest) => string;
+  readonly prove: (request: ProofInput) => string;
 }
 
-export interface ProvedRequest {
+/** What a proof says of its request (RFC 9449 §4.2). */
+export interface ProofInput {
   /** As it is sent. */
   readonly method: string;
   /** Where it is sent; query and fragment are no part of the proof. */

@@ -1,4 +1,4 @@
-import { validateConfig, type ConfigValidation } from '../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../src/config/load/validate-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { accept, refuse } from '../../src/lib/result.js';

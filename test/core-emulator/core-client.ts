@@ -1,4 +1,6 @@
 import { startCoreEmulator, type CoreEmulatorOptions } from '../../src/core-emulator/server.js';
+import type { MakeKey } from '../../src/core-emulator/keys/signing-keys.js';
+import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
 
 export interface CoreAnswer {
@@ -27,13 +29,23 @@ export const jwtCall = {
   useStaticSigningKey: false,
 };
 
-/** A Core emulator on an ephemeral port, closed when the test ends. */
+/**
+ * Makes keys for one Core. No two of it are the same; other Cores of this process have the same ones, since making one
+ * takes a tenth of a second and more.
+ */
+export function sharedKeys(): MakeKey {
+  let next = 0;
+  return () => Promise.resolve(rsaKey(`core-${String(next++)}`).privateKey);
+}
+
+/** A Core emulator on an ephemeral port, closed when the test ends; its keys are those of `sharedKeys`. */
 export async function startCore(t: Scope, options: Partial<CoreEmulatorOptions> = {}): Promise<CoreClient> {
   const core = await startCoreEmulator({
     host: '127.0.0.1',
     port: 0,
     rotateEveryMs: 604_800_000,
     apiKeys: [],
+    makeKey: sharedKeys(),
     ...options,
   });
   t.teardown(() => core.close());

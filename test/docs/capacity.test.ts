@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { refuse } from '../../src/lib/result.js';
 import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { maxConnectionsOf } from '../../src/proxy/inbound/client-connections.js';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { accept } from '../../src/lib/result.js';
 import { parseDockerfile } from '../image/dockerfile.js';
 import { chartDir, helm, manifestsOf, one, render, type Manifest, type Values } from '../support/helm.js';

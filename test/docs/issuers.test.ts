@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import type { Algorithm } from '../../src/decision/token/profiles.js';
 import { accept } from '../../src/lib/result.js';
 import { keyFor, tokenBy, type AnyKey } from '../support/profile-tokens.js';

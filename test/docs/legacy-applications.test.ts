@@ -8,7 +8,7 @@ import t from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parse } from 'yaml';
 import { listen } from '../support/listening.js';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { refuse } from '../../src/lib/result.js';
 import { startPython } from '../support/python.js';
 import type { RawResponse, RequestInput } from '../support/raw-client.js';

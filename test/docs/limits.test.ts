@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { staleAllowanceMs } from '../../src/decision/http/http-freshness.js';
 import { refuse } from '../../src/lib/result.js';
 import { blockThatBegins } from './fenced-blocks.js';

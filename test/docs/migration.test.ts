@@ -8,7 +8,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { refuse } from '../../src/lib/result.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';

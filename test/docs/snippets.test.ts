@@ -6,7 +6,7 @@ import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { readAssertionKeys } from '../../src/adapters/assertion-signer.js';
 import { commandNames } from '../../src/cli/program.js';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { accept } from '../../src/lib/result.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
 import { offeredOptions } from '../cli/whole-program.js';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { CompiledConfig } from '../../src/config/types.js';
-import { validateConfig, type ConfigValidation } from '../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../src/config/load/validate-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { Scope } from '../support/scope.js';
 import { damagedText, policyText, someAsk, somePolicy } from './configs.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { chartReadme, chartValues } from '../../src/config/docs/chart-reference.js';
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { accept } from '../../src/lib/result.js';
 import { exposureOf } from '../../src/lib/secret-file-access.js';
 import { fencedBlocks } from '../docs/fenced-blocks.js';

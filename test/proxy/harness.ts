@@ -1,7 +1,7 @@
 /**
  * The data path alone, in this process: a proxy server with a compiled config, keys at hand and a receiver behind it.
  */
-import { validateConfig } from '../../src/config/load/load-config.js';
+import { validateConfig } from '../../src/config/load/validate-config.js';
 import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { systemClock, systemTimers } from '../../src/adapters/system/clock.js';

@@ -58,7 +58,7 @@ const exceptions: readonly Exception[] = [
     reason: 'no more than 256 characters are looked at for each `HTTP/1.1 200`',
   },
   { file: 'src/cli/commands/revoke/run.ts', begins: '/ey[\\w-]', reason: operators },
-  { file: 'src/config/sections/seen/telemetry.ts', begins: '/\\/+$/', reason: operators },
+  { file: 'src/config/sections/telemetry.ts', begins: '/\\/+$/', reason: operators },
   { file: 'src/decision/telemetry/otel-variables.ts', begins: '/\\/+$/', reason: operators },
   { file: 'src/decision/telemetry/otel-variables.ts', begins: '/^\\s*([^=', reason: operators },
   {

@@ -9,7 +9,7 @@ import {
   ProtobufTraceSerializer,
 } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { parentSpanOf } from '../../decision/http/trace-context.js';
+import { parentSpanOf } from '../../decision/telemetry/trace-context.js';
 import type { Protocol } from '../../decision/telemetry/otel-variables.js';
 import type { EndedSpan } from './tracer.js';
 

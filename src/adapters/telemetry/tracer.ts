@@ -1,4 +1,4 @@
-import { parentSpanOf, sampledTraceparent } from '../../decision/http/trace-context.js';
+import { parentSpanOf, sampledTraceparent } from '../../decision/telemetry/trace-context.js';
 import { takeRequest } from '../../decision/route/rate-limit.js';
 import { sample, type SamplingRules } from '../../decision/telemetry/sampling.js';
 import {

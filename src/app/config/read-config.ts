@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileExposure } from '../../adapters/files/files.js';
 import type { ApplicationRoutes } from '../../config/checks/application-routes.js';
 import type { GrpcApi } from '../../config/checks/grpc-api.js';
-import { validateConfig, type ConfigValidation } from '../../config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../config/load/validate-config.js';
 import type { CompiledConfig } from '../../config/types.js';
 import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';

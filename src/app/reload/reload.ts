@@ -6,7 +6,7 @@ import type { Metrics } from '../../ports/observability.js';
 import type { ConfigActivator } from './activate-config.js';
 import type { Assertions } from '../keys/assertion-keys.js';
 import { coalesce } from '../../lib/promises.js';
-import { loadComplete, type CompleteConfig } from '../config/load-config.js';
+import { loadComplete, type CompleteConfig } from '../config/load-complete.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { ConfigReading } from '../config/read-config.js';
 import { movedScopes } from '../../config/moved-scopes.js';

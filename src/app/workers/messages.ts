@@ -6,7 +6,7 @@ import type { Counts, Status } from '../../admin/status.js';
 import type { MetricsData } from '../../adapters/metrics/merge.js';
 import type { Traffic } from '../../ports/observability.js';
 import type { TlsMaterial } from '../../proxy/inbound/listener.js';
-import type { ConfigTexts } from '../config/load-config.js';
+import type { ConfigTexts } from '../config/load-complete.js';
 import type { StartFailure } from '../start-failure.js';
 import type { DoubtfulWrite } from '../store/doubtful-writes.js';
 import type { Share } from './share-config.js';

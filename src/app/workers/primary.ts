@@ -14,7 +14,7 @@ import type { TlsMaterial } from '../../proxy/inbound/listener.js';
 import { node, revision, version } from '../../version.js';
 import { createAdminServers } from '../admin-servers.js';
 import { readListenerCertificates, tlsMaterial, watchCertificates } from '../certificates/certificates.js';
-import type { CompleteConfig } from '../config/load-config.js';
+import type { CompleteConfig } from '../config/load-complete.js';
 import { drainInTurn, type Drain } from '../drain.js';
 import { openListener } from '../listeners.js';
 import { createReloader, logWarnings, type Activator } from '../reload/reload.js';

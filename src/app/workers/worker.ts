@@ -11,7 +11,7 @@ import type { ProxyServer } from '../../proxy/server.js';
 import { composeApp, type ComposedApp } from '../compose.js';
 import { fixedSource, type ConfigSource } from '../config/config-source.js';
 import { snapshotFiles } from '../config/file-snapshot.js';
-import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-config.js';
+import { loadComplete, type CompleteConfig, type ConfigTexts } from '../config/load-complete.js';
 import type { Environment } from '../config/read-config.js';
 import { findUnfitStore, loadDecisionFiles } from '../decision.js';
 import { loadOptionalParts } from '../optional-parts.js';

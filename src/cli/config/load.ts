@@ -1,7 +1,7 @@
 import { loadConfig, readConfig, type ConfigReading } from '../../app/config/read-config.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
 import type { CompiledConfig } from '../../config/types.js';
-import type { ConfigValidation } from '../../config/load/load-config.js';
+import type { ConfigValidation } from '../../config/load/validate-config.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { ConfigArguments } from './argument.js';
 import { chooseConfig, type ChosenConfig } from './choose.js';

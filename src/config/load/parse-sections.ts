@@ -10,7 +10,7 @@ import {
   type SectionValue,
   type WholeSectionName,
 } from '../sections/index.js';
-import { type IssuerFile, issuerName, issuerSchemaFor } from '../sections/issuers.js';
+import { type IssuerFile, issuerName, issuerSchemaFor } from '../sections/issuers/issuers.js';
 import { type RouteFile, routeSchema } from '../sections/routes/routes.js';
 
 /** A section that was read; `null` where it has errors. */

@@ -48,13 +48,19 @@ export interface SigningKeys {
   readonly secondsToNextKey: () => number;
 }
 
+/** Makes the private key of an RSA pair. */
+export type MakeKey = () => Promise<KeyObject>;
+
 const keyPair = promisify(generateKeyPair);
+
+const makeRsaKey: MakeKey = async () => (await keyPair('rsa', { modulusLength: 2048 })).privateKey;
 
 /** Takes up the keys of the records and makes those that are missing. `now` is milliseconds since the epoch. */
 export async function createSigningKeys(
   schedule: KeySchedule,
   records: Records,
   now: () => number,
+  makeKey: MakeKey = makeRsaKey,
 ): Promise<SigningKeys> {
   const stored = [...records.keys()].map(signingKey);
   // The newest first.
@@ -79,7 +85,7 @@ export async function createSigningKeys(
   };
 
   const add = async (signsFromMs: (nowMs: number) => number): Promise<SigningKey> => {
-    const pem = await createPem();
+    const pem = pemOf(await makeKey());
     // Key ids hold the time of creation: two keys of one millisecond would share theirs.
     const createdMs = Math.max(now(), (keys[0]?.createdMs ?? 0) + 1);
     return keep({ keyId: `d-${createdMs}`, pem, createdMs, signsFromMs: signsFromMs(now()) });
@@ -109,7 +115,7 @@ export async function createSigningKeys(
 
   const fixed =
     stored.find(({ keyId }) => keyId.startsWith('s-')) ??
-    keep({ keyId: `s-${randomUUID()}`, pem: await createPem(), createdMs: now(), signsFromMs: now() });
+    keep({ keyId: `s-${randomUUID()}`, pem: pemOf(await makeKey()), createdMs: now(), signsFromMs: now() });
   keys = keys.filter((key) => key !== fixed);
   await dynamic();
 
@@ -139,10 +145,6 @@ export function signToken(claims: Fields, { keyId, privateKey }: SigningKey, ver
   return new CompactSign(Buffer.from(JSON.stringify(claims)))
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId, ...(version === undefined ? {} : { version }) })
     .sign(privateKey);
-}
-
-async function createPem(): Promise<string> {
-  return pemOf((await keyPair('rsa', { modulusLength: 2048 })).privateKey);
 }
 
 function pemOf(privateKey: KeyObject): string {

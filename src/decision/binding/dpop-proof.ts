@@ -24,7 +24,7 @@ export interface ProofRules {
 }
 
 /** What has to be proved, and for what. */
-export interface ProvedRequest {
+export interface ExpectedProof {
   readonly method: string;
   /** What precedes the query in the request target, as it was judged. */
   readonly path: string;
@@ -80,7 +80,7 @@ const keyOfHeader = memoize(readHeader, headerMemory);
  * `proof_mismatch` where it is for another key, token or request; `proof_untimely`; `proof_nonce`. Whether it was used
  * before is still to be asked: its id is the `jti`.
  */
-export function verifyDpopProof(encoded: string, request: ProvedRequest, rules: ProofRules): Result<Proof, Denial> {
+export function verifyDpopProof(encoded: string, request: ExpectedProof, rules: ProofRules): Result<Proof, Denial> {
   const parts = partsOf(encoded);
   const key = parts === null ? null : keyOfHeader(parts.header);
   if (parts === null || key === null) return refused('proof_malformed');
@@ -94,7 +94,7 @@ export function verifyDpopProof(encoded: string, request: ProvedRequest, rules: 
 
 function readClaims(
   { jti, htm, htu, iat, ath, nonce }: JsonObject,
-  { method, path, token, nowMs, isNonce }: ProvedRequest,
+  { method, path, token, nowMs, isNonce }: ExpectedProof,
   { origins, maxAgeMs, clockSkewMs }: ProofRules,
 ): Result<Proof, Denial> {
   if (!isTokenId(jti) || !isNumericDate(iat) || typeof htu !== 'string') return refused('proof_malformed');

@@ -1,6 +1,6 @@
 import { readBearer, saysDpop, tokenIn, type RememberedTokens } from '../token/credential.js';
 import { readConnection, withoutHeaders } from './connection-header.js';
-import { readCorrelation, type Correlation } from './trace-context.js';
+import { readCorrelation, type Correlation } from '../telemetry/trace-context.js';
 import { denial, type Denial } from '../denial.js';
 import type { HeaderRules } from './header-rules.js';
 import { combine, isFieldValue, listElements, isHost } from './header-values.js';

@@ -2,7 +2,7 @@
 import { always, type KeyChanges } from '../../config/schema/key-changes.js';
 import { keyChanges, sectionNames } from '../../config/sections/index.js';
 import { movedScopes } from '../../config/moved-scopes.js';
-import { issuerKeys } from '../../config/sections/issuers.js';
+import { issuerKeys } from '../../config/sections/issuers/issuers.js';
 import { routeKeys } from '../../config/sections/routes/routes.js';
 import type { CompiledConfig } from '../../config/types.js';
 import type { Route } from '../../decision/route/policy.js';

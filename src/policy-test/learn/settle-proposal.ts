@@ -1,6 +1,6 @@
 /** Takes out of a proposal what the check of configs does not accept. */
 import type { Problem } from '../../config/load/report.js';
-import type { ConfigValidation } from '../../config/load/load-config.js';
+import type { ConfigValidation } from '../../config/load/validate-config.js';
 import type { LeftOut, Proposal, ProposedRoute } from './proposal.js';
 
 interface Written {

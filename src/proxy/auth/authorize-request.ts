@@ -30,7 +30,7 @@ import {
   type ShadowPass,
 } from '../../decision/route/shadow-mode.js';
 import { addStripped, nothingStripped, type StrippedHeaders } from '../../decision/http/stripped-headers.js';
-import { traceIdOf } from '../../decision/http/trace-context.js';
+import { traceIdOf } from '../../decision/telemetry/trace-context.js';
 import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';

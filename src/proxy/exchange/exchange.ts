@@ -22,15 +22,28 @@ import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
 import { clientOf, ExchangeSummary, nothingFound, recordRequest } from './access-log-record.js';
 import type { Lease } from './admission-control.js';
-import { allowedRequest, assertionHeaders, withRenewedToken } from './credential-headers.js';
-import { holderOf, type Slot } from './concurrency.js';
+import { allowedRequest, withRenewedToken } from './credential-headers.js';
+import type { Slot } from './concurrency.js';
 import { beginTrace } from './begin-trace.js';
 import { atTurnEnd } from './event-loop-batch.js';
 import type { ExchangeDeps } from './exchange-deps.js';
 import type { GrpcCall } from './grpc-calls.js';
-import type { Phase } from './exchange-phase.js';
 import { newRequestId } from './ids.js';
 import { passedTrailers } from './passed-trailers.js';
+import { upstreamRequest } from './upstream-request.js';
+
+/**
+ * How far a request is:
+ *
+ * - `waiting`: for the requests before it on its connection
+ * - `deciding`: nobody knows yet whether it may go on
+ * - `admitted`: it may, and has a place among the requests in flight
+ * - `forwarding`: it is on its way to the upstream, or already there
+ * - `responding`: the client gets the upstream's response
+ * - `responded`: the client was given the whole response, or the last of what it gets
+ * - `finished`: recorded
+ */
+type Phase = 'waiting' | 'deciding' | 'admitted' | 'forwarding' | 'responding' | 'responded' | 'finished';
 
 /**
  * One request from its head to the end of its response, in the order in which it goes: `start`, `decide`, `acquire`,
@@ -173,24 +186,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private send(admission: Admission, body: Readable | Buffer | null): void {
     // The client may have left while the body was read.
     if (this.phase !== 'forwarding') return;
-    const { forwarded, headers, route, target } = admission;
-    const assertion = assertionHeaders(admission, this.head.method, this.activeConfig);
-    const sent = assertion.length === 0 ? forwarded : [...forwarded, ...assertion];
-    // A body that was read for a reservation has a length, however it came.
-    const needsLength = headers.chunked && headers.contentLength === null && Buffer.isBuffer(body);
-    this.summary.upstreamAsked();
-    this.operation = this.activeConfig.upstream.send(
-      {
-        holder: holderOf(admission),
-        method: this.head.method,
-        target: target.raw,
-        headers: needsLength ? [...sent, 'Content-Length', String(body.length)] : sent,
-        body,
-        responseTimeoutMs: Math.min(route.responseTimeoutMs, admission.grpcTimeoutMs ?? Infinity),
-        trace: this.summary.trace ?? undefined,
-      },
-      this,
-    );
+    const { head, activeConfig, summary } = this;
+    summary.upstreamAsked();
+    const request = upstreamRequest(admission, head.method, body, activeConfig, summary.trace);
+    this.operation = activeConfig.upstream.send(request, this);
   }
 
   /** Has the whole body read and the write reserved before it is sent on. */

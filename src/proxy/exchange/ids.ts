@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createTraceparent, traceparentBytes } from '../../decision/http/trace-context.js';
+import { createTraceparent, traceparentBytes } from '../../decision/telemetry/trace-context.js';
 
 /**
  * Random bytes are had in bulk: asking for a few at a time costs more than a whole request's other work on identifiers.

@@ -1,4 +1,4 @@
-import { requestTrailers, responseTrailers } from '../../decision/http/body/trailers.js';
+import { requestTrailers, responseTrailers } from '../../decision/http/trailers.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { http2Version } from '../../decision/http2/request-head.js';
 import type { ActiveConfig } from '../auth/active-config.js';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import { isOneMessage } from '../../decision/grpc/messages.js';
-import { sampledTraceparent } from '../../decision/http/trace-context.js';
+import { sampledTraceparent } from '../../decision/telemetry/trace-context.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { certainlyNotSent, statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';

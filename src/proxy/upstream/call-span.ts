@@ -1,6 +1,6 @@
 import type { UpstreamSettings } from '../../config/types.js';
 import { grpcStatusIn } from '../../decision/grpc/status.js';
-import { withTraceparent } from '../../decision/http/trace-context.js';
+import { withTraceparent } from '../../decision/telemetry/trace-context.js';
 import type { SentSpan } from '../../ports/tracing.js';
 import type { UpstreamRequest } from './call.js';
 

@@ -108,7 +108,7 @@ t.test('settling lets those go that have an answer, and gives their places back'
 t.test('a flood is turned away quickly, whoever sends it', (t) => {
   const { enter, room } = open(maxWaiting);
   const startedMs = performance.now();
-  const flood = 100_000;
+  const flood = 10_000;
   for (let count = 0; count < flood; count += 1) {
     enter(String(count), `198.51.${String(count % 251)}.${String(count % 241)}`);
   }

@@ -7,7 +7,7 @@ import t from 'tap';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.js';
 import { createConfigActivator, type ConfigActivator } from '../../../src/app/reload/activate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { formatProblem } from '../../../src/config/load/report.js';
 import { certificates } from '../../support/certificates.js';
 import { keySet, startJwksServer } from '../../support/jwks-server.js';

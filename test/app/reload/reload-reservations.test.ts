@@ -2,7 +2,7 @@ import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { movedScopes } from '../../../src/config/moved-scopes.js';
 import { droppedOperations, reserves } from '../../../src/app/reload/restart-needed.js';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { baseConfig } from '../../support/proxy-process.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { restartNeeded, withOpened } from '../../../src/app/reload/restart-needed.js';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';

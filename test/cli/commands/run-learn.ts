@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { strict } from '../../policy-test/learn/log-lines.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { formatProblem, secretFileKeys } from '../../../src/config/load/report.js';
 import { configSchema } from '../../../src/config/sections/index.js';
 import { valueKeysOf } from '../../../src/config/load/zod-issues.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validateConfig, type ConfigValidation } from '../../../src/config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../../src/config/load/validate-config.js';
 import { refuse } from '../../../src/lib/result.js';
 import { configText } from '../inspection.js';
 

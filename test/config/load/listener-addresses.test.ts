@@ -1,6 +1,6 @@
 import t from 'tap';
 import { stringify } from 'yaml';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { readListenerPlaces, type ListenerPlaces } from '../../../src/config/load/listener-addresses.js';
 import { accept, refuse } from '../../../src/lib/result.js';
 import { baseConfig } from '../../support/proxy-process.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { refuse } from '../../../src/lib/result.js';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { changedSettings, type SettingNames, type Settings } from '../../../src/config/load/setting-names.js';
 import { sections } from '../../../src/config/sections/index.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';

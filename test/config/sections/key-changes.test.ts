@@ -2,7 +2,7 @@ import t from 'tap';
 import { shippedSchema } from '../../../src/config/docs/json-schema.js';
 import { saidByAnother, type KeyChanges } from '../../../src/config/schema/key-changes.js';
 import { keyChanges, sectionNames, sections } from '../../../src/config/sections/index.js';
-import { issuerKeys } from '../../../src/config/sections/issuers.js';
+import { issuerKeys } from '../../../src/config/sections/issuers/issuers.js';
 import { routeKeys } from '../../../src/config/sections/routes/routes.js';
 
 interface Node {

@@ -15,7 +15,7 @@ import { startCoreEmulator, type CoreEmulatorOptions } from '../../../src/core-e
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { freshEmail, freshPhoneNumber, hashes, importing, statusOf, userOf } from '../contract/core-under-test.js';
-import { connectCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from '../core-client.js';
+import { connectCore, decoded, jwtCall, publishedKeyIds, sharedKeys, type CoreClient } from '../core-client.js';
 
 interface Life {
   readonly core: CoreClient;
@@ -30,6 +30,7 @@ async function begin(t: Scope, dataFile: string, options: Partial<CoreEmulatorOp
     rotateEveryMs: 604_800_000,
     apiKeys: [],
     dataFile,
+    makeKey: sharedKeys(),
     ...options,
   });
   let hasEnded = false;

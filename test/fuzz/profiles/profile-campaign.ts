@@ -1,6 +1,6 @@
 /** Tries tokens of every profile by the thousand: the model’s verdict, and its identity for the receiver. */
 import { readKeySet } from '../../../src/adapters/jwks/key-set.js';
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { formatProblem } from '../../../src/config/load/report.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';

@@ -1,5 +1,5 @@
 /** Lines of a log for rows of a table, and what is learnt from them. */
-import { validateConfig } from '../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
 import { createLearner, type Findings } from '../../../src/policy-test/learn/learner.js';

@@ -7,7 +7,7 @@ import type {
   Resolved,
   StoredResponse,
 } from '../../../decision/idempotency/record.js';
-import { isTraceparent } from '../../../decision/http/trace-context.js';
+import { isTraceparent } from '../../../decision/telemetry/trace-context.js';
 import { isFinalStatus } from '../../../decision/idempotency/stored-response.js';
 import type { ShownRecord } from '../../../ports/idempotency.js';
 

@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { fileExposure } from '../../../adapters/files/files.js';
 import { placeholderReader } from '../../../app/config/config-source.js';
 import { startFailure } from '../../../app/start-failure.js';
-import { validateConfig, type ConfigValidation } from '../../../config/load/load-config.js';
+import { validateConfig, type ConfigValidation } from '../../../config/load/validate-config.js';
 import { formatProblem } from '../../../config/load/report.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { codeOf } from '../../../lib/errors.js';

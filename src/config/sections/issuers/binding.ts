@@ -3,7 +3,7 @@ import type { Entry } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import { towards, type KeyChanges } from '../../schema/key-changes.js';
 import { word } from '../../schema/scalars.js';
-import type { IssuerFile } from '../issuers.js';
+import type { IssuerFile } from './issuers.js';
 import { bindingNames } from '../../../decision/binding/confirmation.js';
 import type { IssuerRules } from '../../../decision/route/policy.js';
 

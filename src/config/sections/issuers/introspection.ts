@@ -26,7 +26,7 @@ import {
   word,
 } from '../../schema/scalars.js';
 import type { AbsolutePath } from '../../schema/section.js';
-import type { IssuerFile } from '../issuers.js';
+import type { IssuerFile } from './issuers.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
 import { algorithmNames } from '../../../decision/token/profiles.js';
 

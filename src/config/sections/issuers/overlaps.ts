@@ -1,6 +1,6 @@
 import type { Entry } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import type { IssuerFile } from '../issuers.js';
+import type { IssuerFile } from './issuers.js';
 
 /** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
 export function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {

@@ -6,8 +6,8 @@ import type { RequestTarget } from '../../../decision/http/request-target.js';
 import type { ActiveConfig } from '../active-config.js';
 import type { ProofVerifier } from '../prove-possession.js';
 
-/** A request with a token, as far as a proof says something of it. */
-interface ProvedRequest {
+/** A request with a token and its proof, as far as that says something of it. */
+interface RequestWithProof {
   readonly headers: Pick<RequestHeaders, 'dpop'>;
   readonly head: Pick<RequestHead, 'method'>;
   readonly target: Pick<RequestTarget, 'path'>;
@@ -16,7 +16,7 @@ interface ProvedRequest {
 }
 
 /** What holds the proof of a request to a key; `null` where it has none, and where none is taken. */
-export function dpopVerifier(request: ProvedRequest, nowMs: number): ProofVerifier | null {
+export function dpopVerifier(request: RequestWithProof, nowMs: number): ProofVerifier | null {
   const {
     headers: { dpop: proof },
     head: { method },

@@ -2,7 +2,7 @@ import t from 'tap';
 import { parse } from 'yaml';
 import { composeDevConfig, shownConfig, type DevPlaces } from '../../../../src/cli/commands/dev/config.js';
 import { anyServiceRoutes, demoRoutes, devProfiles } from '../../../../src/cli/commands/dev/profiles.js';
-import { validateConfig } from '../../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../../src/config/load/validate-config.js';
 import { memoryWarning } from '../../../../src/config/sections/store.js';
 import { refuse } from '../../../../src/lib/result.js';
 

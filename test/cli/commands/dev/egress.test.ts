@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
-import { validateConfig } from '../../../../src/config/load/load-config.js';
+import { validateConfig } from '../../../../src/config/load/validate-config.js';
 import { refuse } from '../../../../src/lib/result.js';
 import { run } from '../../../../src/cli/program.js';
 import { curl } from '../../../support/curl.js';

@@ -1,7 +1,7 @@
 /** Which fields of a trailer section pass: a section that comes when everything else was judged and begun. */
-import { lookAlikeKey } from '../header-names.js';
-import type { HeaderRules } from '../header-rules.js';
-import { isFieldValue } from '../header-values.js';
+import { lookAlikeKey } from './header-names.js';
+import type { HeaderRules } from './header-rules.js';
+import { isFieldValue } from './header-values.js';
 
 /** What a trailer section is part of. */
 interface TrailerContext {

@@ -1,14 +1,14 @@
 /** What of an issuer follows from its profile: which settings it has, their defaults, and where its keys are. */
 import { z } from 'zod';
-import type { Entry } from '../load/parse-sections.js';
-import { nameOf, type Report } from '../load/report.js';
-import type { KeyPlace } from '../types.js';
-import { readUrl } from '../schema/addresses.js';
+import type { Entry } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import type { KeyPlace } from '../../types.js';
+import { readUrl } from '../../schema/addresses.js';
 import type { IssuerFile } from './issuers.js';
-import { fetchedUrl, filePath, flag, line, list, map, text, word } from '../schema/scalars.js';
-import type { AbsolutePath } from '../schema/section.js';
-import type { IssuerRules } from '../../decision/route/policy.js';
-import { isLoopback } from '../../lib/ip-ranges.js';
+import { fetchedUrl, filePath, flag, line, list, map, text, word } from '../../schema/scalars.js';
+import type { AbsolutePath } from '../../schema/section.js';
+import type { IssuerRules } from '../../../decision/route/policy.js';
+import { isLoopback } from '../../../lib/ip-ranges.js';
 import {
   algorithmNames,
   profileDefaults,
@@ -16,7 +16,7 @@ import {
   type ClaimPath,
   type ClaimRules,
   type Profile,
-} from '../../decision/token/profiles.js';
+} from '../../../decision/token/profiles.js';
 
 /** Names from the payload inwards, parted by dots; `\.` is a dot within a name. */
 const claimPathForm = /^(?:[^.\\\x00-\x1f\x7f]|\\[.\\])+(?:\.(?:[^.\\\x00-\x1f\x7f]|\\[.\\])+){0,15}$/;

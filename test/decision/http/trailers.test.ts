@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createHeaderRules } from '../../../../src/decision/http/header-rules.js';
-import { knownTrailers, requestTrailers, responseTrailers } from '../../../../src/decision/http/body/trailers.js';
+import { createHeaderRules } from '../../../src/decision/http/header-rules.js';
+import { knownTrailers, requestTrailers, responseTrailers } from '../../../src/decision/http/trailers.js';
 
 const rules = createHeaderRules({
   identityNames: ['X-Caller', 'X-Auth-Subject'],

@@ -1,9 +1,9 @@
 /** The section that says whose tokens count. */
-import { staleAllowanceMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import { staleAllowanceMs, longestKeyWaitMs } from '../../../decision/http/http-freshness.js';
 import { z } from 'zod';
-import type { ParsedConfig, Entry } from '../load/parse-sections.js';
-import { nameOf, type Report } from '../load/report.js';
-import { readUrl } from '../schema/addresses.js';
+import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
+import { nameOf, type Report } from '../../load/report.js';
+import { readUrl } from '../../schema/addresses.js';
 import {
   always,
   never,
@@ -14,7 +14,7 @@ import {
   whenRemoved,
   withoutSecrets,
   type KeyChanges,
-} from '../schema/key-changes.js';
+} from '../../schema/key-changes.js';
 import {
   duration,
   fetchedUrl,
@@ -27,10 +27,10 @@ import {
   size,
   text,
   visibleText,
-} from '../schema/scalars.js';
-import { type AbsolutePath, section } from '../schema/section.js';
-import { bindingKeys, bindingSchema, checkBinding } from './issuers/binding.js';
-import { checkOverlaps, checkSameCallers } from './issuers/overlaps.js';
+} from '../../schema/scalars.js';
+import { type AbsolutePath, section } from '../../schema/section.js';
+import { bindingKeys, bindingSchema, checkBinding } from './binding.js';
+import { checkOverlaps, checkSameCallers } from './overlaps.js';
 import {
   checkIntrospection,
   checkPrefixes,
@@ -38,7 +38,7 @@ import {
   compileIntrospection,
   introspectionKeys,
   introspectionSchema,
-} from './issuers/introspection.js';
+} from './introspection.js';
 import {
   checkProfile,
   compileProfile,
@@ -47,10 +47,10 @@ import {
   keyAccessOf,
   profileKeys,
 } from './issuer-profiles.js';
-import type { IssuerSettings } from '../types.js';
-import type { IssuerRules } from '../../decision/route/policy.js';
-import { profileNames, type Profile } from '../../decision/token/profiles.js';
-import { isLoopback } from '../../lib/ip-ranges.js';
+import type { IssuerSettings } from '../../types.js';
+import type { IssuerRules } from '../../../decision/route/policy.js';
+import { profileNames, type Profile } from '../../../decision/token/profiles.js';
+import { isLoopback } from '../../../lib/ip-ranges.js';
 
 const keyIdPattern = text(/^(?=.)[\x21-\x29\x2b-\x7e]*\*?$/, 'a key id, or its beginning and `*`', 256);
 

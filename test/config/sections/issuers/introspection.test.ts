@@ -1,6 +1,6 @@
 import t from 'tap';
 import { stringify } from 'yaml';
-import { inspect } from '../inspection.js';
+import { inspect } from '../../inspection.js';
 
 const good = { url: 'https://idp.example.com/introspect', client_id: 'sallyport', client_secret_file: '/s' };
 

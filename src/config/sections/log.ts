@@ -1,7 +1,7 @@
 /** The section that says what is logged. */
-import { reloaded } from '../../schema/key-changes.js';
-import { flag, integer, map, word } from '../../schema/scalars.js';
-import { section } from '../../schema/section.js';
+import { reloaded } from '../schema/key-changes.js';
+import { flag, integer, map, word } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 const logSchema = map({
   level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),

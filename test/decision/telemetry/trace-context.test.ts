@@ -8,7 +8,7 @@ import {
   parentSpanOf,
   sampledTraceparent,
   withTraceparent,
-} from '../../../src/decision/http/trace-context.js';
+} from '../../../src/decision/telemetry/trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parent = '00f067aa0ba902b7';

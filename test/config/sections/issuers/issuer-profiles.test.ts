@@ -1,5 +1,5 @@
 import t from 'tap';
-import { errorsOf, inspect, problemsOf } from '../inspection.js';
+import { errorsOf, inspect, problemsOf } from '../../inspection.js';
 import { type Entries, issuer, issuerText, usual } from './issuer-of-profile.js';
 
 t.test('the least that each profile needs has no problems', (t) => {

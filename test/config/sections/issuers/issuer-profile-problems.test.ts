@@ -1,5 +1,5 @@
 import t from 'tap';
-import { configText, problemsOf } from '../inspection.js';
+import { configText, problemsOf } from '../../inspection.js';
 import { type Entries, issuerText } from './issuer-of-profile.js';
 
 const problems: readonly { name: string; profile: string; changes: Entries; expected: readonly RegExp[] }[] = [

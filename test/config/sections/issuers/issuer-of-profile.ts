@@ -1,6 +1,6 @@
 /** The least config of an issuer of each profile. */
-import type { IssuerSettings } from '../../../src/config/types.js';
-import { compiled, configText } from '../inspection.js';
+import type { IssuerSettings } from '../../../../src/config/types.js';
+import { compiled, configText } from '../../inspection.js';
 
 export type Entries = Readonly<Record<string, string | null>>;
 

@@ -1,10 +1,10 @@
 /** The section that says what is sent to a collector over OTLP. */
-import type { ParsedConfig } from '../../load/parse-sections.js';
-import type { Report } from '../../load/report.js';
-import { isLoopback } from '../../../lib/ip-ranges.js';
-import { reloaded, withoutSecrets } from '../../schema/key-changes.js';
-import { baseUrl, decimal, filePath, flag, integer, map, word } from '../../schema/scalars.js';
-import { section } from '../../schema/section.js';
+import type { ParsedConfig } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
+import { reloaded, withoutSecrets } from '../schema/key-changes.js';
+import { baseUrl, decimal, filePath, flag, integer, map, word } from '../schema/scalars.js';
+import { section } from '../schema/section.js';
 
 const otlpSchema = map({
   endpoint: baseUrl().describe(

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, errorsOf, problemsOf } from '../inspection.js';
+import { compiled, configText, errorsOf, problemsOf } from '../../inspection.js';
 
 type Entries = Readonly<Record<string, string | null>>;
 
