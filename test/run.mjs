@@ -22,6 +22,7 @@ import { findPrograms, summaryOf } from './check/needs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTests } from './check/suite.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
+import { changedSources, transpile } from './check/transpile.mjs';
 import { howMany } from './check/words.mjs';
 
 const { values: options, positionals: named } = parseArgs({
@@ -33,6 +34,7 @@ const { values: options, positionals: named } = parseArgs({
     install: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
     lint: { type: 'boolean', default: true },
+    types: { type: 'boolean', default: false },
     unit: { type: 'boolean', default: false },
   },
   allowPositionals: true,
@@ -46,6 +48,8 @@ const started = performance.now();
 const found = findTests(named, options.long);
 const asked = options.unit ? unitTestsOf(found) : found;
 const everything = named.length === 0 && !options.unit && options.changed === undefined;
+/** Files of one's choice are tried again and again: their types are looked at on demand. */
+const inALoop = named.length > 0 && !options.unit && options.changed === undefined && !options.types;
 let failedSteps = 0;
 
 if (options.help) await printHelp(findTests([], true));
@@ -65,7 +69,7 @@ async function check() {
   const { missing, failures } = await findPrograms(files, { install: options.install });
   failedSteps += failures;
   const notRun = new Set(missing.flatMap((need) => need.files));
-  await build();
+  await build(files);
   if (everything) {
     const compiler = 'node_modules/typescript/bin/tsc';
     await hold(
@@ -92,17 +96,22 @@ async function check() {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
-async function build() {
+async function build(files) {
   if (!tapIsBuilt()) {
     await hold(
       runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']),
     );
   }
   await hold(timeStep('pages', buildPages));
-  forgetLostOutput();
-  await hold(
-    runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']),
-  );
+  const changed = inALoop ? changedSources(files) : null;
+  if (changed === null) {
+    forgetLostOutput();
+    await hold(
+      runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']),
+    );
+  } else {
+    await hold(timeStep('compiled without a look at types (--types)', () => transpile(changed)));
+  }
   await hold(timeStep('dist', copyToDist));
 }
 

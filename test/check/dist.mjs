@@ -32,20 +32,35 @@ function compiledSources() {
   return filesBelow('src').filter((file) => file.endsWith('.ts') && !/^src\/(?:console|playground)\//.test(file));
 }
 
+/** What is compiled, the tests too. */
+export function allSources() {
+  return [...compiledSources(), ...filesBelow('test').filter((file) => file.endsWith('.ts'))];
+}
+
 /** What the compiler goes by to do no more than it has to. */
-const buildInfo = '.build/tsbuildinfo';
+export const buildInfo = '.build/tsbuildinfo';
 
 /**
  * The compiler remembers what it wrote and not whether it is still there, and looks at our files alone to see whether
  * anything changed: has it do everything where something that it wrote is gone, or packages were installed since.
  */
 export function forgetLostOutput() {
-  const sources = [...compiledSources(), ...filesBelow('test').filter((file) => file.endsWith('.ts'))];
-  const installed = timeOf('node_modules/.package-lock.json') > timeOf(buildInfo);
-  if (installed || sources.some((file) => !existsSync(compiledPath(file)))) rmSync(buildInfo, { force: true });
+  if (isPackageNewer() || isOutputLost()) rmSync(buildInfo, { force: true });
+}
+
+function isOutputLost() {
+  if (!existsSync(buildInfo)) return false;
+  const { fileNames } = JSON.parse(readFileSync(buildInfo, 'utf8'));
+  const known = new Set(fileNames.map((file) => join(dirname(buildInfo), file)));
+  return allSources().some((file) => known.has(file) && !existsSync(compiledPath(file)));
+}
+
+/** Whether packages were installed since the compiler looked at them. */
+export function isPackageNewer() {
+  return timeOf('node_modules/.package-lock.json') > timeOf(buildInfo);
 }
 
 /** When the file was written, in milliseconds; 0 where there is none. */
-function timeOf(file) {
+export function timeOf(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { smallProject } from './small-project.js';
@@ -118,11 +118,52 @@ t.test('coverage counts what every process ran, and names the lines that none di
 });
 
 t.test('a file that is not there, or does not compile, fails the run', (t) => {
-  writeFileSync(join(dir, 'test/wrong.test.ts'), 'export const number: number = "text";\n');
   t.match(run([runner, 'test/none.test.ts']), { code: 1, output: /^FAILED there is no test\/none\.test\.ts$/m });
-  t.match(run([runner, 'test/wrong.test.ts']), {
+  writeFileSync(join(dir, 'test/torn.test.ts'), 'export const number = ;\n');
+  for (const time of ['first', 'second']) {
+    t.match(
+      run([runner, 'test/torn.test.ts']),
+      { code: 1, output: /^FAILED .*compiled.*\ntest\/torn\.test\.ts\(1,23\): error TS1109/m },
+      time,
+    );
+  }
+  rmSync(join(dir, 'test/torn.test.ts'));
+  t.end();
+});
+
+t.test('what changed is compiled by itself, and types are looked at where that is asked for', (t) => {
+  const file = join(dir, 'test/wrong.test.ts');
+  writeFileSync(file, `const number: number = 'text';\n${passing.replace('quick', '${number}').replace(/"/g, '`')}`);
+  t.match(run([runner, 'test/wrong.test.ts']), { code: 0, output: /compiled without a look at types/ });
+  t.match(run([runner, '--types', 'test/wrong.test.ts']), {
     code: 1,
-    output: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m,
+    output: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,7\): error TS2322/m,
   });
+  writeFileSync(file, `${passing}process.exitCode = 3;\n`);
+  t.match(run([runner, 'test/wrong.test.ts']), { code: 1, output: 'ended with exit code 3' }, 'as it is now');
+  rmSync(file);
+  t.end();
+});
+
+t.test('it is compiled to what the compiler makes of it', (t) => {
+  const source = join(dir, 'src/decision/rule.ts');
+  const compiled = ['rule.js', 'rule.js.map'].map((name) => join(dir, '.build/src/decision', name));
+  const read = (): readonly string[] => compiled.map((path) => readFileSync(path, 'utf8'));
+  run([runner, '--types', 'test/rule.test.ts']);
+  const before = read();
+  for (const path of compiled) rmSync(path);
+  t.match(run([runner, 'test/rule.test.ts']), { code: 0, output: /compiled without a look at types/ });
+  t.same(read(), before);
+  writeFileSync(source, `\n${readFileSync(source, 'utf8')}`);
+  run([runner, 'test/rule.test.ts']);
+  t.not(read()[1], before[1], 'the source map follows');
+  t.end();
+});
+
+t.test('tests of declarations have the compiler write them', (t) => {
+  mkdirSync(join(dir, 'test/support'));
+  writeFileSync(join(dir, 'test/support/type-faults.ts'), 'export {};\n');
+  writeFileSync(join(dir, 'test/declared.test.ts'), `import './support/type-faults.js';\n${passing}`);
+  t.match(run([runner, 'test/declared.test.ts']), { code: 0, output: /^ok .* types$/m });
   t.end();
 });
