@@ -89,7 +89,7 @@ const redisSchema = map({
     .nullable()
     .prefault(null)
     .describe(
-      'Memory that the kept results of one caller may take. Beyond it its writes run and are kept without their answers; beyond twice of it new ones ' +
+      'Memory that the kept results of one caller may take. Beyond it its writes run and are kept without their responses; beyond twice of it new ones ' +
         'are refused with 429. null: a quarter of the server’s `maxmemory`; no limit where it has none.',
     ),
   durability: word('verified', 'unverified', 'none')
@@ -243,7 +243,7 @@ function checkRedis(redis: RedisFile, report: Report): void {
   } else if (!usesTls(redis) && !isLocal(redis)) {
     report.warning(
       ['store', 'redis', way],
-      'reservations and kept answers cross the network in plaintext: Redis is on another host, without TLS',
+      'reservations and kept responses cross the network in plaintext: Redis is on another host, without TLS',
       way === 'url' ? 'rediss://, or a loopback address' : 'store.redis.tls, or loopback addresses',
     );
   }

@@ -215,13 +215,13 @@ const together = [
     name: 'plaintext to another machine',
     input: '{ redis: { url: "redis://redis" } }',
     expected: [
-      /^c\.yaml:5:24: warning: reservations and kept answers cross the network in plaintext: .*; allowed: rediss:\/\/, or a loopback address$/,
+      /^c\.yaml:5:24: warning: reservations and kept responses cross the network in plaintext: .*; allowed: rediss:\/\/, or a loopback address$/,
     ],
   },
   {
     name: 'plaintext to one of several',
     input: '{ redis: { cluster: { nodes: ["127.0.0.1:1", "redis:1"] } } }',
-    expected: [/warning: reservations and kept answers cross .*; allowed: store\.redis\.tls, or loopback addresses$/],
+    expected: [/warning: reservations and kept responses cross .*; allowed: store\.redis\.tls, or loopback addresses$/],
   },
   { name: 'TLS', input: '{ redis: { url: "rediss://redis" } }', expected: [] },
   { name: 'TLS towards a Cluster', input: '{ redis: { cluster: { nodes: ["redis:1"] }, tls: {} } }', expected: [] },

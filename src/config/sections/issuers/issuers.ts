@@ -69,18 +69,18 @@ const keyIdsSchema = map({
 export const jwksSchema = map({
   min_age: duration('0ms', '24h')
     .prefault('10s')
-    .describe('Shortest lifetime of fetched keys, whatever the answer’s cache headers say; at most `max_age`.'),
+    .describe('Shortest lifetime of fetched keys, whatever the response’s cache headers say; at most `max_age`.'),
   max_age: duration('100ms', '7d')
     .prefault('10m')
     .describe(
-      'Longest lifetime of fetched keys, whatever the answer’s cache headers say; they are refreshed before it is over.',
+      'Longest lifetime of fetched keys, whatever the response’s cache headers say; they are refreshed before it is over.',
     ),
   max_stale: duration('0ms', '30d')
     .nullable()
     .prefault(null)
     .describe(
-      'How long keys serve beyond their lifetime while their source is out of reach, whatever the answer’s `must-revalidate` says. ' +
-        'Left out: 5m where the answer has `must-revalidate`, `no-cache` or `no-store` (RFC 9111 §4.2.4), else 1h.',
+      'How long keys serve beyond their lifetime while their source is out of reach, whatever the response’s `must-revalidate` says. ' +
+        'Left out: 5m where the response has `must-revalidate`, `no-cache` or `no-store` (RFC 9111 §4.2.4), else 1h.',
     ),
   cooldown: duration('0ms', '1h')
     .prefault('5s')
@@ -88,7 +88,7 @@ export const jwksSchema = map({
       'Least time between fetches for unknown key ids, counted from the last attempt, failed or not. Whoever has a new key waits for it, 10s at most.',
     ),
   timeout: duration('10ms', '5m').prefault('5s').describe('For one fetch as a whole.'),
-  max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest answer that is read.'),
+  max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest response that is read.'),
 });
 
 const issuerText = visibleText(512);
@@ -161,7 +161,7 @@ const issuerSchema = map({
   allow_http: flag()
     .prefault(false)
     .describe(
-      'Whether keys and metadata may be fetched over http from another host than this: whoever can change the answer signs tokens.',
+      'Whether keys and metadata may be fetched over http from another host than this: whoever can change the response signs tokens.',
     ),
 }).meta({
   allOf: [
@@ -336,7 +336,7 @@ function checkKeyOrigins(path: Entry<IssuerFile>['path'], issuer: IssuerFile, re
     const at = [...path, 'jwks_origins', index];
     report.error(
       at,
-      `${nameOf(at)} would have keys fetched over http from another host: whoever can change the answer signs tokens`,
+      `${nameOf(at)} would have keys fetched over http from another host: whoever can change the response signs tokens`,
       'https, or allow_http: true',
     );
   });
@@ -403,7 +403,7 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
   } else {
     report.error(
       at,
-      `${name} would fetch keys over http from another host: whoever can change the answer signs tokens`,
+      `${name} would fetch keys over http from another host: whoever can change the response signs tokens`,
       'https, or allow_http: true',
     );
   }

@@ -80,7 +80,7 @@ const settingsSchema = map({
   store_headers: list(keptHeader, 0, 'header names')
     .prefault([])
     .describe(
-      'Headers of the answer that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, ' +
+      'Headers of the response that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, ' +
         '`ETag`, `Last-Modified`, `Link` and `Retry-After`.',
     ),
   release_on: list(integer(400, 599), 0, 'statuses from 400 to 599')
@@ -92,7 +92,7 @@ const settingsSchema = map({
   receiver: word('plain', 'reports', 'deduplicates')
     .prefault('plain')
     .describe(
-      'What the upstream adds: nothing; `Idempotency-Outcome` in its answers; or its own check of `Idempotency-Record`, so that a write in ' +
+      'What the upstream adds: nothing; `Idempotency-Outcome` in its responses; or its own check of `Idempotency-Record`, so that a write in ' +
         'doubt may be sent again.',
     ),
   max_body: size('0B', '16MiB')
@@ -100,7 +100,7 @@ const settingsSchema = map({
     .describe('Largest body of a reserved request, which is read whole. The route’s `max_body` holds as well.'),
   max_stored_response: size('0B', '4MiB')
     .prefault('256KiB')
-    .describe('Largest body of an answer that is kept. A larger one is passed on and cannot be shown again.'),
+    .describe('Largest body of a response that is kept. A larger one is passed on and cannot be shown again.'),
 });
 
 /** A word, or a map that says more. */

@@ -174,7 +174,7 @@ const cases = [
     name: 'keys over http from elsewhere',
     changes: { jwks_url: '"http://core:3567/k"' },
     expected: [
-      /3:\d+: error: issuers\.core would fetch keys over http from another host: whoever can change the answer signs tokens; allowed: https, or allow_http: true$/,
+      /3:\d+: error: issuers\.core would fetch keys over http from another host: whoever can change the response signs tokens; allowed: https, or allow_http: true$/,
     ],
   },
   {
