@@ -16,6 +16,7 @@ import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
+import { ReadTurns } from './http2/read-turns.js';
 import type { Listener } from './listener.js';
 import { countConnection } from '../exchange/event-loop-batch.js';
 
@@ -69,7 +70,7 @@ interface OpenConnection {
 /** Serves connections of HTTP/2. */
 export type AcceptHttp2 = (
   socket: Socket,
-  options: Pick<Http2ClientConnectionOptions, 'peer' | 'clock' | 'onAbuse'>,
+  options: Pick<Http2ClientConnectionOptions, 'peer' | 'clock' | 'readTurns' | 'onAbuse'>,
 ) => Http2ClientConnection;
 
 interface ClientConnectionsDeps {
@@ -101,6 +102,7 @@ export function createClientConnections(
   let onEmpty = (): void => undefined;
   const limit = settings.maxConnections;
   const queueBudget = new QueueBudget(queueLimits);
+  const readTurns = new ReadTurns();
   const tell = createFloodLog(log, clock);
   const ended = (ending: ConnectionEnding): void => {
     metrics.connectionEnded(ending);
@@ -127,13 +129,13 @@ export function createClientConnections(
     if (socket.destroyed) return;
     if (!settings.http2) acceptHttp1(socket);
     else if (socket instanceof TLSSocket) {
-      if (socket.alpnProtocol === 'h2') accept2(socket);
+      if (socket.alpnProtocol === 'h2') beginHttp2(socket);
       else acceptHttp1(socket);
     } else {
       chooseProtocol(socket, {
         withinMs: settings.headerTimeoutMs,
         onHttp1: (first) => acceptHttp1(socket, first),
-        onHttp2: () => accept2(socket),
+        onHttp2: () => beginHttp2(socket),
       });
     }
   });
@@ -201,8 +203,19 @@ export function createClientConnections(
     if (first !== null) socket.emit('data', first);
   }
 
-  function accept2(socket: Socket): void {
-    const connection = acceptHttp2(socket, { peer: peerOf(socket), clock, onAbuse: () => ended('http2_abuse') });
+  function beginHttp2(socket: Socket): void {
+    // Until somebody serves it, a reset would end the process.
+    socket.on('error', () => undefined);
+    readTurns.begin({
+      networks: clientNetworks(socket.remoteAddress ?? ''),
+      isGone: () => socket.destroyed,
+      take: () => serveHttp2(socket),
+    });
+  }
+
+  function serveHttp2(socket: Socket): void {
+    const options = { peer: peerOf(socket), clock, readTurns, onAbuse: () => ended('http2_abuse') };
+    const connection = acceptHttp2(socket, options);
     http2.set(socket, connection);
     connections.set(socket, connection);
     socket.once('close', () => {

@@ -55,3 +55,27 @@ export function onPushedEnd(socket: TLSSocket, onEnd: () => void): void {
     return push(chunk, encoding);
   };
 }
+
+interface Handle {
+  readonly readStop: () => void;
+  readonly readStart: () => void;
+}
+
+/**
+ * Has nothing more read from a connection that Node's HTTP/2 reads past the stream, so that `pause` changes nothing:
+ * `_handle.readStop`. What was read already is parsed. Node starts to read again by itself after a write that took
+ * time.
+ */
+export function stopReading(socket: Socket): void {
+  handleOf(socket)?.readStop();
+}
+
+/** Reads on after `stopReading`: `_handle.readStart`. */
+export function startReading(socket: Socket): void {
+  handleOf(socket)?.readStart();
+}
+
+/** `null` once the connection is closed. */
+function handleOf(socket: Socket): Handle | null {
+  return (socket as Socket & { readonly _handle: Handle | null })._handle;
+}

@@ -3,7 +3,8 @@
  * is gone where its test fails.
  */
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect as connectHttp2, performServerHandshake, type ServerHttp2Session } from 'node:http2';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import t, { type Test } from 'tap';
 import {
@@ -11,6 +12,8 @@ import {
   onDestroySoon,
   onPushedEnd,
   readInPlaceOfParser,
+  startReading,
+  stopReading,
   wakeStream,
 } from '../../../src/proxy/node-internals/socket.js';
 import { certificates } from '../../support/certificates.js';
@@ -157,4 +160,36 @@ t.test('socket.push(null): a TLS connection pushes its end once, before TCP belo
   client.on('end', () => told.push('end')).resume();
   await until('the end', () => told.includes('end'));
   t.same(told, ['pushed', 'end']);
+});
+
+t.test('_handle.readStop, _handle.readStart: what HTTP/2 reads past the stream waits', async (t) => {
+  const accepted: { readonly socket: Socket; readonly session: ServerHttp2Session }[] = [];
+  const server = createTcpServer((socket) => {
+    const session = performServerHandshake(socket);
+    session.on('error', () => undefined).on('stream', (stream) => stream.respond({}, { endStream: true }));
+    accepted.push({ socket, session });
+  });
+  const { port } = await listen(t, server);
+  const client = connectHttp2(`http://127.0.0.1:${String(port)}`).on('error', () => undefined);
+  t.teardown(() => client.destroy());
+  const pings: number[] = [];
+  const ping = (): void => void client.ping(() => pings.push(1));
+  await until('they speak', () => accepted[0]?.session.remoteSettings.headerTableSize !== undefined);
+  ping();
+  await until('it reads', () => pings.length === 1);
+  const [{ socket } = { socket: null }] = accepted;
+  if (socket === null) throw new Error('nobody came');
+  stopReading(socket);
+  const { bytesRead } = socket;
+  ping();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.equal(socket.bytesRead, bytesRead, 'nothing is read');
+  startReading(socket);
+  await until('it reads on', () => pings.length === 2);
+  socket.destroy();
+  await until('it is closed', () => socket.closed);
+  t.doesNotThrow(() => {
+    stopReading(socket);
+    startReading(socket);
+  });
 });

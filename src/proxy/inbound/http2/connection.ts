@@ -16,7 +16,9 @@ import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import type { PipelinedRequest } from '../client-connection.js';
 import { freeAfterStream, nativeSession, resetStream } from '../../node-internals/http2-stream.js';
+import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
+import type { ReadTurns, TurnTaker } from './read-turns.js';
 import { Http2Request } from './request.js';
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
@@ -35,9 +37,9 @@ const headerOverhead = 32;
 
 /**
  * Streams that a caller took back, or had end by a mistake of its own, before we ended them: each costs a decision. So
- * many at once, so many more for each that was served, and each second.
+ * many at once, so many more for each that was served, and each second. A head with too many headers counts as several.
  */
-const resets = { most: 200, perSecond: 20, perServed: 1 };
+const resets = { most: 200, perSecond: 20, perServed: 1, forTooMany: 20 };
 
 /**
  * PING and SETTINGS frames, which want a response. Callers that measure their bandwidth send some with each message.
@@ -94,6 +96,8 @@ export interface Http2ClientConnectionOptions {
   /** Takes a place for a stream among those of all connections; `false` where there is none. */
   readonly takePlace: () => boolean;
   readonly givePlace: () => void;
+  /** Has it read beside those of others. */
+  readonly readTurns: ReadTurns;
   /** It was ended for what its caller sent. */
   readonly onAbuse: () => void;
   readonly fail: (error: unknown) => void;
@@ -104,13 +108,13 @@ export interface Http2ClientConnectionOptions {
  * asking for anything is bounded by token buckets; who empties one is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */
-export class Http2ClientConnection implements RequestConnection {
+export class Http2ClientConnection implements RequestConnection, TurnTaker {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
   private readonly native: object | null;
   private readonly options: Http2ClientConnectionOptions;
-  private readonly networks: ClientNetworks;
+  readonly networks: ClientNetworks;
   private readonly served = new Map<PipelinedRequest, Http2Request>();
   private readonly resets: TokenBucket;
   private readonly controls: TokenBucket;
@@ -152,7 +156,11 @@ export class Http2ClientConnection implements RequestConnection {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
-    socket.on('error', ignore).on('end', this.onCallerEnd);
+    socket
+      .on('error', ignore)
+      .on('end', this.onCallerEnd)
+      .once('close', () => options.readTurns.delete(this));
+    options.readTurns.add(this);
     this.native = nativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
@@ -166,6 +174,18 @@ export class Http2ClientConnection implements RequestConnection {
 
   now(): number {
     return this.options.clock.monotonic();
+  }
+
+  pauseReading(): void {
+    stopReading(this.socket);
+  }
+
+  resumeReading(): void {
+    startReading(this.socket);
+  }
+
+  isGone(): boolean {
+    return this.socket.destroyed;
   }
 
   markTrusted(): void {
@@ -263,6 +283,12 @@ export class Http2ClientConnection implements RequestConnection {
   private serve(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
     const { options } = this;
     this.requests += 1;
+    const headers = rawHeaders.length / 2;
+    options.readTurns.count(this, headers);
+    if (headers > maxHeaders && !this.resets.take(resets.forTooMany, this.now())) {
+      this.calm();
+      return;
+    }
     const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
     const head = read.ok ? read.value : read.error.head;
     this.usefulBytes += headerBytes(head) + overheadOfRequest;

@@ -1,0 +1,66 @@
+/**
+ * Heads that take a byte for each header on the way, since it was sent before (RFC 7541 §6.1), and hundreds in memory,
+ * from many connections at once.
+ */
+import t from 'tap';
+import { imageHeapOption } from '../../../bench/sallyport.js';
+import {
+  connectFrames,
+  fieldBlock,
+  flags,
+  frame,
+  frameTypes,
+  type FrameClient,
+} from '../../../support/http2-frames.js';
+import { peakBytes } from '../../../support/linux.js';
+import { startProxyProcess } from '../../../support/proxy-process.js';
+import { request } from '../../../support/raw-client.js';
+import type { Scope } from '../../../support/scope.js';
+import { until } from '../../../support/until.js';
+
+/** The memory of the chart. */
+const containerHeap = '--max-old-space-size=320';
+
+const pseudo = [':method', 'GET', ':scheme', 'http', ':path', '/orders', ':authority', 'a'];
+
+/** `x-a` with a value of 100 characters, which is remembered as the newest of its table. */
+const kept = Buffer.concat([Buffer.from([0x40, 3]), Buffer.from('x-a'), Buffer.from([100]), Buffer.alloc(100, 'a')]);
+
+/** Heads with so many headers, of which all but the first are one byte. */
+function compressed(count: number, each: number): Buffer {
+  return Buffer.concat(
+    Array.from({ length: count }, (_, index) => {
+      const block = [fieldBlock(pseudo), ...(index === 0 ? [kept] : []), Buffer.alloc(each, 0xbe)];
+      return frame(frameTypes.headers, flags.endHeaders + flags.endStream, 1 + 2 * index, Buffer.concat(block));
+    }),
+  );
+}
+
+/** Whether some response, or the end of the connection, was told. */
+const wasServed = ({ frames, socket }: FrameClient): boolean =>
+  socket.closed || frames.some(({ type, stream }) => stream > 0 || type === frameTypes.goAway);
+
+/** Sends so many heads on each of many connections at once; a caller of HTTP/1.1 asks when the first was served. */
+async function besideFlood(t: Scope, each: number): Promise<{ served: number; status: number; peakMiB: number }> {
+  const proxy = await startProxyProcess(t, {
+    config: { listen: { http2: true } },
+    env: { NODE_OPTIONS: `${containerHeap} ${imageHeapOption}` },
+  });
+  const crowd = await Promise.all(Array.from({ length: 60 }, () => connectFrames(t, proxy.port)));
+  const heads = compressed(90, each);
+  for (const { write } of crowd) write(heads);
+  await until('one is served', () => crowd.some(wasServed));
+  const { status } = await request(proxy.port, { path: '/orders/1', headers: proxy.authorization() });
+  const served = crowd.filter(wasServed).length;
+  await until('all are served', () => crowd.every(wasServed), 60_000);
+  return { served, status, peakMiB: peakBytes(proxy.process.pid) / 1024 ** 2 };
+}
+
+for (const each of [50, 300]) {
+  t.test(`90 heads of ${String(each)} headers on each of 60 connections do not keep others waiting`, async (t) => {
+    const { served, status, peakMiB } = await besideFlood(t, each);
+    t.equal(status, 200);
+    t.ok(served < 30, `${String(served)} of 60 connections were served before`);
+    t.ok(peakMiB < 250, `${peakMiB.toFixed(0)} MiB`);
+  });
+}
