@@ -93,10 +93,11 @@ function curesOf(receiver: ReceiverRouter): string {
 }
 
 /** What the router does that the fold is made of, and the line of the config that says that it does not. */
-function kindOf({ method, runs, isBehindScript }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
+function kindOf({ method, runs, behindScript }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
   const asGet = `answers ${method} by what it does for ${runs}`;
-  if (isBehindScript) {
-    const ignores = 'ignores what follows a script’s name';
+  if (behindScript !== null) {
+    const ignores =
+      behindScript === 'ignored' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
     return [method === runs ? ignores : `${asGet} and ${ignores}`, pathInfoCure];
   }
   if (method !== runs) return [asGet, headCure];
@@ -116,8 +117,10 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
     harm === 'less_restrictive'
       ? (['is less restrictive than', 'the same approvals on both'] as const)
       : (['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const);
-  // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right.
-  const say = harm === 'less_restrictive' ? report.error : report.warning;
+  // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right. And nothing in the
+  // config tells that the upstream has a script that routes.
+  const isError = harm === 'less_restrictive' && fold.behindScript !== 'routed';
+  const say = isError ? report.error : report.warning;
   say(
     pathOf(reached, routes),
     `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ${does}` +

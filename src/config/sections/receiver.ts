@@ -35,7 +35,7 @@ const receiverSchema = map({
   path_info: flag()
     .prefault(true)
     .describe(
-      'Set to false where it is known not to take `/admin.php/x` for `/admin.php`, as servers of scripts do (PHP, CGI, ASP.NET). Otherwise routes that this would mix up are refused.',
+      'Set to false where it is known not to take `/admin.php/x` for `/admin.php`, as servers of scripts do (PHP, CGI, ASP.NET), nor `/index.php/admin` for `/admin`, as scripts do that route (Symfony, Laravel). Otherwise routes that the first would mix up are refused, and others warned of.',
     ),
   reads_bodies: flag()
     .prefault(false)

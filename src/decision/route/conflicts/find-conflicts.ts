@@ -10,11 +10,13 @@ import {
   foldedPlaces,
   pathsThatMeet,
   pathsThatOverlap,
+  placesRoutedByScript,
   scriptsBefore,
   type FoldedTable,
   type Folding,
 } from './folded-table.js';
 import type { Route, RoutePath } from '../policy.js';
+import { hasScriptEnding } from './script-names.js';
 import { representativeMethods } from './unreachable.js';
 import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
 import { createSpeller, type Speller } from './sample-paths.js';
@@ -30,7 +32,7 @@ export interface ReceiverRouter {
   readonly trailingDots: boolean;
   /** Whether HEAD may run what GET runs. */
   readonly headAsGet: boolean;
-  /** Whether what follows the name of a script in the path may be ignored. */
+  /** Whether what follows the name of a script in the path may be ignored, or routed without that name. */
   readonly pathInfo: boolean;
 }
 
@@ -46,6 +48,9 @@ export function foldingOf(receiver: ReceiverRouter): Folding {
  */
 type FoldHarm = 'less_restrictive' | 'keys_apart';
 
+/** `ignored`: the script is run whatever follows its name. `routed`: the script does what a path without its name asks. */
+type BehindScript = 'ignored' | 'routed';
+
 /** A spelling that reaches another route than the one whose operation the upstream would run. */
 export interface RouteFold {
   readonly harm: FoldHarm;
@@ -58,13 +63,13 @@ export interface RouteFold {
   readonly runs: string;
   /** Decoded segments of the spelling. */
   readonly spelling: readonly string[];
-  /** Whether the upstream ignores what follows the name of a script. */
-  readonly isBehindScript: boolean;
+  /** What becomes of what follows the name of a script, where it is that; else `null`. */
+  readonly behindScript: BehindScript | null;
 }
 
 /** What the check found. */
 interface FoldReport {
-  /** At most one for each pair of routes, and one more by what follows a script's name. */
+  /** At most one for each pair of routes, and one more by what follows a script's name; where there are none, one of what scripts route. */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
   readonly unfinished: boolean;
@@ -85,7 +90,7 @@ interface Suspects {
   readonly speller: Speller;
   /** Methods, and what the upstream takes them for. */
   readonly methods: readonly MethodReading[];
-  readonly isBehindScript: boolean;
+  readonly behindScript: BehindScript | null;
 }
 
 interface MethodReading {
@@ -116,13 +121,15 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   let pairs = maxPairs;
   for (const suspects of suspectsOf(check, receiver)) {
     if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
-    const { guard, reached, isBehindScript } = suspects;
+    const { guard, reached, behindScript } = suspects;
+    // Where other spellings choose the policy, what is done about them comes first.
+    if (behindScript === 'routed' && folds.length > 0) break;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
-    if (harm === null) continue;
+    if (harm === null || (harm === 'keys_apart' && behindScript === 'routed')) continue;
     const names = [guard.route.name, reached.route.name];
     // Keys that are kept apart are so from both sides.
-    const pair = [harm, isBehindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
+    const pair = [harm, behindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
     if (told.has(pair)) continue;
     const fold = foldBetween(check, suspects);
     if (fold === null) continue;
@@ -133,27 +140,61 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   return { folds, unfinished: check.budget < 0 };
 }
 
-function* suspectsOf({ table, folded }: Check, { headAsGet }: ReceiverRouter): Generator<Suspects> {
+function* suspectsOf(check: Check, { headAsGet }: ReceiverRouter): Generator<Suspects> {
+  const { table, folded } = check;
   const { placed, folding } = folded;
   const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
   const speller = createSpeller(table.routes, folding, false);
   for (const guard of placed) {
     for (const reached of pathsThatMeet(folded, guard)) {
-      yield { guard, reached, speller, methods, isBehindScript: false };
+      yield { guard, reached, speller, methods, behindScript: null };
     }
   }
   const asGet = headAsGet ? [{ method: 'HEAD', runs: 'GET' }] : [];
   const plain = createSpeller(table.routes, folding, true);
-  const behind = { speller: spellerBehind(plain, folding), methods: [...methods, ...asGet], isBehindScript: true };
+  const behind = { speller: spellerBehind(plain, folding), methods: [...methods, ...asGet] };
   for (const reached of placed) {
-    for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind };
+    for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind, behindScript: 'ignored' };
   }
-  if (!headAsGet) return;
   // A more specific path for HEAD alone takes nothing away from what GET runs.
-  const head = { speller: plain, methods: asGet, isBehindScript: false };
-  for (const reached of placed.filter(({ route }) => takes(route, 'HEAD'))) {
+  const head = { speller: plain, methods: asGet, behindScript: null };
+  for (const reached of headAsGet ? placed.filter(({ route }) => takes(route, 'HEAD')) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
   }
+  if (folding.pathInfo) yield* routedSuspects(check, plain, behind.methods);
+}
+
+/**
+ * Pairs of a path that a script can be named in, and of one that is asked for where that name is left out: the script
+ * routes the rest.
+ */
+function* routedSuspects({ folded }: Check, speller: Speller, methods: readonly MethodReading[]): Generator<Suspects> {
+  const fresh = freshScript(folded);
+  for (const reached of folded.placed) {
+    for (const [at, segment] of reached.path.segments.entries()) {
+      if (segment.kind === 'literal' && !hasScriptEnding(segment.text)) continue;
+      const script = segment.kind === 'literal' ? segment.text : fresh;
+      const segments = segment.kind === 'rest' ? reached.path.segments : reached.path.segments.toSpliced(at, 1);
+      if (segments.length === at) continue;
+      const path: RoutePath = { ...reached.path, segments };
+      const through: Speller = function* (guard) {
+        for (const spelling of speller(guard, path)) yield spelling.toSpliced(at, 0, script);
+      };
+      for (const guard of pathsThatOverlap(folded, { route: reached.route, path })) {
+        yield { guard, reached, speller: through, methods, behindScript: 'routed' };
+      }
+    }
+  }
+}
+
+/** The usual name of a script that routes, or one like it that no route names. */
+function freshScript({ placed }: FoldedTable): string {
+  const named = new Set(
+    placed.flatMap(({ path }) => path.segments.map((segment) => (segment.kind === 'literal' ? segment.text : ''))),
+  );
+  let script = 'index.php';
+  while (named.has(script)) script = `x${script}`;
+  return script;
 }
 
 /** Spells out requests for what follows a path: rather with a name there than with a slash alone. */
@@ -177,16 +218,17 @@ function harmOf({ isLessRestrictive }: Check, guard: Route, reached: Route): Fol
 /** A spelling that the policy gives to `reached` and the upstream to `guard`: found by asking both. */
 function foldBetween(
   check: Check,
-  { guard, reached, speller, methods: all, isBehindScript }: Suspects,
+  { guard, reached, speller, methods: all, behindScript }: Suspects,
 ): Omit<RouteFold, 'harm'> | null {
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
+  const placesOf = behindScript === 'routed' ? placesRoutedByScript : foldedPlaces;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
-      if (!foldedPlaces(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
-      return { guard, reached, method, runs, spelling, isBehindScript };
+      if (!placesOf(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
+      return { guard, reached, method, runs, spelling, behindScript };
     }
     if (check.budget < 0) return null;
   }

@@ -1,6 +1,6 @@
 import type { Route, RoutePath, Segment } from '../policy.js';
 import type { PlacedRoute } from '../route-table.js';
-import { isScript } from './script-names.js';
+import { hasScriptEnding, isScript } from './script-names.js';
 
 /** Which differences a laxer router ignores. */
 export interface Folding {
@@ -13,7 +13,10 @@ export interface Folding {
   readonly dots: boolean;
   /** Whether `/admin.json` is `/admin` in another format: only the last segment has one. */
   readonly suffix: boolean;
-  /** Whether `/admin.php/x` is `/admin.php`: a server that runs scripts hands the rest of the path to them. */
+  /**
+   * Whether `/admin.php/x` is `/admin.php`: a server that runs scripts hands the rest of the path to them. And whether
+   * `/index.php/admin` is `/admin`: a script may route by that rest, as Symfony and Laravel do.
+   */
   readonly pathInfo: boolean;
 }
 
@@ -159,8 +162,7 @@ export function foldedPath(path: RoutePath, folding: Folding): readonly Segment[
 /** The places that a laxer router finds for a request: more than one where paths differ only in what it ignores. */
 export function foldedPlaces(table: FoldedTable, method: string, segments: readonly string[]): readonly PlacedRoute[] {
   const { folding } = table;
-  const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
-  const seen = (slashed ? segments.slice(0, -1) : segments).map((text) => foldText(text, folding));
+  const seen = seenBy(table, segments);
   const exact = walk(table, table.root, method, seen, 0);
   const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding) : [];
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
@@ -171,6 +173,26 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
     ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal'),
     ...scriptsOf(table, method, seen, segments.length),
   ];
+}
+
+/** The places of a request that goes through a script to what it routes: its name is no part of the path then. */
+export function placesRoutedByScript(
+  table: FoldedTable,
+  method: string,
+  segments: readonly string[],
+): readonly PlacedRoute[] {
+  const seen = seenBy(table, segments);
+  return seen.flatMap((name, at) =>
+    hasScriptEnding(name) && (seen[at + 1] ?? '') !== ''
+      ? walk(table, table.root, method, seen.toSpliced(at, 1), 0)
+      : [],
+  );
+}
+
+/** Segments of a request as a laxer router sees them. */
+function seenBy({ folding }: FoldedTable, segments: readonly string[]): readonly string[] {
+  const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
+  return (slashed ? segments.slice(0, -1) : segments).map((text) => foldText(text, folding));
 }
 
 /** The scripts that a request may run whose path goes on behind their names. */

@@ -15,7 +15,11 @@ const endings: ReadonlySet<string> = new Set(
  */
 export function isScript(segments: readonly (string | null)[]): boolean {
   const name = segments.at(-1) ?? '';
-  if (name === '') return false;
+  return name !== '' && (hasScriptEnding(name) || segments.slice(0, -1).includes('cgi-bin'));
+}
+
+/** Whether a segment ends as the names of scripts do. */
+export function hasScriptEnding(name: string): boolean {
   const dot = name.lastIndexOf('.');
-  return (dot > 0 && endings.has(name.slice(dot + 1).toLowerCase())) || segments.slice(0, -1).includes('cgi-bin');
+  return dot > 0 && endings.has(name.slice(dot + 1).toLowerCase());
 }

@@ -55,7 +55,7 @@ const fold = (places: string): string =>
   'receiver.strict_slash: true, receiver.format_suffix: false, receiver.trailing_dots: false where the receiver’s router is known to be so';
 
 /** What is not about the endings of a path. */
-const noEndings = 'format_suffix: false, trailing_dots: false';
+const noEndings = 'format_suffix: false, trailing_dots: false, path_info: false';
 
 t.test('folded spellings that reach a less restrictive route are an error naming both', (t) => {
   const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'root, guest')];
@@ -118,7 +118,10 @@ t.test('what follows a script’s name and reaches a less restrictive route is a
     /: HEAD "\/admin\.php\/x" reaches it, which a router that answers HEAD by what it does for GET and ignores what follows a script’s name takes .* or receiver\.path_info: false where/,
   ]);
   const others = [route('admin', '/admin', 'root'), route('page', '"/{page}/{id}"', 'guest')];
-  t.same(problemsOf(withRoutes(others)), [], 'a policy that names no script');
+  t.match(problemsOf(withRoutes(others)), [
+    /: warning: route "page" .*: GET "\/index\.php\/admin" reaches it, which a router that has a script route what follows its name takes .* or receiver\.path_info: false where/,
+  ]);
+  t.same(problemsOf(withRoutes(others, { receiver: '{ path_info: false }' })), []);
   t.end();
 });
 

@@ -97,7 +97,8 @@ const cases = [
 
 t.test('what follows a script’s name and reaches a less restrictive route', (t) => {
   for (const { name, also = {}, routes, expected } of cases) {
-    t.same(foldsOf(routes, { ...info, ...also }), expected, name);
+    const folds = foldsOf(routes, { ...info, ...also }).filter((fold) => !fold.endsWith(', routed'));
+    t.same(folds, expected, name);
     t.same(
       foldsOf(routes, { ...strict, headAsGet: 'headAsGet' in also }),
       [],
@@ -107,16 +108,63 @@ t.test('what follows a script’s name and reaches a less restrictive route', (t
   t.end();
 });
 
+const routed = [
+  {
+    name: 'all that another route takes',
+    routes: ['GET /admin root', 'GET /** user'],
+    expected: ['/admin < /**: GET /index.php/admin, routed'],
+  },
+  {
+    name: 'in a folder',
+    routes: ['GET /app/admin root', 'GET /app/{page}/{id} user'],
+    expected: ['/app/admin < /app/{page}/{id}: GET /app/index.php/admin, routed'],
+  },
+  {
+    name: 'one that a route names',
+    routes: ['GET /admin/users root', 'GET /front.php/** user'],
+    expected: ['/admin/users < /front.php/**: GET /front.php/admin/users, routed'],
+  },
+  {
+    name: 'one that no route names',
+    routes: ['GET /admin root', 'GET /index.php/admin root', 'GET /** user'],
+    expected: ['/admin < /**: GET /xindex.php/admin, routed'],
+  },
+  {
+    name: 'once, however many there are',
+    routes: ['GET /a root', 'GET /b root', 'GET /** user'],
+    expected: ['/a < /**: GET /index.php/a, routed'],
+  },
+  {
+    name: 'what is wrong otherwise comes first',
+    routes: ['GET /a.php root', 'GET /b root', 'GET /** user'],
+    expected: [],
+  },
+  { name: 'as restrictive', routes: ['GET /admin user', 'GET /** user'], expected: [] },
+  { name: 'no room for its name', routes: ['GET /admin root', 'GET /orders/** user'], expected: [] },
+  { name: 'nothing behind it', routes: ['GET / root', 'GET /{page} user'], expected: [] },
+];
+
+t.test('what a script routes and reaches a less restrictive route', (t) => {
+  for (const { name, routes, expected } of routed) {
+    t.same(
+      foldsOf(routes, info).filter((fold) => fold.endsWith(', routed')),
+      expected,
+      name,
+    );
+  }
+  t.end();
+});
+
 t.test('such a fold is told apart from others between the same routes', (t) => {
   const table = createRouteTable([routeOf('GET /admin.php', ['root']), routeOf('GET /**', ['user'])]);
   t.same(
-    findFolds(table, { ...info, caseSensitive: false }, issuers).folds.map(({ spelling, isBehindScript }) => ({
+    findFolds(table, { ...info, caseSensitive: false }, issuers).folds.map(({ spelling, behindScript }) => ({
       spelling,
-      isBehindScript,
+      behindScript,
     })),
     [
-      { spelling: ['ADMIN.PHP'], isBehindScript: false },
-      { spelling: ['admin.php', 'x'], isBehindScript: true },
+      { spelling: ['ADMIN.PHP'], behindScript: null },
+      { spelling: ['admin.php', 'x'], behindScript: 'ignored' },
     ],
   );
   t.end();

@@ -22,8 +22,8 @@ export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): rea
     return routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','));
   });
   return findFolds(createRouteTable(routes), receiver, issuers).folds.map(
-    ({ guard, reached, method, spelling }) =>
-      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}`,
+    ({ guard, reached, method, spelling, behindScript }) =>
+      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}${behindScript === 'routed' ? ', routed' : ''}`,
   );
 }
 
@@ -73,10 +73,23 @@ function namesScript({ segments }: RoutePath, { caseSensitive, trailingDots }: R
   return isAmongPrograms || (trailingDots ? /.\.php[. ]*$/i : /.\.php$/i).test(last.text);
 }
 
+/** A request that goes through a script, as the script routes it: without its name. */
+function routedReadings(
+  request: readonly string[],
+  { pathInfo, trailingDots }: ReceiverRouter,
+): readonly (readonly string[])[] {
+  if (!pathInfo) return [];
+  return request.flatMap((text, at) => {
+    const isScript = (trailingDots ? /.\.php[. ]*$/i : /.\.php$/i).test(text);
+    return isScript && (request[at + 1] ?? '') !== '' ? [request.filter((_, index) => index !== at)] : [];
+  });
+}
+
 function naiveFolds(
   routes: readonly Route[],
   receiver: ReceiverRouter,
   requests: readonly (readonly string[])[],
+  isRouted: boolean,
 ): Set<string> {
   const bare = (path: RoutePath): RoutePath => (receiver.strictSlash ? path : foldedSegments(path));
   const folds = new Set<string>();
@@ -89,6 +102,7 @@ function naiveFolds(
       const reached = naiveMatch(routes, method, request);
       if (reached === null) continue;
       const endsInLiteral = (path: RoutePath): boolean => bare(path).segments.at(-1)?.kind === 'literal';
+      const routed = routedReadings(request, receiver).map((reading) => ({ reading, isRun: () => true }));
       const readings = [
         { reading: request, isRun: () => true },
         // A parameter takes the format along.
@@ -98,7 +112,7 @@ function naiveFolds(
           isRun: (path: RoutePath) => namesScript(bare(path), receiver),
         })),
       ];
-      for (const { reading, isRun } of readings) {
+      for (const { reading, isRun } of isRouted ? routed : readings) {
         const taking = placed
           .filter(({ path }) => takesFolded(path, reading, receiver))
           .sort((a, b) => compareSpecificity(bare(a.path), bare(b.path)));
@@ -137,9 +151,20 @@ export function compareWithModel(
   const table = createRouteTable(all);
   if (table.ties.length > 0) return;
   const { folds, unfinished } = findFolds(table, receiver, issuers);
-  const pairs = folds.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`);
-  // One more by what follows a script's name.
-  const found = [...new Set(pairs)].sort();
-  const expected = [...naiveFolds(all, receiver, requests)].sort();
+  const namesOf = (some: typeof folds): readonly string[] =>
+    // One more by what follows a script's name.
+    [...new Set(some.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`))].sort();
+  const found = namesOf(folds.filter(({ behindScript }) => behindScript !== 'routed'));
+  const expected = [...naiveFolds(all, receiver, requests, false)].sort();
   if (unfinished || found.join() !== expected.join()) throw new Error(JSON.stringify({ found, expected, unfinished }));
+  const routed = namesOf(folds.filter(({ behindScript }) => behindScript === 'routed'));
+  const scripts = new Set(['index.php', ...specs.flatMap(([, path]) => path.match(/[^/]+\.php/gi) ?? [])]);
+  const through = requests.flatMap((request) =>
+    [...scripts].flatMap((script) => request.map((_, at) => request.toSpliced(at, 0, script))),
+  );
+  const allRouted = naiveFolds(all, receiver, [...requests, ...through], true);
+  const others = folds.filter(({ behindScript }) => behindScript !== 'routed').length;
+  if (routed.length !== (others > 0 ? 0 : Math.min(1, allRouted.size)) || routed.some((pair) => !allRouted.has(pair))) {
+    throw new Error(JSON.stringify({ routed, allRouted: [...allRouted] }));
+  }
 }
