@@ -79,6 +79,7 @@ const looseness: readonly {
 
 const pathInfoCure = 'receiver.path_info: false';
 const headCure = 'receiver.head_as_get: false';
+const optionsCure = 'receiver.options_as_get: false';
 
 function loosenessOf(receiver: ReceiverRouter): typeof looseness {
   return looseness.filter(({ has }) => has(receiver));
@@ -100,7 +101,7 @@ function kindOf({ method, runs, behindScript }: RouteFold, receiver: ReceiverRou
       behindScript === 'ignored' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
     return [method === runs ? ignores : `${asGet} and ${ignores}`, pathInfoCure];
   }
-  if (method !== runs) return [asGet, headCure];
+  if (method !== runs) return [asGet, method === 'OPTIONS' ? optionsCure : headCure];
   const ignored = loosenessOf(receiver).map(({ ignores }) => ignores);
   return [`ignores ${ignored.join(' or ')}`, curesOf(receiver)];
 }
@@ -118,8 +119,8 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
       ? (['is less restrictive than', 'the same approvals on both'] as const)
       : (['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const);
   // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right. And nothing in the
-  // config tells that the upstream has a script that routes.
-  const isError = harm === 'less_restrictive' && fold.behindScript !== 'routed';
+  // config tells that the upstream has a script that routes, or does for OPTIONS what it does for others: few do.
+  const isError = harm === 'less_restrictive' && fold.behindScript !== 'routed' && method !== 'OPTIONS';
   const say = isError ? report.error : report.warning;
   say(
     pathOf(reached, routes),

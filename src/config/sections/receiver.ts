@@ -32,6 +32,11 @@ const receiverSchema = map({
     .describe(
       'Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.',
     ),
+  options_as_get: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to answer OPTIONS by what it does for other methods. Otherwise a route that lets more callers send OPTIONS than such a method is warned of.',
+    ),
   path_info: flag()
     .prefault(true)
     .describe(
@@ -54,9 +59,10 @@ export function receiverRouter(file: ReceiverFile): ReceiverRouter {
     format_suffix: formatSuffix,
     trailing_dots: trailingDots,
     head_as_get: headAsGet,
+    options_as_get: optionsAsGet,
     path_info: pathInfo,
   } = file;
-  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, pathInfo };
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, optionsAsGet, pathInfo };
 }
 
 export const receiver = section({
@@ -69,6 +75,7 @@ export const receiver = section({
     format_suffix: reloaded,
     trailing_dots: reloaded,
     head_as_get: reloaded,
+    options_as_get: reloaded,
     path_info: reloaded,
     reads_bodies: {
       of: ({ upstream }: { readonly upstream: UpstreamSettings }) => upstream.readsBodies,

@@ -32,6 +32,8 @@ export interface ReceiverRouter {
   readonly trailingDots: boolean;
   /** Whether HEAD may run what GET runs. */
   readonly headAsGet: boolean;
+  /** Whether OPTIONS may run what other methods run. */
+  readonly optionsAsGet: boolean;
   /** Whether what follows the name of a script in the path may be ignored, or routed without that name. */
   readonly pathInfo: boolean;
 }
@@ -91,6 +93,8 @@ interface Suspects {
   /** Methods, and what the upstream takes them for. */
   readonly methods: readonly MethodReading[];
   readonly behindScript: BehindScript | null;
+  /** Whether OPTIONS may run what another method runs. */
+  readonly isOptions?: boolean;
 }
 
 interface MethodReading {
@@ -113,7 +117,8 @@ const maxFolds = 50;
 /** Finds every pair of routes that an upstream's router may mix up to a caller's advantage. The table has no ties. */
 export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[]): FoldReport {
   const folding = foldingOf(receiver);
-  if (!Object.values(folding).includes(true) && !receiver.headAsGet) return { folds: [], unfinished: false };
+  const asOthers = receiver.headAsGet || receiver.optionsAsGet;
+  if (!Object.values(folding).includes(true) && !asOthers) return { folds: [], unfinished: false };
   const folded = createFoldedTable(table.routes, folding);
   const check: Check = { table, folded, isLessRestrictive: rememberedComparison(issuerNames), budget: maxMatches };
   const folds: RouteFold[] = [];
@@ -123,13 +128,15 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
     if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
     const { guard, reached, behindScript } = suspects;
     // Where other spellings choose the policy, what is done about them comes first.
-    if (behindScript === 'routed' && folds.length > 0) break;
+    if (behindScript === 'routed' && folds.some(({ method }) => method !== 'OPTIONS')) break;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
-    if (harm === null || (harm === 'keys_apart' && behindScript === 'routed')) continue;
+    if (harm === null || (harm === 'keys_apart' && (behindScript === 'routed' || suspects.isOptions))) continue;
     const names = [guard.route.name, reached.route.name];
-    // Keys that are kept apart are so from both sides.
-    const pair = [harm, behindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
+    // Keys that are kept apart are so from both sides; what OPTIONS may run is the same for all that a route reaches.
+    const pair = suspects.isOptions
+      ? `OPTIONS\n${reached.route.name}`
+      : [harm, behindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
     if (told.has(pair)) continue;
     const fold = foldBetween(check, suspects);
     if (fold === null) continue;
@@ -140,7 +147,7 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   return { folds, unfinished: check.budget < 0 };
 }
 
-function* suspectsOf(check: Check, { headAsGet }: ReceiverRouter): Generator<Suspects> {
+function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter): Generator<Suspects> {
   const { table, folded } = check;
   const { placed, folding } = folded;
   const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
@@ -160,6 +167,16 @@ function* suspectsOf(check: Check, { headAsGet }: ReceiverRouter): Generator<Sus
   const head = { speller: plain, methods: asGet, behindScript: null };
   for (const reached of headAsGet ? placed.filter(({ route }) => takes(route, 'HEAD')) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
+  }
+  const others = methods.filter(({ method }) => method !== 'OPTIONS' && method !== 'HEAD');
+  const options = {
+    speller: plain,
+    methods: others.map(({ method }) => ({ method: 'OPTIONS', runs: method })),
+    behindScript: null,
+    isOptions: true,
+  };
+  for (const reached of optionsAsGet ? placed.filter(({ route }) => route.methods?.has('OPTIONS') === true) : []) {
+    for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...options };
   }
   if (folding.pathInfo) yield* routedSuspects(check, plain, behind.methods);
 }

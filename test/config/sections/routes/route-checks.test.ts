@@ -105,6 +105,16 @@ t.test(
   },
 );
 
+t.test('OPTIONS for more callers than another method is warned of, with the line that says otherwise', (t) => {
+  const paths = [route('report', '/report', 'root'), route('preflight', '"/**"', 'root, guest', 'OPTIONS')];
+  const strict = `case_sensitive: true, strict_slash: true, head_as_get: false, ${noEndings}`;
+  t.match(problemsOf(withRoutes(paths, { receiver: `{ ${strict} }` })), [
+    /: warning: route "preflight" .*: OPTIONS "\/report" reaches it, which a router that answers OPTIONS by what it does for GET takes .* or receiver\.options_as_get: false where/,
+  ]);
+  t.same(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, options_as_get: false }` })), []);
+  t.end();
+});
+
 t.test('what follows a script’s name and reaches a less restrictive route is an error that names the line', (t) => {
   const paths = [route('admin', '/admin.php', 'root'), route('page', '"/{page}/{id}"', 'root, guest')];
   const told =

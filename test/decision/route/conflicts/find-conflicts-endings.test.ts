@@ -170,6 +170,26 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
   t.end();
 });
 
+t.test('OPTIONS that reaches a less restrictive route than other methods do', (t) => {
+  const options = { ...strict, optionsAsGet: true };
+  for (const [routes, expected] of [
+    [['GET /r root', 'OPTIONS /r public'], ['/r < /r: OPTIONS /r']],
+    [['POST /r/{id} root', 'OPTIONS /** public'], ['/r/{id} < /**: OPTIONS /r/x']],
+    // One says it of all that the route reaches.
+    [['GET /a root', 'GET /b root', 'OPTIONS /** public'], ['/a < /**: OPTIONS /a']],
+    [['GET /a root', 'OPTIONS /b public'], []],
+    [['GET,OPTIONS /a root'], []],
+    [['GET /a public', 'OPTIONS /a root'], []],
+    [['HEAD /a root', 'OPTIONS /a public'], []],
+    // What is for any method is for OPTIONS by no choice of its own.
+    [['GET /a root', '* /** public'], []],
+  ] as const) {
+    t.same(foldsOf(routes, options), expected, routes.join(', '));
+    t.same(foldsOf(routes, strict), [], `${routes.join(', ')}, at a service that answers OPTIONS by itself`);
+  }
+  t.end();
+});
+
 t.test('HEAD that reaches a less restrictive route than GET does', (t) => {
   const asGet = { ...strict, headAsGet: true };
   const cases = [
@@ -220,6 +240,7 @@ t.test('finds every format that reaches a less restrictive route, and nothing el
     formatSuffix: fc.constant(true),
     trailingDots: fc.boolean(),
     headAsGet: fc.boolean(),
+    optionsAsGet: fc.constant(false),
     pathInfo: fc.constant(false),
   });
   fc.assert(

@@ -190,6 +190,7 @@ t.test('finds every script that is reached by what follows its name, and nothing
     formatSuffix: fc.constant(false),
     trailingDots: fc.boolean(),
     headAsGet: fc.boolean(),
+    optionsAsGet: fc.constant(false),
     pathInfo: fc.constant(true),
   });
   fc.assert(

@@ -184,6 +184,7 @@ const receivers = fc.record({
   formatSuffix: fc.boolean(),
   trailingDots: fc.boolean(),
   headAsGet: fc.boolean(),
+  optionsAsGet: fc.constant(false),
   pathInfo: fc.boolean(),
 });
 
@@ -208,6 +209,7 @@ t.test('finds what asking for every spelling would find, and nothing else', (t) 
             formatSuffix: true,
             trailingDots: true,
             headAsGet: true,
+            optionsAsGet: false,
             pathInfo: true,
           },
         ],

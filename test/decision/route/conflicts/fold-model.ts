@@ -11,6 +11,7 @@ export const strict: ReceiverRouter = {
   formatSuffix: false,
   trailingDots: false,
   headAsGet: false,
+  optionsAsGet: false,
   pathInfo: false,
 };
 export const issuers = ['core'];
