@@ -189,7 +189,8 @@ function* routedSuspects({ folded }: Check, speller: Speller, methods: readonly 
   const fresh = freshScript(folded);
   for (const reached of folded.placed) {
     for (const [at, segment] of reached.path.segments.entries()) {
-      if (segment.kind === 'literal' && !hasScriptEnding(segment.text)) continue;
+      // Where no route names a script, it is in the first segment: other folders rarely have one of their own.
+      if (segment.kind === 'literal' ? !hasScriptEnding(segment.text) : at > 0) continue;
       const script = segment.kind === 'literal' ? segment.text : fresh;
       const segments = segment.kind === 'rest' ? reached.path.segments : reached.path.segments.toSpliced(at, 1);
       if (segments.length === at) continue;

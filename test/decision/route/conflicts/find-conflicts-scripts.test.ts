@@ -115,14 +115,19 @@ const routed = [
     expected: ['/admin < /**: GET /index.php/admin, routed'],
   },
   {
-    name: 'in a folder',
+    name: 'in a folder that no route names a script in',
     routes: ['GET /app/admin root', 'GET /app/{page}/{id} user'],
-    expected: ['/app/admin < /app/{page}/{id}: GET /app/index.php/admin, routed'],
+    expected: [],
   },
   {
     name: 'one that a route names',
     routes: ['GET /admin/users root', 'GET /front.php/** user'],
     expected: ['/admin/users < /front.php/**: GET /front.php/admin/users, routed'],
+  },
+  {
+    name: 'one that a route names in a folder',
+    routes: ['GET /app/admin root', 'GET /app/front.php/{id} user'],
+    expected: ['/app/admin < /app/front.php/{id}: GET /app/front.php/admin, routed'],
   },
   {
     name: 'one that no route names',
