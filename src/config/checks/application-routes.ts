@@ -58,7 +58,14 @@ export function withApplication(root: SourceNode, { policies }: ApplicationRoute
 const unsaid = {
   listen: { host: '127.0.0.1', port: 0 },
   upstream: { url: 'unix:/unused' },
-  receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, options_as_get: false, path_info: false },
+  receiver: {
+    case_sensitive: true,
+    strict_slash: true,
+    format_suffix: false,
+    trailing_dots: false,
+    options_as_get: false,
+    path_info: false,
+  },
 } as const;
 
 function nodeOf(value: unknown): SourceNode {

@@ -50,7 +50,7 @@ export function foldingOf(receiver: ReceiverRouter): Folding {
  */
 type FoldHarm = 'less_restrictive' | 'keys_apart';
 
-/** `ignored`: the script is run whatever follows its name. `routed`: the script does what a path without its name asks. */
+/** `ignored`: the script is run whatever follows. `routed`: the script does what a path without its name asks for. */
 type BehindScript = 'ignored' | 'routed';
 
 /** A spelling that reaches another route than the one whose operation the upstream would run. */
@@ -71,7 +71,10 @@ export interface RouteFold {
 
 /** What the check found. */
 interface FoldReport {
-  /** At most one for each pair of routes, and one more by what follows a script's name; where there are none, one of what scripts route. */
+  /**
+   * At most one for each pair of routes, and one more by what follows a script's name; one for each route of OPTIONS;
+   * where there are none but these, one of what scripts route.
+   */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
   readonly unfinished: boolean;
