@@ -1,4 +1,6 @@
-/** Whose idempotency keys a new config leaves behind. */
+/** Whose idempotency keys a new config leaves behind, and of which requests. */
+import { createRouteTable, placeOf, type RouteTable } from '../decision/route/route-table.js';
+import type { Route, RoutePath } from '../decision/route/policy.js';
 import type { CompiledConfig } from './types.js';
 
 type Scoped = Pick<CompiledConfig, 'routes' | 'issuers'>;
@@ -17,6 +19,47 @@ export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
     keepsKeys(before, ({ session }) => session !== null) &&
     before.issuers[0]?.rules.audience !== after.issuers[0]?.rules.audience;
   return [...moved.map(({ rules: { name } }) => `callers of issuers.${name}`), ...(users ? ['users'] : [])];
+}
+
+/**
+ * Operations that were one for some requests and are another now, `OLD -> NEW`, or `none` where they are reserved no
+ * more: a narrower route came or went. A retry of what was sent before is a new request. Those that are gone from the
+ * config are none of them.
+ */
+export function movedOperations(before: Pick<Scoped, 'routes'>, after: Pick<Scoped, 'routes'>): readonly string[] {
+  const [old, now] = [createRouteTable(before.routes), createRouteTable(after.routes)];
+  const kept = new Set(after.routes.map(keyedOperation));
+  const moved = new Set<string>();
+  for (const route of [...before.routes, ...after.routes]) {
+    for (const path of route.paths) {
+      for (const method of route.methods ?? ['POST']) {
+        const from = operationAt(old, method, path);
+        const to = operationAt(now, method, path);
+        if (from !== null && to !== undefined && from !== undefined && from !== to && kept.has(from)) {
+          moved.add(`${from} -> ${to ?? 'none'}`);
+        }
+      }
+    }
+  }
+  return [...moved];
+}
+
+/** A text that no route names, as far as anybody can tell. */
+const sample = 'any-9f3c';
+
+/** The operation of a request for this path, `null` where none is reserved, `undefined` where no route takes it. */
+function operationAt(table: RouteTable, method: string, { segments }: RoutePath): string | null | undefined {
+  const route = placeOf(
+    table,
+    method,
+    segments.map((segment) => (segment.kind === 'literal' ? segment.text : sample)),
+  )?.route;
+  return route === undefined ? undefined : keyedOperation(route);
+}
+
+/** What a route counts keys under; `null` where it takes none. */
+function keyedOperation({ reservation }: Pick<Route, 'reservation'>): string | null {
+  return reservation === null || reservation.key === null ? null : reservation.operation;
 }
 
 type ActiveRoute = CompiledConfig['routes'][number];

@@ -9,7 +9,7 @@ import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-complete.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { ConfigReading } from '../config/read-config.js';
-import { movedScopes } from '../../config/moved-scopes.js';
+import { movedOperations, movedScopes } from '../../config/moved-scopes.js';
 import { droppedOperations, neverOpened, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from '../config/named-files.js';
 
@@ -82,6 +82,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     }
     const dropped = droppedOperations(activator.activeConfig().config, config);
     const moved = movedScopes(activator.activeConfig().config, config);
+    const elsewhere = movedOperations(activator.activeConfig().config, config);
     const problem = await putInForce(loaded.value, { ...deps, activator, opened });
     if (problem !== null) {
       fail([problem]);
@@ -92,6 +93,11 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     if (dropped.length > 0) {
       log.warn('keys of these operations count no more: a retry of an earlier write would run it again', {
         operations: dropped,
+      });
+    }
+    if (elsewhere.length > 0) {
+      log.warn('some writes belong to another operation now: a retry of an earlier one would run it again', {
+        operations: elsewhere,
       });
     }
     if (moved.length > 0) {

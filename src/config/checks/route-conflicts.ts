@@ -3,7 +3,12 @@ import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { receiverRouter } from '../sections/receiver.js';
 import type { CompiledRoutes } from '../sections/routes/routes.js';
-import { findFolds, type ReceiverRouter, type RouteFold } from '../../decision/route/conflicts/find-conflicts.js';
+import {
+  findFolds,
+  isAdvice,
+  type ReceiverRouter,
+  type RouteFold,
+} from '../../decision/route/conflicts/find-conflicts.js';
 import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
 import {
   createRouteTable,
@@ -94,14 +99,15 @@ function curesOf(receiver: ReceiverRouter): string {
 }
 
 /** What the router does that the fold is made of, and the line of the config that says that it does not. */
-function kindOf({ method, runs, behindScript }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
+function kindOf({ kind, method, runs }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
   const asGet = `answers ${method} by what it does for ${runs}`;
-  if (behindScript !== null) {
-    const ignores =
-      behindScript === 'ignored' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
-    return [method === runs ? ignores : `${asGet} and ${ignores}`, pathInfoCure];
+  if (kind === 'options') return [asGet, optionsCure];
+  if (kind === 'script' || kind === 'routed') {
+    const does =
+      kind === 'script' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
+    return [method === runs ? does : `${asGet} and ${does}`, pathInfoCure];
   }
-  if (method !== runs) return [asGet, method === 'OPTIONS' ? optionsCure : headCure];
+  if (method !== runs) return [asGet, headCure];
   const ignored = loosenessOf(receiver).map(({ ignores }) => ignores);
   return [`ignores ${ignored.join(' or ')}`, curesOf(receiver)];
 }
@@ -118,10 +124,8 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
     harm === 'less_restrictive'
       ? (['is less restrictive than', 'the same approvals on both'] as const)
       : (['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const);
-  // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right. And nothing in the
-  // config tells that the upstream has a script that routes, or does for OPTIONS what it does for others: few do.
-  const isError = harm === 'less_restrictive' && fold.behindScript !== 'routed' && method !== 'OPTIONS';
-  const say = isError ? report.error : report.warning;
+  // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right.
+  const say = harm === 'less_restrictive' && !isAdvice(fold) ? report.error : report.warning;
   say(
     pathOf(reached, routes),
     `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ${does}` +

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { movedScopes } from '../../../src/config/moved-scopes.js';
+import { movedOperations, movedScopes } from '../../../src/config/moved-scopes.js';
 import { droppedOperations, reserves } from '../../../src/app/reload/restart-needed.js';
 import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
@@ -62,6 +62,41 @@ t.test('operations whose keys no longer count', (t) => {
   }
   t.equal(reserves(compile(none)), false);
   t.equal(reserves(compile(write('a', 'none', { single_use: true }))), true);
+  t.end();
+});
+
+t.test('writes whose operation is another one now', (t) => {
+  const all = write('w', 'required', { path: '/w/**' });
+  const bulk = write('bulk', 'required', { path: '/w/bulk' });
+  const rows: readonly (readonly [string, readonly object[], readonly object[], readonly string[]])[] = [
+    ['nothing changed', [all, bulk], [all, bulk], []],
+    ['a narrower route comes', [all], [all, bulk], ['w -> bulk']],
+    ['with a parameter', [all], [all, write('one', 'required', { path: '/w/{id}' })], ['w -> one']],
+    ['of the same operation', [all], [all, write('b', { mode: 'required', operation: 'w' }, { path: '/w/b' })], []],
+    [
+      'that reserves nothing',
+      [all],
+      [all, write('b', { mode: 'none', because: 'a test' }, { path: '/w/b' })],
+      ['w -> none'],
+    ],
+    ['a route beside it', [all], [all, write('b', 'required', { path: '/b' })], []],
+    ['a narrower one goes: its operation is gone', [all, bulk], [all], []],
+    [
+      'a narrower one goes whose operation stays elsewhere',
+      [all, write('b', 'required', { path: ['/w/bulk', '/b'] })],
+      [all, write('b', 'required', { path: '/b' })],
+      ['b -> w'],
+    ],
+    [
+      'they change places',
+      [write('a', 'required', { path: '/a' }), write('b', 'required', { path: '/b' })],
+      [write('a', 'required', { path: '/b' }), write('b', 'required', { path: '/a' })],
+      ['a -> b', 'b -> a'],
+    ],
+  ];
+  for (const [name, before, after, moved] of rows) {
+    t.same(movedOperations(compile(...before), compile(...after)), moved, name);
+  }
   t.end();
 });
 

@@ -50,8 +50,20 @@ export function foldingOf(receiver: ReceiverRouter): Folding {
  */
 type FoldHarm = 'less_restrictive' | 'keys_apart';
 
-/** `ignored`: the script is run whatever follows. `routed`: the script does what a path without its name asks for. */
-type BehindScript = 'ignored' | 'routed';
+/**
+ * What the upstream's router does:
+ *
+ * - `spelling`: it ignores some of the path, or answers HEAD by what it does for GET
+ * - `script`: it ignores what follows the name of a script
+ * - `options`: it answers OPTIONS by what it does for another method
+ * - `routed`: it has a script do what the path without the script's name asks for
+ */
+type FoldKind = 'spelling' | 'script' | 'options' | 'routed';
+
+/** Those that few routers do, of which nothing in a policy tells: advice, rather than a fault. */
+export function isAdvice({ kind }: { readonly kind: FoldKind }): boolean {
+  return kind === 'options' || kind === 'routed';
+}
 
 /** A spelling that reaches another route than the one whose operation the upstream would run. */
 export interface RouteFold {
@@ -65,15 +77,14 @@ export interface RouteFold {
   readonly runs: string;
   /** Decoded segments of the spelling. */
   readonly spelling: readonly string[];
-  /** What becomes of what follows the name of a script, where it is that; else `null`. */
-  readonly behindScript: BehindScript | null;
+  readonly kind: FoldKind;
 }
 
 /** What the check found. */
 interface FoldReport {
   /**
    * At most one for each pair of routes, and one more by what follows a script's name; one for each route of OPTIONS;
-   * where there are none but these, one of what scripts route.
+   * where there is none but that, one of what scripts route.
    */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
@@ -95,9 +106,7 @@ interface Suspects {
   readonly speller: Speller;
   /** Methods, and what the upstream takes them for. */
   readonly methods: readonly MethodReading[];
-  readonly behindScript: BehindScript | null;
-  /** Whether OPTIONS may run what another method runs. */
-  readonly isOptions?: boolean;
+  readonly kind: FoldKind;
 }
 
 interface MethodReading {
@@ -127,27 +136,38 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   const folds: RouteFold[] = [];
   const told = new Set<string>();
   let pairs = maxPairs;
+  let unfinished = false;
+  // What is advice comes last.
   for (const suspects of suspectsOf(check, receiver)) {
-    if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
-    const { guard, reached, behindScript } = suspects;
+    const { guard, reached, kind } = suspects;
+    if (--pairs < 0 || check.budget < 0) {
+      unfinished ||= !isAdvice(suspects);
+      break;
+    }
     // Where other spellings choose the policy, what is done about them comes first.
-    if (behindScript === 'routed' && folds.some(({ method }) => method !== 'OPTIONS')) break;
+    if (kind === 'routed' && folds.some((fold) => !isAdvice(fold))) break;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
-    if (harm === null || (harm === 'keys_apart' && (behindScript === 'routed' || suspects.isOptions))) continue;
-    const names = [guard.route.name, reached.route.name];
-    // Keys that are kept apart are so from both sides; what OPTIONS may run is the same for all that a route reaches.
-    const pair = suspects.isOptions
-      ? `OPTIONS\n${reached.route.name}`
-      : [harm, behindScript, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
+    if (harm === null || (harm === 'keys_apart' && isAdvice(suspects))) continue;
+    const pair = toldBy(suspects, harm);
     if (told.has(pair)) continue;
     const fold = foldBetween(check, suspects);
+    if (!isAdvice(suspects)) unfinished = check.budget < 0;
     if (fold === null) continue;
     told.add(pair);
     folds.push({ harm, ...fold });
-    if (folds.length === maxFolds) return { folds, unfinished: false };
+    if (folds.length === maxFolds) break;
   }
-  return { folds, unfinished: check.budget < 0 };
+  return { folds, unfinished };
+}
+
+/** One fold is told of for each of these. */
+function toldBy({ guard, reached, kind }: Suspects, harm: FoldHarm): string {
+  if (kind === 'routed') return kind;
+  if (kind === 'options') return `${kind}\n${reached.route.name}`;
+  const names = [guard.route.name, reached.route.name];
+  // Keys that are kept apart are so from both sides.
+  return [harm, kind, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
 }
 
 function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter): Generator<Suspects> {
@@ -157,17 +177,17 @@ function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter):
   const speller = createSpeller(table.routes, folding, false);
   for (const guard of placed) {
     for (const reached of pathsThatMeet(folded, guard)) {
-      yield { guard, reached, speller, methods, behindScript: null };
+      yield { guard, reached, speller, methods, kind: 'spelling' };
     }
   }
   const asGet = headAsGet ? [{ method: 'HEAD', runs: 'GET' }] : [];
   const plain = createSpeller(table.routes, folding, true);
   const behind = { speller: spellerBehind(plain, folding), methods: [...methods, ...asGet] };
   for (const reached of placed) {
-    for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind, behindScript: 'ignored' };
+    for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind, kind: 'script' };
   }
   // A more specific path for HEAD alone takes nothing away from what GET runs.
-  const head = { speller: plain, methods: asGet, behindScript: null };
+  const head = { speller: plain, methods: asGet, kind: 'spelling' } as const;
   for (const reached of headAsGet ? placed.filter(({ route }) => takes(route, 'HEAD')) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
   }
@@ -175,9 +195,8 @@ function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter):
   const options = {
     speller: plain,
     methods: others.map(({ method }) => ({ method: 'OPTIONS', runs: method })),
-    behindScript: null,
-    isOptions: true,
-  };
+    kind: 'options',
+  } as const;
   for (const reached of optionsAsGet ? placed.filter(({ route }) => route.methods?.has('OPTIONS') === true) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...options };
   }
@@ -202,7 +221,7 @@ function* routedSuspects({ folded }: Check, speller: Speller, methods: readonly 
         for (const spelling of speller(guard, path)) yield spelling.toSpliced(at, 0, script);
       };
       for (const guard of pathsThatOverlap(folded, { route: reached.route, path })) {
-        yield { guard, reached, speller: through, methods, behindScript: 'routed' };
+        yield { guard, reached, speller: through, methods, kind: 'routed' };
       }
     }
   }
@@ -239,17 +258,17 @@ function harmOf({ isLessRestrictive }: Check, guard: Route, reached: Route): Fol
 /** A spelling that the policy gives to `reached` and the upstream to `guard`: found by asking both. */
 function foldBetween(
   check: Check,
-  { guard, reached, speller, methods: all, behindScript }: Suspects,
+  { guard, reached, speller, methods: all, kind }: Suspects,
 ): Omit<RouteFold, 'harm'> | null {
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
-  const placesOf = behindScript === 'routed' ? placesRoutedByScript : foldedPlaces;
+  const placesOf = kind === 'routed' ? placesRoutedByScript : foldedPlaces;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
       if (!placesOf(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
-      return { guard, reached, method, runs, spelling, behindScript };
+      return { guard, reached, method, runs, spelling, kind };
     }
     if (check.budget < 0) return null;
   }

@@ -283,14 +283,13 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private serve(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
     const { options } = this;
     this.requests += 1;
-    const headers = rawHeaders.length / 2;
-    options.readTurns.count(this, headers);
-    if (headers > maxHeaders && !this.resets.take(resets.forTooMany, this.now())) {
+    options.readTurns.count(this, rawHeaders.length / 2);
+    const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
+    const head = read.ok ? read.value : read.error.head;
+    if (head.rawHeaders.length > 2 * maxHeaders && !this.resets.take(resets.forTooMany, this.now())) {
       this.calm();
       return;
     }
-    const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
-    const head = read.ok ? read.value : read.error.head;
     this.usefulBytes += headerBytes(head) + overheadOfRequest;
     if (stream.destroyed) {
       freeAfterStream(stream, this.native);

@@ -163,13 +163,13 @@ t.test('what a script routes and reaches a less restrictive route', (t) => {
 t.test('such a fold is told apart from others between the same routes', (t) => {
   const table = createRouteTable([routeOf('GET /admin.php', ['root']), routeOf('GET /**', ['user'])]);
   t.same(
-    findFolds(table, { ...info, caseSensitive: false }, issuers).folds.map(({ spelling, behindScript }) => ({
+    findFolds(table, { ...info, caseSensitive: false }, issuers).folds.map(({ spelling, kind }) => ({
       spelling,
-      behindScript,
+      kind,
     })),
     [
-      { spelling: ['ADMIN.PHP'], behindScript: null },
-      { spelling: ['admin.php', 'x'], behindScript: 'ignored' },
+      { spelling: ['ADMIN.PHP'], kind: 'spelling' },
+      { spelling: ['admin.php', 'x'], kind: 'script' },
     ],
   );
   t.end();

@@ -23,8 +23,8 @@ export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): rea
     return routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','));
   });
   return findFolds(createRouteTable(routes), receiver, issuers).folds.map(
-    ({ guard, reached, method, spelling, behindScript }) =>
-      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}${behindScript === 'routed' ? ', routed' : ''}`,
+    ({ guard, reached, method, spelling, kind }) =>
+      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}${kind === 'routed' ? ', routed' : ''}`,
   );
 }
 
@@ -155,10 +155,10 @@ export function compareWithModel(
   const namesOf = (some: typeof folds): readonly string[] =>
     // One more by what follows a script's name.
     [...new Set(some.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`))].sort();
-  const found = namesOf(folds.filter(({ behindScript }) => behindScript !== 'routed'));
+  const found = namesOf(folds.filter(({ kind }) => kind !== 'routed'));
   const expected = [...naiveFolds(all, receiver, requests, false)].sort();
   if (unfinished || found.join() !== expected.join()) throw new Error(JSON.stringify({ found, expected, unfinished }));
-  const routed = namesOf(folds.filter(({ behindScript }) => behindScript === 'routed'));
+  const routed = namesOf(folds.filter(({ kind }) => kind === 'routed'));
   const scripts = new Set(['index.php', ...specs.flatMap(([, path]) => path.match(/[^/]+\.php/gi) ?? [])]);
   const through = requests.flatMap((request) =>
     [...scripts].flatMap((script) => request.map((_, at) => request.toSpliced(at, 0, script))),
@@ -166,7 +166,7 @@ export function compareWithModel(
   const most = naiveFolds(all, receiver, [...requests, ...through], true);
   const atRoot = requests.map((request) => ['index.php', ...request]);
   const least = naiveFolds(all, receiver, atRoot, true);
-  const others = folds.filter(({ behindScript }) => behindScript !== 'routed').length;
+  const others = folds.filter(({ kind }) => kind !== 'routed').length;
   const isRight = routed.length === 0 ? others > 0 || least.size === 0 : others === 0 && routed.length === 1;
   if (!isRight || routed.some((pair) => !most.has(pair))) {
     throw new Error(JSON.stringify({ routed, others, least: [...least], most: [...most] }));
