@@ -19,7 +19,7 @@ const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 const mostAtOnce = 256;
 
 /** Connections that are read from in each turn then: one where the turn before cost as much. */
-const readAtOnce = { most: 8, least: 1 };
+const readAtOnce = { most: 2, least: 1 };
 
 /** A head costs 1, and as much again for this many headers. */
 const headersForOne = 64;
