@@ -8,6 +8,10 @@ const block = /^([0-9A-Fa-f:.]+)(?:\/(0|[1-9][0-9]{0,2}))?$/;
 /** An IPv4 address as a socket that listens for both families reports it. */
 const ipv4Mapped = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
 
+/** RFC 4291 section 2.5.5.2. */
+const mappedBlock = new BlockList();
+mappedBlock.addSubnet('::ffff:0:0', 96, 'ipv6');
+
 const ipv4Bits = 32;
 const ipv6Bits = 128;
 /** Of 16 bits each. */
@@ -42,10 +46,13 @@ export function isAddressBlock(text: string): boolean {
 
 const isLoopbackAddress = createAddressTest(loopbackBlocks);
 
-/** Tells whether a text is an IPv4 address or block that is mapped into IPv6: no address is compared in this form. */
+/**
+ * Tells whether a text is an IPv4 address or block that is mapped into IPv6, however it is spelt: no address is
+ * compared in this form.
+ */
 export function isMappedIpv4(text: string): boolean {
   const [address = ''] = text.split('/', 1);
-  return isIP(address) === 6 && ipv4Mapped.test(address);
+  return isIPv6(address) && mappedBlock.check(address, 'ipv6');
 }
 
 /** Tells whether a host, by its name or its address, with or without brackets, is this machine alone. */
@@ -169,7 +176,7 @@ function forwardedAddress(element: string): string | null {
 
 function readBlock(text: string): AddressBlock | null {
   const [, address = '', prefix] = block.exec(text) ?? [];
-  if (isIP(address) === 0 || ipv4Mapped.test(address)) return null;
+  if (isIP(address) === 0 || isMappedIpv4(address)) return null;
   const bits = isIPv4(address) ? ipv4Bits : ipv6Bits;
   const prefixLength = prefix === undefined ? bits : Number(prefix);
   return prefixLength > bits ? null : { address, family: bits === ipv4Bits ? 'ipv4' : 'ipv6', prefixLength };

@@ -29,7 +29,7 @@ const codeOfStatus: ReadonlyMap<number, GrpcCode> = new Map([
 const codeOfReason: ReadonlyMap<Reason, GrpcCode> = new Map<Reason, GrpcCode>([
   ['idempotency_key_missing', 'INVALID_ARGUMENT'],
   ['idempotency_key_malformed', 'INVALID_ARGUMENT'],
-  // What servers of gRPC answer where a unary method gets another number of messages than one (statuscodes.md).
+  // What servers of gRPC answer where a unary method gets another number of messages than one (https://grpc.github.io/grpc/core/md_doc_statuscodes.html).
   ['grpc_not_unary', 'UNIMPLEMENTED'],
   ['caller_gone', 'CANCELLED'],
 ]);

@@ -1,4 +1,5 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { valueAt } from '../token/profile-claims.js';
 
 /** What a route asks of sessions: a policy of its own, apart from that for service tokens. */
 export interface SessionPolicy {
@@ -28,16 +29,6 @@ export function isSubsetOf(one: SessionPolicy, other: SessionPolicy): boolean {
 /** The value, or an array that holds it. Nothing is converted: `"1"` is not `1`. */
 function holds(claim: JsonValue | undefined, value: ClaimRule['value']): boolean {
   return isJsonArray(claim) ? claim.includes(value) : claim === value;
-}
-
-/** The payload's objects have no prototype, so that only members of the token are found. */
-function valueAt(payload: JsonObject, path: readonly string[]): JsonValue | undefined {
-  let value: JsonValue | undefined = payload;
-  for (const name of path) {
-    if (!isJsonObject(value)) return undefined;
-    value = value[name];
-  }
-  return value;
 }
 
 function isSameRule(one: ClaimRule, other: ClaimRule): boolean {

@@ -196,7 +196,13 @@ t.test('trusted addresses', (t) => {
 });
 
 t.test('a trusted address that is mapped into IPv6 is refused, for it would never count', (t) => {
-  for (const block of ['::ffff:10.0.0.1', '::FFFF:10.0.0.1', '::ffff:10.0.0.0/104']) {
+  for (const block of [
+    '::ffff:10.0.0.1',
+    '::FFFF:10.0.0.1',
+    '::ffff:10.0.0.0/104',
+    '::ffff:a00:1',
+    '0:0:0:0:0:ffff:a00:1',
+  ]) {
     t.match(
       problemsOf(configText({ listen: `{ host: 127.0.0.1, port: 1, trust_forwarded: ["${block}"] }` })),
       [
