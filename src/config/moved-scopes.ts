@@ -3,6 +3,7 @@ import { createRouteTable, placeOf, type RouteTable } from '../decision/route/ro
 import type { Route, RoutePath } from '../decision/route/policy.js';
 import type { CompiledConfig } from './types.js';
 
+type Routes = Pick<CompiledConfig, 'routes'>;
 type Scoped = Pick<CompiledConfig, 'routes' | 'issuers'>;
 
 /**
@@ -22,13 +23,22 @@ export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
 }
 
 /**
+ * Operations that keys were reserved under and no longer are: a retry of what was sent under one of them is a new
+ * request.
+ */
+export function droppedOperations(before: Routes, after: Routes): readonly string[] {
+  const kept = operationsOf(after);
+  return [...operationsOf(before)].filter((operation) => !kept.has(operation));
+}
+
+/**
  * Operations that were one for some requests and are another now, `OLD -> NEW`, or `none` where they are reserved no
  * more: a narrower route came or went. A retry of what was sent before is a new request. Those that are gone from the
  * config are none of them.
  */
-export function movedOperations(before: Pick<Scoped, 'routes'>, after: Pick<Scoped, 'routes'>): readonly string[] {
+export function movedOperations(before: Routes, after: Routes): readonly string[] {
   const [old, now] = [createRouteTable(before.routes), createRouteTable(after.routes)];
-  const kept = new Set(after.routes.map(keyedOperation));
+  const kept = operationsOf(after);
   const moved = new Set<string>();
   for (const route of [...before.routes, ...after.routes]) {
     for (const path of route.paths) {
@@ -55,6 +65,10 @@ function operationAt(table: RouteTable, method: string, { segments }: RoutePath)
     segments.map((segment) => (segment.kind === 'literal' ? segment.text : sample)),
   )?.route;
   return route === undefined ? undefined : keyedOperation(route);
+}
+
+function operationsOf({ routes }: Routes): ReadonlySet<string> {
+  return new Set(routes.flatMap((route) => keyedOperation(route) ?? []));
 }
 
 /** What a route counts keys under; `null` where it takes none. */

@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { placeLoad, placeMeasured } from '../bench/affinity.js';
-import { imageHeapOption } from '../bench/sallyport.js';
 import { openDescriptors, peakBytes, residentBytes } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -16,13 +15,10 @@ import type { Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { seriesValue, startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import { goFirst, startAttackedService, startLoad } from './load-process.js';
-import { containerHeap, percentile } from './strangers.js';
+import { asInTheImage, percentile } from './strangers.js';
 
 const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
 const attacker = 'checkout';
-
-/** As the image starts Node.js, in the memory that the chart allows. */
-const asInTheImage = { NODE_OPTIONS: `${containerHeap.NODE_OPTIONS} ${imageHeapOption}` };
 
 /** Another address than that of the attackers. */
 const honestAddress = '127.0.0.2';

@@ -1,4 +1,5 @@
 /** One attack after the other, each as hard as it can, and an honest caller beside it. */
+import { imageHeapOption } from '../bench/sallyport.js';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,6 +22,9 @@ import {
 
 /** As Node takes it by itself in the memory that the chart allows. */
 export const containerHeap = { NODE_OPTIONS: '--max-old-space-size=320' };
+
+/** As the image starts Node.js, in the same memory. */
+export const asInTheImage = { NODE_OPTIONS: `${containerHeap.NODE_OPTIONS} ${imageHeapOption}` };
 
 /** Each as hard as it can, by itself. */
 export const attacks: readonly Attack[] = [

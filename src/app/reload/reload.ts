@@ -9,8 +9,8 @@ import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-complete.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { ConfigReading } from '../config/read-config.js';
-import { movedOperations, movedScopes } from '../../config/moved-scopes.js';
-import { droppedOperations, neverOpened, restartNeeded, withOpened } from './restart-needed.js';
+import { droppedOperations, movedOperations, movedScopes } from '../../config/moved-scopes.js';
+import { neverOpened, restartNeeded, withOpened } from './restart-needed.js';
 import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {
@@ -80,9 +80,10 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
       fail([unopened]);
       return;
     }
-    const dropped = droppedOperations(activator.activeConfig().config, config);
-    const moved = movedScopes(activator.activeConfig().config, config);
-    const elsewhere = movedOperations(activator.activeConfig().config, config);
+    const { config: before } = activator.activeConfig();
+    const dropped = droppedOperations(before, config);
+    const moved = movedScopes(before, config);
+    const elsewhere = movedOperations(before, config);
     const problem = await putInForce(loaded.value, { ...deps, activator, opened });
     if (problem !== null) {
       fail([problem]);

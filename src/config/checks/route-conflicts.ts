@@ -99,7 +99,7 @@ function curesOf(receiver: ReceiverRouter): string {
 }
 
 /** What the router does that the fold is made of, and the line of the config that says that it does not. */
-function kindOf({ kind, method, runs }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
+function routerDoes({ kind, method, runs }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
   const asGet = `answers ${method} by what it does for ${runs}`;
   if (kind === 'options') return [asGet, optionsCure];
   if (kind === 'script' || kind === 'routed') {
@@ -119,7 +119,7 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
   const request = isShown
     ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}`
     : `a ${method} spelt otherwise`;
-  const [does, cures] = kindOf(fold, receiver);
+  const [does, cures] = routerDoes(fold, receiver);
   const [wrong, same] =
     harm === 'less_restrictive'
       ? (['is less restrictive than', 'the same approvals on both'] as const)

@@ -61,6 +61,11 @@ export interface RequestHeaders extends Framing, Correlation {
 /** More headers than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
 export const maxHeaders = 256;
 
+/** `rawHeaders` has names and values in turn. */
+export function hasTooManyHeaders({ rawHeaders }: Pick<RequestHead, 'rawHeaders'>): boolean {
+  return rawHeaders.length > 2 * maxHeaders;
+}
+
 /** A second line of one of these is a second opinion on whom, where or how much. */
 const onlyOnce: ReadonlySet<JudgedHeader> = new Set<JudgedHeader>([
   'authorization',
@@ -96,7 +101,7 @@ export function readHeaders(
   if (!isServedVersion(head, rules)) {
     return refuse(denial('http_version'));
   }
-  if (rawHeaders.length > 2 * maxHeaders) return refuse(denial('header_too_large'));
+  if (hasTooManyHeaders(head)) return refuse(denial('header_too_large'));
   const judged = new Map<JudgedHeader, string>();
   const passed: string[] = [];
   let bearer = readBearer(null);

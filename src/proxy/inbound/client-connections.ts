@@ -204,7 +204,7 @@ export function createClientConnections(
   }
 
   function beginHttp2(socket: Socket): void {
-    // Until somebody serves it, a reset would end the process.
+    // A reset would end the process: while it waits to begin, and from then on.
     socket.on('error', () => undefined);
     readTurns.begin({
       networks: clientNetworks(socket.remoteAddress ?? ''),
@@ -213,7 +213,7 @@ export function createClientConnections(
     });
   }
 
-  function serveHttp2(socket: Socket): void {
+  function serveHttp2(socket: Socket): Http2ClientConnection {
     const options = { peer: peerOf(socket), clock, readTurns, onAbuse: () => ended('http2_abuse') };
     const connection = acceptHttp2(socket, options);
     http2.set(socket, connection);
@@ -222,6 +222,7 @@ export function createClientConnections(
       http2.delete(socket);
       connections.delete(socket);
     });
+    return connection;
   }
 
   /** Those whose handshake is not complete, or whose protocol is not known, with when and where from they came. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
-import { movedOperations, movedScopes } from '../../../src/config/moved-scopes.js';
-import { droppedOperations, reserves } from '../../../src/app/reload/restart-needed.js';
+import { droppedOperations, movedOperations, movedScopes } from '../../../src/config/moved-scopes.js';
+import { reserves } from '../../../src/app/reload/restart-needed.js';
 import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';

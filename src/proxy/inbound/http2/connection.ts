@@ -8,7 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
-import { maxHeaders } from '../../../decision/http/request-headers.js';
+import { hasTooManyHeaders, maxHeaders } from '../../../decision/http/request-headers.js';
 import { TokenBucket } from '../../../decision/limits/token-bucket.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
@@ -156,10 +156,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
-    socket
-      .on('error', ignore)
-      .on('end', this.onCallerEnd)
-      .once('close', () => options.readTurns.delete(this));
+    socket.on('end', this.onCallerEnd).once('close', () => options.readTurns.delete(this));
     options.readTurns.add(this);
     this.native = nativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
@@ -286,7 +283,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     options.readTurns.count(this, rawHeaders.length / 2);
     const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
     const head = read.ok ? read.value : read.error.head;
-    if (head.rawHeaders.length > 2 * maxHeaders && !this.resets.take(resets.forTooMany, this.now())) {
+    if (hasTooManyHeaders(head) && !this.resets.take(resets.forTooMany, this.now())) {
       this.calm();
       return;
     }

@@ -9,7 +9,8 @@ export interface TurnTaker extends Waiting {
 
 /** What waits for its turn: a connection that is to be read on, or one that is to begin. */
 interface Turn extends Waiting {
-  readonly take: () => void;
+  /** Returns whose turn it is. */
+  readonly take: () => TurnTaker;
 }
 
 /** New connections are accepted before that, one in each turn of the event loop. */
@@ -38,7 +39,6 @@ export class ReadTurns {
   private readonly had = new Set<TurnTaker>();
   private spent = 0;
   private isTurning = false;
-  private isGivingTurns = false;
 
   /** Calls `take` once a connection may begin: at once where none waits. */
   begin(turn: Turn): void {
@@ -49,7 +49,6 @@ export class ReadTurns {
   /** It has begun. */
   add(taker: TurnTaker): void {
     this.reading.add(taker);
-    if (this.isGivingTurns) this.allowed.add(taker);
   }
 
   /** It is gone: `isGone` has to say so from now on. */
@@ -84,10 +83,10 @@ export class ReadTurns {
     this.waiting.enter({ networks, isGone: () => taker.isGone(), take: () => this.readOn(taker) });
   }
 
-  private readOn(taker: TurnTaker): void {
+  private readOn(taker: TurnTaker): TurnTaker {
     this.reading.add(taker);
-    this.allowed.add(taker);
     taker.resumeReading();
+    return taker;
   }
 
   private readonly endTurn = (): void => {
@@ -97,15 +96,13 @@ export class ReadTurns {
     this.allowed.clear();
     this.had.clear();
     let given = 0;
-    this.isGivingTurns = true;
     while (given < mostGiven) {
       const turn = this.waiting.next();
       if (turn === null) break;
       if (turn.isGone()) continue;
       given += 1;
-      turn.take();
+      this.allowed.add(turn.take());
     }
-    this.isGivingTurns = false;
     this.isTurning = given > 0;
     if (this.isTurning) atTurnEnd(this.endTurn);
   };

@@ -3,7 +3,7 @@
  * from many connections at once.
  */
 import t from 'tap';
-import { imageHeapOption } from '../../../bench/sallyport.js';
+import { asInTheImage } from '../../../chaos/strangers.js';
 import {
   connectFrames,
   fieldBlock,
@@ -17,9 +17,6 @@ import { startProxyProcess } from '../../../support/proxy-process.js';
 import { request } from '../../../support/raw-client.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
-
-/** The memory of the chart. */
-const containerHeap = '--max-old-space-size=320';
 
 const connections = 60;
 const headsOfEach = 90;
@@ -47,7 +44,7 @@ const wasServed = ({ frames, socket }: FrameClient): boolean =>
 async function besideFlood(t: Scope, each: number): Promise<{ served: number; status: number; peakMiB: number }> {
   const proxy = await startProxyProcess(t, {
     config: { listen: { http2: true } },
-    env: { NODE_OPTIONS: `${containerHeap} ${imageHeapOption}` },
+    env: asInTheImage,
   });
   const crowd = await Promise.all(Array.from({ length: connections }, () => connectFrames(t, proxy.port)));
   // All at once: it finds them when it goes on.

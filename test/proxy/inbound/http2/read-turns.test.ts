@@ -112,7 +112,14 @@ t.test('a connection begins at once, or in its turn', async (t) => {
   const { turns, first } = crowd(0);
   const begun: string[] = [];
   const begin = (name: string, address: string, isGone = false): void => {
-    turns.begin({ networks: clientNetworks(address), isGone: () => isGone, take: () => begun.push(name) });
+    turns.begin({
+      networks: clientNetworks(address),
+      isGone: () => isGone,
+      take: () => {
+        begun.push(name);
+        return first;
+      },
+    });
   };
   begin('early', '203.0.113.9');
   for (let head = 0; head < 300; head += 1) turns.count(first, 1);
