@@ -68,22 +68,27 @@ export function createConnector(
       const timer = setTimeout(() => {
         socket.destroy(new ConnectTimeout());
       }, settings.connectTimeoutMs);
-      const onError = (error: Error): void => {
-        session = null;
-        callback(error);
-      };
       const onClose = (): void => {
         clearTimeout(timer);
       };
+      let isTold = false;
       socket
-        .once('error', onError)
+        // TLS may say two errors, its own and that of TCP below, and one that nobody listens for ends the process.
+        .on('error', (error) => {
+          if (isTold) return;
+          isTold = true;
+          session = null;
+          callback(error);
+        })
         .once('close', onClose)
         .once(isTls ? 'secureConnect' : 'connect', () => {
           clearTimeout(timer);
-          socket.off('error', onError).off('close', onClose);
+          socket.off('close', onClose);
+          if (isTold) return;
+          isTold = true;
           // A server that leaves the choice open means HTTP/1.1 (RFC 9113 §3.3).
           if (settings.http2 && socket instanceof TLSSocket && socket.alpnProtocol !== protocol) {
-            socket.on('error', () => undefined).destroy();
+            socket.destroy();
             callback(new NoHttp2Agreed());
             return;
           }

@@ -168,3 +168,25 @@ t.test('a unix socket carries requests, one after the other, and may be gone', a
 function activeTimers(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 }
+
+t.test('a connection that fails while it is given up for its time is told once, and ends nobody', async (t) => {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', note);
+  t.teardown(() => process.off('uncaughtException', note));
+  const { port, close } = await startReceiver(t);
+  await close();
+  // Of two addresses: Node tries the second where the first failed.
+  const connector = createConnector(settingsOf(`https://localhost:${String(port)}`, { connectTimeoutMs: 200 }), null);
+  const outcomes: unknown[] = [];
+  for (const headStartMs of [0, 1, 5]) {
+    for (let i = 0; i < 3; i++) connector.connect((outcome) => void outcomes.push(outcome));
+    await new Promise((resolve) => setTimeout(resolve, headStartMs));
+    // As long as the event loop stands still, what TCP has to tell waits behind the timer.
+    const untilMs = performance.now() + 300;
+    while (performance.now() < untilMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  t.same(uncaught, []);
+  t.equal(outcomes.length, 9);
+});
