@@ -22,7 +22,7 @@ import { findPrograms, summaryOf } from './check/needs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTests } from './check/suite.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
-import { changedSources, transpile } from './check/transpile.mjs';
+import { changedSources, transpile, transpiledSources } from './check/transpile.mjs';
 import { howMany } from './check/words.mjs';
 
 const { values: options, positionals: named } = parseArgs({
@@ -106,9 +106,11 @@ async function build(files) {
   const changed = inALoop ? changedSources(files) : null;
   if (changed === null) {
     forgetLostOutput();
+    const transpiled = transpiledSources();
     await hold(
       runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']),
     );
+    await transpile(transpiled);
   } else {
     await hold(timeStep('compiled without a look at types (--types)', () => transpile(changed)));
   }

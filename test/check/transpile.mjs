@@ -22,6 +22,14 @@ export function changedSources(tests) {
   return changed.length > most ? null : changed;
 }
 
+/**
+ * The sources that were compiled without the compiler since it last ran. It knows nothing of that: to a file that is
+ * again as it last saw it, it does nothing.
+ */
+export function transpiledSources() {
+  return existsSync(buildInfo) ? allSources().filter((file) => timeOf(compiledPath(file)) > timeOf(buildInfo)) : [];
+}
+
 /** Compiles these files to what the compiler would make of them, and says what in them is no TypeScript. */
 export async function transpile(files) {
   if (files.length === 0) return { held: true };
