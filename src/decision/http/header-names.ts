@@ -17,6 +17,17 @@ export function lookAlikeKey(name: string): string {
   return name.toLowerCase().replace(notAlphanumeric, '');
 }
 
+/**
+ * What a header says to those behind gRPC-Gateway as well, which takes `Grpc-Metadata-X-Auth-Subject` for
+ * `x-auth-subject` (https://grpc-ecosystem.github.io/grpc-gateway/docs/mapping/customizing_your_gateway/); of others
+ * the key itself.
+ */
+export function carriedKey(key: string): string {
+  return key.startsWith(carryingPrefix) ? key.slice(carryingPrefix.length) : key;
+}
+
+const carryingPrefix = 'grpcmetadata';
+
 /** Headers of a request that are read here, in lower case. */
 const judgedNames = [
   'authorization',

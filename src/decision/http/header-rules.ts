@@ -1,4 +1,5 @@
 import {
+  carriedKey,
   isFieldName,
   lookAlikeKey,
   certificateHeaders,
@@ -178,7 +179,7 @@ export function mayStrip(name: string): boolean {
  * that names a second path. What would have the upstream act on another method or host than was judged never goes on.
  */
 export function mayPass(name: string): boolean {
-  const key = lookAlikeKey(name);
+  const key = carriedKey(lookAlikeKey(name));
   if (!isFieldName(name) || name.includes('_') || !isReserved(key) || neededKeys.has(key)) return false;
   return secondPathKeys.has(key) || strippedKind(name, { ...nothingChosen, isReserved }) === 'forwarded';
 }
@@ -189,14 +190,16 @@ function requestKind(
 ): RequestHeaderKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
-  if (identityKeys.has(key)) return 'reserved';
+  const carried = carriedKey(key);
+  if (identityKeys.has(key) || identityKeys.has(carried)) return 'reserved';
   const lowerCase = name.toLowerCase();
   const judged = judgedHeaders.get(lowerCase);
   if (judged !== undefined) return judged;
   if (readsClientCert && lowerCase === clientCertHeader) return clientCertHeader;
   if (hopByHopHeaders.has(lowerCase)) return 'hop-by-hop';
   if (passNames.has(lowerCase)) return 'passed';
-  if (isReserved(key) || (listedKeys.has(key) && !isConsulted(name))) return 'reserved';
+  if (isReserved(carried)) return 'reserved';
+  if ((listedKeys.has(key) || listedKeys.has(carried)) && !isConsulted(name)) return 'reserved';
   if (!name.includes('_') || underscoreFields === 'allow') return 'passed';
   return underscoreFields === 'drop' ? 'underscored' : 'refused';
 }

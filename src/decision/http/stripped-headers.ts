@@ -1,5 +1,6 @@
 /** Headers of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
 import {
+  carriedKey,
   lookAlikeKey,
   certificateHeaders,
   certificatePrefixes,
@@ -93,8 +94,10 @@ export function strippedKind(
   { identityKeys, listedKeys, isReserved }: StrippedHeaderRules,
 ): StrippedKind {
   const key = lookAlikeKey(name);
-  if (identityKeys.has(key)) return 'identity';
-  if (listedKeys.has(key)) return 'listed';
-  if (!isReserved(key)) return 'underscore';
-  return kindOfKey.get(key) ?? (forwardedPrefixes.some((prefix) => key.startsWith(prefix)) ? 'forwarded' : 'override');
+  const carried = carriedKey(key);
+  if (identityKeys.has(key) || identityKeys.has(carried)) return 'identity';
+  if (listedKeys.has(key) || listedKeys.has(carried)) return 'listed';
+  if (!isReserved(carried)) return 'underscore';
+  const isForwarded = forwardedPrefixes.some((prefix) => carried.startsWith(prefix));
+  return kindOfKey.get(carried) ?? (isForwarded ? 'forwarded' : 'override');
 }

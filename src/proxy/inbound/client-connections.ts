@@ -7,18 +7,20 @@ import {
   type ConnectionEnding,
   type IdleConnection,
 } from '../../decision/limits/idle-connections.js';
-import { clientNetworks, createAddressTest } from '../../lib/ip-ranges.js';
+import { clientNetworks, createAddressTest, type ClientNetworks } from '../../lib/ip-ranges.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { ConnectionsByProtocol, Metrics } from '../../ports/observability.js';
 import type { Peer } from '../auth/authorize-request.js';
 import { callerCertificateOf } from './caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
+import { HandshakeTurns, type Handshake } from './handshake-turns.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
 import { ReadTurns } from './http2/read-turns.js';
 import type { Listener } from './listener.js';
 import { countConnection } from '../exchange/event-loop-batch.js';
+import { startReading, stopReading } from '../node-internals/socket.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
 const queueLimits: QueueLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
@@ -103,6 +105,9 @@ export function createClientConnections(
   const limit = settings.maxConnections;
   const queueBudget = new QueueBudget(queueLimits);
   const readTurns = new ReadTurns();
+  const handshakeTurns = new HandshakeTurns();
+  /** By the other end of the connection. */
+  const handshakes = new Map<string, Handshake>();
   const tell = createFloodLog(log, clock);
   const ended = (ending: ConnectionEnding): void => {
     metrics.connectionEnded(ending);
@@ -118,13 +123,16 @@ export function createClientConnections(
       socket.destroy();
       return;
     }
-    sockets.set(socket, { sinceMs: clock.monotonic(), networks: clientNetworks(socket.remoteAddress ?? '') });
+    const networks = clientNetworks(socket.remoteAddress ?? '');
+    sockets.set(socket, { sinceMs: clock.monotonic(), networks });
     socket.once('close', () => {
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty();
     });
+    if (isTls) beginHandshake(socket, networks);
   });
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    if (isTls) endHandshake(remoteEnd(socket));
     // One that was refused.
     if (socket.destroyed) return;
     if (!settings.http2) acceptHttp1(socket);
@@ -180,6 +188,28 @@ export function createClientConnections(
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
     const certificate = callerCertificateOf(socket, (settings.tls?.clientCaFile ?? null) !== null);
     return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress), certificate };
+  }
+
+  function beginHandshake(socket: Socket, networks: ClientNetworks): void {
+    const end = remoteEnd(socket);
+    const handshake: Handshake = {
+      networks,
+      isGone: () => handshakes.get(end) !== handshake,
+      bytesRead: () => socket.bytesRead,
+      pauseReading: () => stopReading(socket),
+      resumeReading: () => startReading(socket),
+    };
+    handshakes.set(end, handshake);
+    socket.once('close', () => endHandshake(end));
+    // Node begins to read in the next tick, and said so first.
+    process.nextTick(() => handshakeTurns.begin(handshake));
+  }
+
+  function endHandshake(end: string): void {
+    const handshake = handshakes.get(end);
+    if (handshake === undefined) return;
+    handshakes.delete(end);
+    handshakeTurns.end(handshake);
   }
 
   /** `first` is what was read of it. */

@@ -113,6 +113,38 @@ t.test('what only we may send is reserved in every spelling', (t) => {
   t.end();
 });
 
+t.test('what gRPC-Gateway takes for a name is treated as that name', (t) => {
+  const { requestKind, strippedKind } = rules({
+    underscoreFields: 'allow',
+    identityNames: ['X-Caller', 'Grpc-Metadata-Caller'],
+    stripFields: ['X-Role'],
+    passFields: ['Grpc-Metadata-Remote-User'],
+  });
+  const kinds = {
+    'Grpc-Metadata-X-Auth-Subject': 'identity',
+    'Grpc-Metadata-X-Caller': 'identity',
+    'Grpc-Metadata-Caller': 'identity',
+    'Grpc-Metadata-Authorization': 'identity',
+    'Grpc-Metadata-X-Role': 'listed',
+    'Grpc-Metadata-X-Forwarded-For': 'forwarded',
+    'Grpc-Metadata-X-SSL-Client-DN': 'forwarded',
+    'Grpc-Metadata-X-HTTP-Method-Override': 'override',
+  } as const;
+  for (const [name, kind] of Object.entries(kinds)) {
+    for (const spelling of [...cases(name), ...lookAlikes(name)]) {
+      t.equal(requestKind(spelling), 'reserved', spelling);
+      t.equal(strippedKind(spelling), kind, spelling);
+    }
+  }
+  for (const name of ['Grpc-Metadata-Tenant', 'Grpc-Metadata-', 'Grpc-Timeout', 'Grpc-Metadata-Remote-User']) {
+    t.equal(requestKind(name), 'passed', name);
+  }
+  t.equal(rules().requestKind('Grpc-Metadata-Remote-User'), 'reserved');
+  t.equal(mayPass('Grpc-Metadata-Remote-User'), true);
+  t.equal(mayPass('Grpc-Metadata-Authorization'), false);
+  t.end();
+});
+
 t.test('what is checked is read in its own spelling, in any case, and reserved in others', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of judged) {

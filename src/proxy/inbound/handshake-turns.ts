@@ -1,0 +1,78 @@
+import { createFairQueue } from '../../decision/limits/fair-queue.js';
+import { createEventLoopBatch } from '../exchange/event-loop-batch.js';
+import type { TurnTaker } from './http2/read-turns.js';
+
+/** New connections are accepted before that, one in each turn of the event loop. */
+const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
+
+/** A connection whose handshake is not complete. */
+export interface Handshake extends TurnTaker {
+  /** Bytes that were read from it. */
+  readonly bytesRead: () => number;
+}
+
+/**
+ * Handshakes that are read from in one turn of the event loop: as many as this, or as few where those before brought
+ * something. A signature of RSA takes about a millisecond.
+ */
+const readAtOnce = { most: 16, least: 4 };
+
+/** How long those whose turn it is may be silent where others wait; milliseconds. */
+const silenceMs = 2;
+
+/**
+ * Has handshakes of TLS go on in turns where there are many: each step of one may take a signature, and Node takes them
+ * all within one turn of the event loop, so that whoever sends thousands at once would keep everybody else waiting for
+ * seconds. Beyond that they wait, sites take turns, within a site its networks, and a turn is one read. So it
+ * is one whatever the step, and a connection that says nothing takes the place of none.
+ */
+export class HandshakeTurns {
+  private readonly reading = new Map<Handshake, number>();
+  private readonly waiting = createFairQueue<Handshake>(Infinity);
+  private isTurning = false;
+
+  /** It is to be called once Node reads from the connection. */
+  begin(handshake: Handshake): void {
+    if (handshake.isGone()) return;
+    if (this.reading.size < readAtOnce.most && this.waiting.size() === 0) {
+      this.reading.set(handshake, handshake.bytesRead());
+      return;
+    }
+    this.pause(handshake);
+    if (this.isTurning) return;
+    this.isTurning = true;
+    atTurnEnd(this.look);
+  }
+
+  /** It is complete, or the connection is gone: `isGone` has to say so from now on. */
+  end(handshake: Handshake): void {
+    this.reading.delete(handshake);
+  }
+
+  private pause(handshake: Handshake): void {
+    handshake.pauseReading();
+    this.waiting.enter(handshake);
+  }
+
+  /** Connections were read from since the turn began. */
+  private readonly look = (): void => {
+    const hasRead = [...this.reading].some(([{ bytesRead }, before]) => bytesRead() > before);
+    if (hasRead) this.nextTurn(readAtOnce.least);
+    else if (this.reading.size < readAtOnce.most) this.nextTurn(readAtOnce.most);
+    else setTimeout(this.nextTurn, silenceMs, readAtOnce.most);
+  };
+
+  private readonly nextTurn = (most: number): void => {
+    for (const handshake of this.reading.keys()) this.pause(handshake);
+    this.reading.clear();
+    while (this.reading.size < most) {
+      const handshake = this.waiting.next();
+      if (handshake === null) break;
+      if (handshake.isGone()) continue;
+      this.reading.set(handshake, handshake.bytesRead());
+      handshake.resumeReading();
+    }
+    this.isTurning = this.waiting.size() > 0;
+    if (this.isTurning) atTurnEnd(this.look);
+  };
+}
