@@ -59,6 +59,7 @@ export function checkModeOfRoutes({ rawValue, routes }: ParsedConfig, report: Re
 
 /** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
 function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, receiver: ReceiverFile): Unmatched {
+  const router = receiverRouter(receiver);
   return {
     route: {
       ...openRoute,
@@ -70,6 +71,12 @@ function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, r
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs,
     },
-    readings: createFoldedTable(routes, foldingOf(receiverRouter(receiver))),
+    readings: createFoldedTable(routes, foldingOf(router)),
+    ranForOptions: router.optionsAsGet ? namedMethods(routes) : [],
   };
+}
+
+/** The methods that routes name, and GET, which stands for others where a route takes any. */
+function namedMethods(routes: readonly Route[]): readonly string[] {
+  return [...new Set(['GET', ...routes.flatMap(({ methods }) => [...(methods ?? [])])])];
 }

@@ -3,7 +3,7 @@ import { lackedPermissions } from './authorize.js';
 import { responseOf, type Denial } from '../denial.js';
 import type { Route } from './policy.js';
 import type { Principal } from '../token/principal.js';
-import { foldedPlaces, type FoldedTable } from './conflicts/folded-table.js';
+import { foldedPlaces, placesRoutedByScript, type FoldedTable } from './conflicts/folded-table.js';
 import type { RouteTarget } from './route-table.js';
 
 /** A refusal that was not answered. */
@@ -24,6 +24,8 @@ export interface Unmatched {
   readonly route: Route;
   /** The routes as the upstream's router may read them. */
   readonly readings: FoldedTable;
+  /** What the upstream may run for OPTIONS, beside that. */
+  readonly ranForOptions: readonly string[];
 }
 
 /** Whether shadow mode lets it pass. What could not be decided (503) and what is malformed is refused as ever. */
@@ -59,15 +61,19 @@ export function shadowPass(denial: Denial, principal: Principal | null, route: R
 }
 
 /**
- * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`) or a method (HEAD
- * for GET) by which the upstream would run the operation of a route that is enforced must not get round it.
+ * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`), a script's name
+ * (`/index.php/admin`) or a method (HEAD for GET) by which the upstream would run the operation of a route that is
+ * enforced must not get round it.
  */
 export function unmatchedRoute(
-  { route, readings }: Unmatched,
+  { route, readings, ranForOptions }: Unmatched,
   method: string,
   { segments }: RouteTarget,
 ): Route | null {
-  const methods = method === 'HEAD' ? ['HEAD', 'GET'] : [method];
-  const meant = methods.flatMap((name) => foldedPlaces(readings, name, segments));
+  const asOthers: Readonly<Record<string, readonly string[]>> = { HEAD: ['GET'], OPTIONS: ranForOptions };
+  const meant = [method, ...(asOthers[method] ?? [])].flatMap((name) => [
+    ...foldedPlaces(readings, name, segments),
+    ...(readings.folding.pathInfo ? placesRoutedByScript(readings, name, segments) : []),
+  ]);
   return meant.some(({ route: { access, mode } }) => access === 'protected' && mode === 'enforce') ? null : route;
 }

@@ -78,11 +78,12 @@ t.test('without a route: what the upstream may take for an enforced route does n
   ];
   const standIn = route({ name: 'none' });
   const passes = (lax: boolean, method: string, ...segments: string[]): boolean => {
-    const readings = createFoldedTable(routes, { case: lax, slash: lax, dots: false, suffix: false, pathInfo: false });
-    return (
-      unmatchedRoute({ route: standIn, readings }, method, { segments, encodedSlash: false, pathParameters: false }) ===
-      standIn
-    );
+    const unmatched = {
+      route: standIn,
+      readings: createFoldedTable(routes, { case: lax, slash: lax, dots: false, suffix: false, pathInfo: lax }),
+      ranForOptions: lax ? ['GET'] : [],
+    };
+    return unmatchedRoute(unmatched, method, { segments, encodedSlash: false, pathParameters: false }) === standIn;
   };
   const cases = [
     { method: 'GET', segments: ['elsewhere'], lax: true, strict: true },
@@ -95,6 +96,15 @@ t.test('without a route: what the upstream may take for an enforced route does n
     { method: 'POST', segments: ['admin'], lax: true, strict: true },
     { method: 'GET', segments: ['Tried'], lax: true, strict: true },
     { method: 'GET', segments: ['Open'], lax: true, strict: true },
+    { method: 'GET', segments: ['index.php', 'admin'], lax: false, strict: true },
+    { method: 'HEAD', segments: ['index.php', 'Admin', ''], lax: false, strict: true },
+    { method: 'GET', segments: ['index.php', 'open'], lax: true, strict: true },
+    { method: 'GET', segments: ['index.php', ''], lax: true, strict: true },
+    { method: 'GET', segments: ['index.html', 'admin'], lax: true, strict: true },
+    { method: 'OPTIONS', segments: ['admin'], lax: false, strict: true },
+    { method: 'OPTIONS', segments: ['index.php', 'admin'], lax: false, strict: true },
+    { method: 'OPTIONS', segments: ['probe'], lax: true, strict: true },
+    { method: 'OPTIONS', segments: ['open'], lax: true, strict: true },
   ];
   for (const { method, segments, lax, strict } of cases) {
     t.same(
