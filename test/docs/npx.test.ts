@@ -18,7 +18,7 @@ t.test('the README has it in a clone alone, and says so', (t) => {
   const readme = readProjectFile('README.md');
   const [first = ''] = bareCalls(readme);
   t.match(first, /^npm ci && npx sallyport dev/, 'first of all the clone is made ready');
-  t.match(readme, /`npx sallyport` works in a clone, and where the package is installed\. Elsewhere do not type it\./);
+  t.match(readme, /type `npx sallyport` only in a clone, or where the package is installed\./);
   t.end();
 });
 
