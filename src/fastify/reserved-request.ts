@@ -7,7 +7,7 @@ import type { Denial } from '../decision/denial.js';
 import type { Admission } from '../proxy/auth/authorize-request.js';
 import type { ActiveConfig } from '../proxy/auth/active-config.js';
 import type { Lease } from '../proxy/exchange/admission-control.js';
-import { withRenewedToken } from '../proxy/exchange/credential-headers.js';
+import { withRenewedToken } from '../proxy/exchange/forwarded-messages.js';
 import type { ReservedWrites } from '../proxy/idempotency/coordinator.js';
 import type { Plan } from '../proxy/idempotency/plan-reservation.js';
 import type { WriteClient } from '../proxy/idempotency/reserved-write.js';
@@ -170,7 +170,7 @@ export class ReservedRequest implements WriteClient {
       return;
     }
     of.attempt(() => {
-      of.passInShadow(passed);
+      of.summary.passInShadow(passed);
       of.show(passed);
       this.goOn?.();
     });

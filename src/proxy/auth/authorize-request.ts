@@ -18,6 +18,7 @@ import { isGrpc } from '../../decision/grpc/content-type.js';
 import { readGrpcTimeout } from '../../decision/grpc/timeout.js';
 import { valuesOf } from '../../decision/http/header-values.js';
 import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
+import { thenSync } from '../maybe-promise.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
 import { matchRoute, placeOf } from '../../decision/route/route-table.js';
@@ -490,9 +491,4 @@ function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {
 
 function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestHeaders): boolean {
   return hasBody && (method === 'GET' || method === 'HEAD');
-}
-
-/** Goes on at once where the value is there already: a promise would cost every request a turn of the event loop. */
-function thenSync<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -11,7 +11,7 @@ import {
   storedHeaders,
   storedTrailers,
 } from '../../decision/idempotency/stored-response.js';
-import { assertionHeaders } from '../exchange/credential-headers.js';
+import { upstreamRequest } from '../exchange/forwarded-messages.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { WholeResponse } from '../inbound/received-request.js';
@@ -255,35 +255,22 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private dispatch(): void {
     const { body } = this;
-    const {
-      admission: { target, headers, forwarded, route },
-      method,
-      activeConfig: { upstream },
-    } = this.request;
+    const { admission, method, activeConfig, trace } = this.request;
     this.phase = 'buffering';
     this.cancelTimer = this.deps.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
     });
     this.client.upstreamAsked();
-    // The whole body is here: its length is known, however it came.
-    const length =
-      headers.contentLength === null && (body.length > 0 || headers.chunked)
-        ? ['Content-Length', String(body.length)]
-        : [];
-    this.call = upstream.send(
+    this.call = activeConfig.upstream.send(
       {
-        holder: holderOf(this.request.admission),
-        method,
-        target: target.raw,
-        headers: [
-          ...forwarded,
-          ...length,
-          ...this.attempt.headers(),
-          ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
-        ],
-        body: body.length > 0 ? body : null,
-        responseTimeoutMs: route.responseTimeoutMs,
-        trace: this.request.trace ?? undefined,
+        ...upstreamRequest({
+          admission,
+          method,
+          body: body.length > 0 ? body : null,
+          activeConfig,
+          trace,
+          ofReservation: this.attempt.headers(),
+        }),
         place: this.place,
         waitedMs: this.waitedMs,
         lateRefusal: () => this.attempt.lateRefusal(),
