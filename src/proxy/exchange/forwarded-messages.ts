@@ -38,10 +38,7 @@ export function upstreamRequest({
   ofReservation = [],
 }: OutgoingRequest): UpstreamRequest {
   const { forwarded, headers, route, target } = admission;
-  // A body that came in chunks and was read whole has a length by now.
-  const isWhole = body === null || Buffer.isBuffer(body);
-  const length = headers.chunked && isWhole ? ['Content-Length', String(body?.length ?? 0)] : [];
-  const added = [...length, ...ofReservation, ...assertionHeaders(admission, method, activeConfig)];
+  const added = [...lengthOf(body, headers), ...ofReservation, ...assertionHeaders(admission, method, activeConfig)];
   return {
     holder: holderOf(admission),
     method,
@@ -51,6 +48,13 @@ export function upstreamRequest({
     responseTimeoutMs: Math.min(route.responseTimeoutMs, callerWaitsMs ?? Infinity),
     trace: trace ?? undefined,
   };
+}
+
+/** Returns the length of a body that came without one and was read whole, a name and a value. */
+function lengthOf(body: Readable | Buffer | null, { contentLength, chunked }: Admission['headers']): readonly string[] {
+  if (contentLength !== null || (body !== null && !Buffer.isBuffer(body))) return [];
+  const length = body?.length ?? 0;
+  return chunked || length > 0 ? ['Content-Length', String(length)] : [];
 }
 
 /**
