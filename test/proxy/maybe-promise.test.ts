@@ -14,7 +14,9 @@ void t.test('a value is taken at once, or when it comes', async (t) => {
   const take = (value: number): void => {
     taken.push(value);
   };
-  const fail = (error: unknown): void => t.fail(String(error));
+  const fail = (error: unknown): void => {
+    t.fail(String(error));
+  };
   takeSettled(1, take, fail);
   t.same(taken, [1]);
   takeSettled(Promise.resolve(2), take, fail);
