@@ -18,7 +18,7 @@ import {
 } from '../../schema/scalars.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { ClientAuth, OAuthTokenSettings, TokenSourceSettings } from '../../types.js';
-import { metadataUrls } from '../issuers/issuer-profiles.js';
+import { metadataUrls } from '../issuers/key-access.js';
 import { permission } from '../routes/routes.js';
 import { algorithmNames } from '../../../decision/token/profiles.js';
 import { maxSubjectLength } from '../../../decision/token/principal.js';

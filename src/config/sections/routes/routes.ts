@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
 import type { Path } from '../../load/source-tree.js';
-import { checkClientCertificates } from './client-certificates.js';
 import { checkGrpcRoutes, compileGrpc, grpcSchema } from './grpc.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
 import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
 import { checkModeOfRoutes } from '../mode.js';
-import { checkRoutes } from './route-checks.js';
+import { checkClientCertificates, checkRoutes } from './route-checks.js';
 import { readRoutePath } from './route-path.js';
 import {
   always,
