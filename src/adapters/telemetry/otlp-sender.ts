@@ -17,8 +17,8 @@ export type SendResult =
 
 type SenderSettings = Pick<TelemetrySettings, 'protocol' | 'headers' | 'headersFile' | 'caFile' | 'timeoutMs'>;
 
-/** A whole answer has some bytes: a count and a sentence. */
-const maxAnswerBytes = 64 * 1024;
+/** A whole response has some bytes: a count and a sentence. */
+const maxResponseBytes = 64 * 1024;
 const maxHeadersFileBytes = 64 * 1024;
 
 /** One for each kind of export. */
@@ -30,8 +30,8 @@ const retried: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const mediaTypes = { 'http/protobuf': 'application/x-protobuf', 'http/json': 'application/json' } as const;
 
 /**
- * Sends exports to a collector. Its answers are read within bounds, redirects are not followed, and what it says stands
- * in no message. Headers and authorities are read for every export, so that new ones count from the next on.
+ * Sends exports to a collector. Its responses are read within bounds, redirects are not followed, and what it says
+ * stands in no message. Headers and authorities are read for every export, so that new ones count from the next on.
  */
 export class OtlpSender {
   private readonly settings: SenderSettings;
@@ -104,7 +104,7 @@ export async function readHeadersFile(path: string, files: Files): Promise<Resul
 }
 
 async function read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<SendResult> {
-  const whole = await readBody(body, maxAnswerBytes);
+  const whole = await readBody(body, maxResponseBytes);
   if (whole === null) return { kind: 'failed', why: 'the answer of the collector is larger than 64 KiB' };
   if (statusCode === 200) return { kind: 'answered', body: whole };
   const why = `the collector answered with status ${String(statusCode)}`;

@@ -128,7 +128,7 @@ export const upstream = section({
 
 /**
  * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling
- * side: as long as the answer is a success; otherwise it may have been made from the head alone.
+ * side: as long as the response is a success; otherwise it may have been made from the head alone.
  */
 type ReadsBodies = boolean | 'unless_refused';
 

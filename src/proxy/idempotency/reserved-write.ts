@@ -148,7 +148,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     });
   }
 
-  /** Lets a streamed answer go on. */
+  /** Lets a streamed response go on. */
   resume(): void {
     this.call?.resume();
   }

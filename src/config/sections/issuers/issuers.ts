@@ -280,8 +280,8 @@ function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): v
 }
 
 /**
- * A caller is known by `iss` and subject, whatever the entry is called that let it in: its limits, its share and its
- * idempotency keys are those of both.
+ * A caller is known by `iss` and subject, whatever the entry is called that takes its tokens: its limits, its share and
+ * its idempotency keys are those of both.
  */
 function checkSameCallers(entries: readonly Entry<IssuerFile>[], report: Report): void {
   const whole = wholeOf(entries);
@@ -293,7 +293,7 @@ function checkSameCallers(entries: readonly Entry<IssuerFile>[], report: Report)
     if (same === undefined || earlier.some((other) => takesSameTokens(one, other))) continue;
     report.warning(
       [...one.path, one.issuer === undefined ? 'trust_domain' : 'issuer'],
-      `${nameOf(one.path)} has the issuer of ${nameOf(same.path)}: a subject that both let in is one caller, with one set of limits and idempotency keys`,
+      `${nameOf(one.path)} has the issuer of ${nameOf(same.path)}: a subject that both take is one caller, with one set of limits and idempotency keys`,
       'one entry for both; or two, where it is meant that they share these',
     );
   }

@@ -170,7 +170,7 @@ function checkApprovals(check: RouteCheck): void {
   notePrefixes(check, ['subjects']);
 }
 
-/** Says whom a beginning of subjects lets in: callers that nobody listed, and that may not be there yet. */
+/** Says whom a beginning of subjects allows: callers that nobody listed, and that may not be there yet. */
 function notePrefixes({ path, parts, report }: RouteCheck, steps: Path): void {
   const subjects = parts.rawValue([...path, ...steps]);
   if (!Array.isArray(subjects)) return;

@@ -93,7 +93,7 @@ const pageOrigin = text(
 
 const subjectAllowed = '1 to 256 visible ASCII characters, or { prefix: … }';
 
-/** Ends where a part of the name does: `orders` would let `orders-test` in as well. */
+/** Ends where a part of the name does: `orders` would allow `orders-test` as well. */
 const subjectPrefix = text(
   /^(?!\/+$|[A-Za-z][A-Za-z0-9+.-]*:\/+$)[\x21-\x7e]*\/$/,
   '2 to 256 visible ASCII characters that end in a slash, and not all that stands before a name',
