@@ -35,7 +35,7 @@ import type { ActiveConfig } from './active-config.js';
 import { asSessionRefusal, verifySession } from './credentials/session.js';
 import { findRevokedToken } from './find-revoked-token.js';
 
-/** The other end of the caller's connection. */
+/** The other end of the client connection. */
 export interface Peer {
   /** As the socket has it; empty on a socket that has none. */
   readonly remoteAddress: string;

@@ -210,7 +210,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private openUpload(admission: Admission, maxBytes: number): Upload | null {
     const { received, head, activeConfig } = this;
     if (!admission.headers.hasBody) return null;
-    const limits = { maxBytes, pace: this.deps.bodyPace };
+    const limits = { maxBytes, timeouts: this.deps.bodyTimeouts };
     const onBroken = (reason: Denial): void => this.attempt(() => this.refuse(reason));
     this.upload = new Upload({ received, head, admission, activeConfig }, limits, onBroken);
     return this.upload;

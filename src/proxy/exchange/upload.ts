@@ -4,7 +4,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
-import { framedBody, RequestBody, type BodyPace } from '../inbound/request-body.js';
+import { framedBody, RequestBody, type BodyTimeouts } from '../inbound/request-body.js';
 import type { Slot } from './concurrency.js';
 import { passedTrailers } from './forwarded-messages.js';
 
@@ -18,7 +18,7 @@ interface UploadingRequest {
 
 interface UploadLimits {
   readonly maxBytes: number;
-  readonly pace: BodyPace;
+  readonly timeouts: BodyTimeouts;
 }
 
 /** The body of a request on its way to the upstream, with the place that it takes there until it has come. */
@@ -29,12 +29,12 @@ export class Upload {
   private streamingSlot: Slot | null = null;
 
   /** @param onBroken called once, when the body will not be complete. */
-  constructor(request: UploadingRequest, { maxBytes, pace }: UploadLimits, onBroken: (reason: Denial) => void) {
+  constructor(request: UploadingRequest, { maxBytes, timeouts }: UploadLimits, onBroken: (reason: Denial) => void) {
     const { received, admission, activeConfig } = request;
     this.request = request;
     this.body = new RequestBody(received.body(), admission.headers.expectsContinue, {
       maxBytes,
-      pace,
+      timeouts,
       upstreamTimeoutMs: activeConfig.config.upstream.idleTimeoutMs,
       onBroken,
       passedTrailers: (trailers) => passedTrailers('request', trailers, request),
