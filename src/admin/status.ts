@@ -178,7 +178,7 @@ export interface Counts {
   readonly shadow_denials: Readonly<Record<string, number>>;
   /** gRPC calls by the `grpc-status` that their callers were sent, 0 to 16; those that did not occur are left out. */
   readonly grpc_calls: Readonly<Record<string, number>>;
-  /** Callers' connections that were ended since there was too much. */
+  /** Client connections that were ended since there was too much. */
   readonly connections_ended: Readonly<Record<ConnectionEnding, number>>;
   readonly stripped_fields: number;
   readonly config_reloads: { readonly ok: number; readonly failed: number };

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { CoreAddressRules } from './core-url.js';
 import { readRetryAfter } from '../decision/egress/retry-after.js';
+import { dropBody, readBody } from '../lib/http/requests.js';
 import { networkFailure } from '../lib/errors.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
@@ -163,25 +164,14 @@ async function readResponse(
 ): Promise<Result<CoreResponse, CoreFailure>> {
   const problem = headProblem(statusCode, headers);
   if (problem !== null) {
-    // Nobody looks at this body, but an error of its stream still has to be taken.
-    body.on('error', () => undefined).destroy();
+    dropBody(body);
     return refuse({ kind: 'broken', reason: problem, mayHaveRun: true });
   }
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    // Leaving the loop destroys the stream: nothing more is read.
-    if (length > maxResponseBytes) {
-      return refuse({
-        kind: 'broken',
-        reason: `the response is larger than ${String(maxResponseBytes)} bytes`,
-        mayHaveRun: true,
-      });
-    }
-    chunks.push(chunk);
+  const bytes = await readBody(body, maxResponseBytes);
+  if (bytes === null) {
+    const reason = `the response is larger than ${String(maxResponseBytes)} bytes`;
+    return refuse({ kind: 'broken', reason, mayHaveRun: true });
   }
-  const bytes = Buffer.concat(chunks);
   const json = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
   const retryAfter = headers['retry-after'];
   return accept({

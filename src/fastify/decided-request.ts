@@ -7,22 +7,14 @@ import type { RequestHead } from '../decision/http/request-head.js';
 import { placeOf } from '../decision/route/route-table.js';
 import type { Principal } from '../decision/token/principal.js';
 import { describeBug } from '../lib/errors.js';
-import type { Result } from '../lib/result.js';
+import { takeSettled } from '../proxy/maybe-promise.js';
 import type { KeyAsker } from '../ports/auth.js';
 import type { Log } from '../ports/system.js';
 import type { ActiveConfig } from '../proxy/auth/active-config.js';
-import {
-  authorizeRequest,
-  unread,
-  type Admission,
-  type Findings,
-  type AuthResult,
-  type Peer,
-} from '../proxy/auth/authorize-request.js';
+import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../proxy/auth/authorize-request.js';
 import { clientOf, ExchangeSummary, recordRequest, type Recorder } from '../proxy/exchange/access-log-record.js';
-import type { AcquireLease, Lease } from '../proxy/exchange/admission-control.js';
-import { assertionHeaders, withRenewedToken } from '../proxy/exchange/credential-headers.js';
-import { newRequestId } from '../proxy/exchange/ids.js';
+import { takeLease, type AcquireLease, type Lease } from '../proxy/exchange/admission-control.js';
+import { assertionHeaders, withRenewedToken } from '../proxy/exchange/forwarded-messages.js';
 import { limitBody } from '../proxy/node-internals/request.js';
 import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
@@ -70,7 +62,6 @@ export class DecidedRequest implements KeyAsker {
   private readonly goOn: () => void;
   private readonly peer: Peer;
   private readonly activeConfig: ActiveConfig;
-  private findings: Findings = { requestId: '', ...unread };
   private lease: Lease | null = null;
   private reserved: ReservedRequest | null = null;
   /** What hooks before this one saw, where it may have to be shown again: a reservation comes later. */
@@ -104,14 +95,14 @@ export class DecidedRequest implements KeyAsker {
     this.attempt(() => {
       const now = this.parts.clock.now();
       const decision = authorizeRequest(this.head, this.peer, this.activeConfig, now, undefined, this);
-      if (!(decision instanceof Promise)) this.acquire(decision);
-      else decision.then((settled) => this.attempt(() => this.acquire(settled)), this.fail);
+      takeSettled(decision, this.acquire, this.fail);
     });
   }
 
-  private acquire(decision: AuthResult): void {
-    this.findings = decision.ok ? decision.value : decision.error;
-    this.parts.metrics.strippedHeaders(this.findings.stripped);
+  private readonly acquire = (decision: AuthResult): void => {
+    const findings = decision.ok ? decision.value : decision.error;
+    this.summary.findings = findings;
+    this.parts.metrics.strippedHeaders(findings.stripped);
     if (this.isOver) return;
     if (!decision.ok) {
       this.refuse(decision.error.denial);
@@ -123,24 +114,14 @@ export class DecidedRequest implements KeyAsker {
       this.refuse(misread);
       return;
     }
-    const acquired = this.parts.acquire(admission);
-    if (!(acquired instanceof Promise)) this.onAcquired(admission, acquired);
-    else acquired.then((settled) => this.attempt(() => this.onAcquired(admission, settled)), this.fail);
-  }
+    takeLease(this.parts.acquire, admission, this, (lease) => this.onAcquired(admission, lease));
+  };
 
-  private onAcquired(admission: Admission, acquired: Result<Lease, Denial>): void {
-    if (!acquired.ok) {
-      this.refuse(acquired.error);
-      return;
-    }
-    if (this.isOver) {
-      acquired.value.release();
-      return;
-    }
-    this.lease = acquired.value;
+  private onAcquired(admission: Admission, lease: Lease): void {
+    this.lease = lease;
     if (admission.principal !== null) this.parts.markKnown(this.request);
     this.summary.shadow = admission.shadow;
-    this.plan(admission, acquired.value);
+    this.plan(admission, lease);
   }
 
   private plan(admission: Admission, lease: Lease): void {
@@ -163,19 +144,12 @@ export class DecidedRequest implements KeyAsker {
       return;
     }
     const passed = plan.kind === 'forward' ? plan.admission : admission;
-    if (passed !== admission) this.passInShadow(passed);
+    if (passed !== admission) this.summary.passInShadow(passed);
     this.summary.upstreamAsked();
     this.show(passed);
     setHeaders(reply, withRenewedToken([], passed.principal, activeConfig, parts.clock));
     if (headers.hasBody && headers.contentLength === null) this.limitBody(passed.route.maxBodyBytes);
     if (!this.isGone()) this.goOn();
-  }
-
-  /** A later step would have refused it: it goes on without identity and reservation. */
-  passInShadow(passed: Admission): void {
-    this.findings = passed;
-    this.summary.shadow = passed.shadow;
-    this.summary.record = null;
   }
 
   /** Has hooks and handlers see who calls. */
@@ -242,15 +216,14 @@ export class DecidedRequest implements KeyAsker {
   /** Answers with a problem document or, where a response has begun, breaks that off. */
   refuse(reason: Denial): void {
     if (this.isGone()) return;
-    this.summary.reason = reason.reason;
-    this.summary.missing = reason.missing ?? null;
+    this.summary.refused(reason);
     this.hasAnswered = true;
     const { writer, reply, raw } = this;
     if (reason.reason === 'caller_gone' || raw.headersSent) {
       raw.destroy();
       return;
     }
-    const { status, headers, body } = problemOf(reason, this.identify(), this.parts.challenges);
+    const { status, headers, body } = problemOf(reason, this.summary.identify(), this.parts.challenges);
     const sent = closing.has(status) ? [...headers, 'Connection', 'close'] : headers;
     // As bytes: of a text Fastify would add to the media type.
     const bytes = Buffer.from(body);
@@ -271,7 +244,7 @@ export class DecidedRequest implements KeyAsker {
 
   /** A bug: nobody learns more of it, and it is no way in. */
   readonly fail = (error: unknown): void => {
-    this.parts.log.error('bug', { request_id: this.findings.requestId, ...describeBug(error) });
+    this.parts.log.error('bug', { request_id: this.summary.findings.requestId, ...describeBug(error) });
     if (this.hasAnswered) this.raw.destroy();
     else this.refuse(denial('internal'));
   };
@@ -284,12 +257,10 @@ export class DecidedRequest implements KeyAsker {
     const { raw } = this;
     if (this.summary.reason === null && !raw.writableFinished) this.summary.reason = 'caller_gone';
     if (this.summary.askedMs !== null) this.summary.upstreamResponded();
-    this.identify();
-    const { findings, head, peer, summary, parts, request } = this;
+    const { head, peer, summary, parts, request } = this;
     recordRequest(
       { ...parts, requestLog: (record) => parts.requestLog(record, request) },
       {
-        findings,
         head,
         peer,
         status: raw.headersSent ? raw.statusCode : 0,
@@ -299,11 +270,6 @@ export class DecidedRequest implements KeyAsker {
       },
     );
   };
-
-  private identify(): string {
-    if (this.findings.requestId === '') this.findings = { ...this.findings, requestId: newRequestId() };
-    return this.findings.requestId;
-  }
 
   /** Whether nothing that is said from now on would be heard. */
   isGone(): boolean {

@@ -18,7 +18,7 @@ import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
 import { createSlots } from '../proxy/exchange/concurrency.js';
 import { createReservedWrites, type ReservedWrites } from '../proxy/idempotency/coordinator.js';
 import { callerCertificateOf } from '../proxy/inbound/caller-certificate.js';
-import { bodyPaceOf } from '../proxy/inbound/request-body.js';
+import { bodyTimeoutsOf } from '../proxy/inbound/request-body.js';
 import { namesAuthorities } from '../proxy/node-internals/server.js';
 import { node, revision, version } from '../version.js';
 import type { RouteRegister } from './application-routes.js';
@@ -135,7 +135,7 @@ export async function openApplication(
       isKnown: ({ raw: { socket } }) => known.has(socket),
       markKnown: ({ raw: { socket } }) => known.add(socket),
       routes,
-      reserving: writes === null ? null : { writes, bodyPace: bodyPaceOf(config.listen), clock: systemClock },
+      reserving: writes === null ? null : { writes, bodyTimeouts: bodyTimeoutsOf(config.listen), clock: systemClock },
       patternOf: (url) => {
         const pattern = patterns.get(url) ?? readPattern(url);
         patterns.set(url, pattern);

@@ -7,12 +7,12 @@ import type { Denial } from '../decision/denial.js';
 import type { Admission } from '../proxy/auth/authorize-request.js';
 import type { ActiveConfig } from '../proxy/auth/active-config.js';
 import type { Lease } from '../proxy/exchange/admission-control.js';
-import { withRenewedToken } from '../proxy/exchange/credential-headers.js';
+import { withRenewedToken } from '../proxy/exchange/forwarded-messages.js';
 import type { ReservedWrites } from '../proxy/idempotency/coordinator.js';
 import type { Plan } from '../proxy/idempotency/plan-reservation.js';
 import type { WriteClient } from '../proxy/idempotency/reserved-write.js';
 import type { BodySource, WholeResponse } from '../proxy/inbound/received-request.js';
-import { openBody, type BodyPace, type RequestBody } from '../proxy/inbound/request-body.js';
+import { openBody, type BodyTimeouts, type RequestBody } from '../proxy/inbound/request-body.js';
 import { HeldBody } from '../proxy/node-internals/request.js';
 import type { Upstream, UpstreamOperation } from '../proxy/upstream/pool/pool.js';
 import type { Clock } from '../ports/system.js';
@@ -24,7 +24,7 @@ import { setHeaders } from './request-headers.js';
 /** What reserves an application's writes. */
 export interface Reserving {
   readonly writes: ReservedWrites;
-  readonly bodyPace: BodyPace;
+  readonly bodyTimeouts: BodyTimeouts;
   readonly clock: Clock;
 }
 
@@ -73,7 +73,7 @@ export class ReservedRequest implements WriteClient {
         ? null
         : openBody({ body: () => sourceOf(held) }, admission.headers, {
             maxBytes: plan.maxBodyBytes,
-            pace: this.reserving.bodyPace,
+            timeouts: this.reserving.bodyTimeouts,
             upstreamTimeoutMs: activeConfig.config.upstream.idleTimeoutMs,
             passedTrailers: () => null,
             onBroken: (reason) => of.refuse(reason),
@@ -170,7 +170,7 @@ export class ReservedRequest implements WriteClient {
       return;
     }
     of.attempt(() => {
-      of.passInShadow(passed);
+      of.summary.passInShadow(passed);
       of.show(passed);
       this.goOn?.();
     });

@@ -129,7 +129,8 @@ export interface Introspection {
   /**
    * Answers at once where that is remembered, or where the issuer is not asked. Never rejects.
    *
-   * @param digest by which answers are remembered, where it was worked out before: that of the `Authorization` header.
+   * @param digest by which responses are remembered, where it was worked out before: that of the `Authorization`
+   * header.
    */
   readonly ask: (
     token: string,

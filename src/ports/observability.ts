@@ -88,7 +88,7 @@ export interface OpenConnections {
   readonly requests: number;
 }
 
-/** Callers' connections by what they speak; those of which that is not known yet are in neither. */
+/** Client connections by what they speak; those of which that is not known yet are in neither. */
 export interface ConnectionsByProtocol {
   readonly http1: OpenConnections;
   readonly http2: OpenConnections;
@@ -138,7 +138,7 @@ export interface Metrics {
   readonly introspectionLookup: (issuer: string, result: IntrospectionLookup) => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: CloseCauseLabel) => void;
-  /** A caller's connection was ended, since there were too many or too much waited on it. */
+  /** A client connection was ended, since there were too many or too much waited on it. */
   readonly connectionEnded: (ending: ConnectionEnding) => void;
 }
 

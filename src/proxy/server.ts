@@ -21,7 +21,7 @@ import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
 import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
-import { bodyPaceOf, type BodyPace } from './inbound/request-body.js';
+import { bodyTimeoutsOf, type BodyTimeouts } from './inbound/request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
 import { createParseErrorResponse, parseErrorDenial, type ParsedLine } from './inbound/parse-error.js';
 import { createReservedWrites } from './idempotency/coordinator.js';
@@ -53,7 +53,7 @@ const longestAcceptMs = 250;
  * for some seconds.
  */
 const drainHeadMs = 2_000;
-const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
+const drainTimeouts: BodyTimeouts = { idleMs: 5_000, minRate: 500, minRateAfterMs: 2_000 };
 
 /** How often heads are looked for that are too large and not complete. */
 const checkingIntervalMs = 1_000;
@@ -136,7 +136,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
-  const bodyPace = bodyPaceOf(listen);
+  const bodyTimeouts = bodyTimeoutsOf(listen);
   const announce = (): void => {
     isShuttingDown = true;
     announcedAtMs = Math.min(announcedAtMs, deps.clock.monotonic());
@@ -160,7 +160,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     reserving,
     webSockets,
     grpcCalls,
-    bodyPace,
+    bodyTimeouts,
     challenges: deps.challenges ?? onlyBearer,
     isShuttingDown: () => isShuttingDown,
   };
@@ -169,7 +169,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     deps.decide?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
-  const healthDeps = { clock, isReady, bodyPace, isShuttingDown: () => isShuttingDown, onBug: reportBug };
+  const healthDeps = { clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug };
 
   const listener = createListener(listen, deps.tls, maxConnections);
   const { server, setTls } = listener;
@@ -238,9 +238,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     drain: async (graceMs) => {
       announce();
       server.headersTimeout = Math.min(listen.headerTimeoutMs, drainHeadMs);
-      bodyPace.idleMs = Math.min(listen.bodyIdleTimeoutMs, drainPace.idleMs);
-      bodyPace.allowanceMs = Math.min(bodyPace.allowanceMs, drainPace.allowanceMs);
-      bodyPace.minRate = Math.max(listen.bodyMinRate, drainPace.minRate);
+      bodyTimeouts.idleMs = Math.min(listen.bodyIdleTimeoutMs, drainTimeouts.idleMs);
+      bodyTimeouts.minRateAfterMs = Math.min(bodyTimeouts.minRateAfterMs, drainTimeouts.minRateAfterMs);
+      bodyTimeouts.minRate = Math.max(listen.bodyMinRate, drainTimeouts.minRate);
       const closed = new Promise<void>((resolve) => {
         stopAccepting(server, Math.min(longestAcceptMs, graceMs / 2), resolve);
       });

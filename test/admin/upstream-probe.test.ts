@@ -6,7 +6,7 @@ import { createAppProbe, type ProbedUpstream } from '../../src/admin/upstream-pr
 import type { LogFields } from '../../src/ports/system.js';
 import { certificates } from '../support/certificates.js';
 import { listen } from '../support/listening.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -58,7 +58,7 @@ const statuses: readonly { readonly receiver: number; readonly expected: number 
 ];
 
 t.test("a probe answers the upstream's status, and nothing else of it", async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const lines: Lines = [];
   const probe = createAppProbe('live', '/health?full=1', {
     upstream: () => receiverAt(receiver.url),
@@ -96,7 +96,7 @@ t.test("a probe answers the upstream's status, and nothing else of it", async (t
 });
 
 t.test('an upstream that is not there is 503, and it is told when it comes back', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { url } = receiver;
   let at = 'http://127.0.0.1:1';
   const lines: Lines = [];
@@ -127,7 +127,7 @@ t.test('an upstream that breaks off or says no HTTP is 503', async (t) => {
 });
 
 t.test('bounded: an upstream that does not answer is 504, asked once by however many', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   receiver.behave(() => undefined);
   const probe = createAppProbe('live', '/', {
     upstream: () => receiverAt(receiver.url),
@@ -141,7 +141,7 @@ t.test('bounded: an upstream that does not answer is 504, asked once by however 
 });
 
 t.test('bounded: an endless page is left after its head', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const endless: ServerResponse[] = [];
   receiver.behave((_req, res) => {
     res.writeHead(200);
@@ -155,13 +155,13 @@ t.test('bounded: an endless page is left after its head', async (t) => {
 
 t.test('a unix socket and a verified certificate', async (t) => {
   const path = join(tempDir(t), 'app.sock');
-  const onSocket = await startReceiver(t, { unix: path });
+  const onSocket = await startUpstreamServer(t, { unix: path });
   t.equal(
     (await createAppProbe('a', '/', { upstream: () => receiverAt(onSocket.url), log: recordingLog([]) })()).status,
     200,
   );
   const { ca, server } = certificates(t);
-  const overTls = await startReceiver(t, { tls: { cert: server.cert, key: server.key } });
+  const overTls = await startUpstreamServer(t, { tls: { cert: server.cert, key: server.key } });
   const trusting = receiverAt(overTls.url, ca.cert);
   t.equal((await createAppProbe('b', '/', { upstream: () => trusting, log: recordingLog([]) })()).status, 200);
   t.equal(

@@ -19,7 +19,7 @@ import { makeProof, proofKey } from '../support/dpop.js';
 import { freePort } from '../support/listening.js';
 import { oidcClient, startOidcProvider } from '../support/oidc-provider.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startRedis } from '../support/redis-server.js';
 import { mintToken } from '../support/tokens.js';
 import type { ConfigTree } from '../support/proxy-process.js';
@@ -38,7 +38,7 @@ const withCertificate = {
 const asking = { client_id: 'proxy', client_secret: 'secret', token_endpoint_auth_method: 'client_secret_basic' };
 const idp = await startOidcProvider(t, [withCertificate, asking]);
 const redis = await startRedis(t);
-const receiver = await startReceiver(t);
+const receiver = await startUpstreamServer(t);
 const dir = tempDir(t);
 const secretFile = join(dir, 'secret');
 const nonceKeyFile = join(dir, 'nonces');

@@ -9,7 +9,7 @@ import type { Result } from '../../src/lib/result.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request, type RawResponse, type RequestInput } from '../support/raw-client.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import { replaceFile } from '../support/replace-file.js';
 import type { Scope } from '../support/scope.js';
 import type { LogLine } from '../support/serve-process.js';
@@ -26,7 +26,7 @@ export interface InProcessProxy {
   readonly port: number;
   readonly adminPort: number;
   readonly jwks: JwksServer;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   readonly configFile: string;
   readonly logs: () => readonly LogLine[];
   readonly token: (claims?: Claims) => string;
@@ -48,7 +48,7 @@ export interface InProcessProxyOptions {
   /** Sections that the config has not, though others have them. */
   readonly without?: readonly string[];
   readonly jwks?: JwksServer;
-  readonly receiver?: Receiver;
+  readonly receiver?: UpstreamServer;
   /** Wait until ready; true unless given. */
   readonly ready?: boolean;
   readonly watchMs?: number;
@@ -86,7 +86,7 @@ export async function startFrom(
 export async function startInProcessProxy(t: Scope, options: InProcessProxyOptions = {}): Promise<InProcessProxy> {
   const key = rsaKey();
   const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
-  const receiver = options.receiver ?? (await startReceiver(t));
+  const receiver = options.receiver ?? (await startUpstreamServer(t));
   const configFile = join(tempDir(t), 'sallyport.yaml');
   const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
   const rewrite = (overrides: ConfigTree): void => {

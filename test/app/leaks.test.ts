@@ -1,14 +1,14 @@
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { openDescriptors } from '../support/linux.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { until } from '../support/until.js';
 import { startInProcessProxy } from './in-process-proxy.js';
 
 t.test('reloads leave no file, socket or connection behind', async (t) => {
   const proxy = await startInProcessProxy(t, { config: { log: { level: 'error' } } });
   const jwks = await startJwksServer(t);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const turn = async (count: number): Promise<void> => {
     for (let index = 0; index < count; index += 1) {
       // Every other reload takes new keys and a new receiver.

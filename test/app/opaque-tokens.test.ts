@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { oauthClient } from '../support/oauth-client.js';
 import { startOidcProvider } from '../support/oidc-provider.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
@@ -50,7 +50,7 @@ const idp = await startOidcProvider(
   t,
   ways.map(({ known }) => ({ ...known })),
 );
-const receiver = await startReceiver(t);
+const receiver = await startUpstreamServer(t);
 
 interface Deployed {
   readonly statusOf: (token: string) => Promise<number>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startCollector } from '../support/otlp-collector.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
@@ -48,7 +48,7 @@ t.test(
 
 t.test('secrets of the config are in no log line, on no page and in no problem', async (t) => {
   const jwks = await startJwksServer(t);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const file = join(tempDir(t), 'sallyport.yaml');
   const config = (path: string): string =>
     baseConfig({

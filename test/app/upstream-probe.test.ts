@@ -1,6 +1,6 @@
 import t from 'tap';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { until } from '../support/until.js';
 import { startInProcessProxy } from './in-process-proxy.js';
 
@@ -43,7 +43,7 @@ t.test('kubelet reaches the upstream through the probes listener, and only the p
   t.equal((await request(proxy.port, { path: '/app-probe/live' })).status, 401, "nor on the callers'");
   t.equal(proxy.receiver.requests.length, 2);
 
-  const moved = await startReceiver(t);
+  const moved = await startUpstreamServer(t);
   proxy.rewrite({
     probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } },
     upstream: { url: moved.url },

@@ -1,7 +1,7 @@
 /** The workloads still run: some of each kind, for a fraction of a second, with a loader that is always there. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { openIdle } from './idle-connections.js';
@@ -62,7 +62,7 @@ t.test('a workload whose answers are others than it says is left out, and told o
 });
 
 t.test('idle connections have each had a response, and stay open until they are closed', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const close = await openIdle(receiver.port, 60, 'a-token');
   t.equal(receiver.requests.length, 60);
   t.equal(receiver.open(), 60);
@@ -71,7 +71,7 @@ t.test('idle connections have each had a response, and stay open until they are 
 });
 
 t.test('tokens that have to be known are sent once each before the load', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const plan = writePlan(tempDir(t), { method: 'GET', paths: ['/orders'], tokens: ['a', 'b', 'c'], bodyBytes: 0 });
   t.match(await runLoad({ port: receiver.port, plan, seconds: 0, connections: 2, wrk: false }), {
     requests: 3,

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { verify } from 'node:crypto';
 import t from 'tap';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { versionOf } from './child.js';
 import { runLoad } from './load.js';
@@ -43,7 +43,7 @@ t.test('tokens that end soon are thrown away', async (t) => {
 
 for (const wrk of [false, versionOf('wrk', '-v') !== null]) {
   t.test(`a load takes tokens of the file, at a rate; wrk ${wrk ? 'is' : 'is not'} there`, async (t) => {
-    const receiver = await startReceiver(t);
+    const receiver = await startUpstreamServer(t);
     const { tokens } = await mintTokenFile({ dir: tempDir(t), count: 40, nowS });
     const opened = openTokens(tokens);
     t.teardown(opened.close);

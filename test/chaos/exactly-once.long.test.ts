@@ -35,7 +35,7 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
   t.comment(`seed ${seed}, ${orders} orders`);
   const database = await startPostgres(t);
   await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));
-  const receiver = await startReceiverProcess(t, database);
+  const receiver = await startUpstreamProcess(t, database);
   const relay = await startRelay(t, receiver.port);
   const redis = await startRedis(t);
   await redis.client.connect().catch(() => undefined);
@@ -171,7 +171,7 @@ t.test(
   async (t) => {
     const database = await startPostgres(t);
     await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));
-    const receiver = await startReceiverProcess(t, database);
+    const receiver = await startUpstreamProcess(t, database);
     const send = async (
       fence: number,
       body: object,
@@ -221,7 +221,7 @@ interface ReceiverProcess {
   readonly pause: (ms: number) => Promise<void>;
 }
 
-async function startReceiverProcess(t: Scope, database: PostgresServer): Promise<ReceiverProcess> {
+async function startUpstreamProcess(t: Scope, database: PostgresServer): Promise<ReceiverProcess> {
   const port = await freePort();
   let child = await start();
   t.teardown(() => {

@@ -7,7 +7,7 @@ import { Agent, request as send } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
 
@@ -68,7 +68,7 @@ export async function measureFailovers(
   failovers: number,
 ): Promise<FailoverCost> {
   const deployment = await deploy(t);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   receiver.behave((req, res) => {
     req
       .resume()

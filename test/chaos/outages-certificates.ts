@@ -5,7 +5,7 @@ import type { Certificate } from '../support/certificates.js';
 import { keySet } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { connectRaw } from '../support/raw-client.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import { freePort } from '../support/listening.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -27,12 +27,12 @@ export async function startSecureSetup(t: Scope): Promise<SecureSetup> {
   const files = certificates(t);
   const key = rsaKey();
   const tls = files.server;
-  let receiver = await startReceiver(t, { tls });
-  const serveKeys = (server: Receiver): Receiver => {
+  let receiver = await startUpstreamServer(t, { tls });
+  const serveKeys = (server: UpstreamServer): UpstreamServer => {
     server.behave((_req, res) => res.end(keySet([key])));
     return server;
   };
-  let keys = serveKeys(await startReceiver(t, { tls }));
+  let keys = serveKeys(await startUpstreamServer(t, { tls }));
   const port = await freePort();
   const redis = await startRedis(
     t,
@@ -82,11 +82,11 @@ export async function startSecureSetup(t: Scope): Promise<SecureSetup> {
     expired: expiredServer(files),
     showAtReceiver: async (certificate) => {
       await receiver.close();
-      receiver = await startReceiver(t, { tls: certificate, port: receiver.port });
+      receiver = await startUpstreamServer(t, { tls: certificate, port: receiver.port });
     },
     showAtKeys: async (certificate) => {
       await keys.close();
-      keys = serveKeys(await startReceiver(t, { tls: certificate, port: keys.port }));
+      keys = serveKeys(await startUpstreamServer(t, { tls: certificate, port: keys.port }));
     },
   };
 }

@@ -7,7 +7,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { freePort } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -94,7 +94,7 @@ export interface LoggingProxy {
 /** A proxy whose standard output is what the test gives it: its ports are known beforehand. */
 export async function startLogging(t: Scope, stdout: 'pipe' | number): Promise<LoggingProxy> {
   const key = rsaKey();
-  const [receiver, jwks] = [await startReceiver(t), await startJwksServer(t, { keys: [key] })];
+  const [receiver, jwks] = [await startUpstreamServer(t), await startJwksServer(t, { keys: [key] })];
   const [port, adminPort] = [await freePort(), await freePort()];
   const configFile = join(tempDir(t), 'sallyport.yaml');
   writeFileSync(

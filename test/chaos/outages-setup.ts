@@ -4,7 +4,7 @@
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { createFaultyHost, type FaultyHost } from '../support/faulty-host.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
@@ -12,7 +12,7 @@ import { merge, startProxyProcess, type ConfigTree, type ProxyProcess } from '..
 
 export interface Setup {
   readonly proxy: ProxyProcess;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   readonly jwks: JwksServer;
   readonly redis: RedisServer;
   readonly relays: { readonly receiver: TcpRelay; readonly keys: TcpRelay; readonly redis: TcpRelay };
@@ -30,7 +30,7 @@ export const outageRoutes: readonly ConfigTree[] = [
 ];
 
 export async function startSetup(t: Scope): Promise<Setup> {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const jwks = await startJwksServer(t);
   const redis = await startRedis(t);
   await redis.client.connect().catch(() => undefined);

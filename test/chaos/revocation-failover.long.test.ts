@@ -11,7 +11,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
 import { mintToken } from '../support/tokens.js';
@@ -50,7 +50,7 @@ async function deploy(t: Test, confirming: number): Promise<Deployment> {
   const primary = await startRedis(t);
   const replicas = [await startReplica(t, primary.port), await startReplica(t, primary.port)];
   const sentinels = await startSentinels(t, { name, primaryPort: primary.port, quorum: 2, replicas: 2, count: 3 });
-  const [receiver, key] = [await startReceiver(t), rsaKey()];
+  const [receiver, key] = [await startUpstreamServer(t), rsaKey()];
   const jwks = await startJwksServer(t, { keys: [key] });
   const config = {
     store: {

@@ -1,7 +1,7 @@
 /** A receiver that acts and answers when a schedule says so, and remembers everything: the oracle of the schedules. */
 import type { ResponseSink, UpstreamRequest } from '../../src/proxy/upstream/call.js';
 import type { Upstream } from '../../src/proxy/upstream/pool/pool.js';
-import { fieldValues } from '../support/receiver.js';
+import { fieldValues } from '../support/upstream-server.js';
 
 /** What becomes of a request that was sent. */
 export type Ending =

@@ -13,7 +13,7 @@ import {
   type RawResponse,
   type RequestInput,
 } from '../support/raw-client.js';
-import { startReceiver, type ReceivedRequest, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type ReceivedRequest, type UpstreamServer } from '../support/upstream-server.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
@@ -40,7 +40,7 @@ const base: ConfigTree = {
 
 export interface SharedRedis {
   readonly redis: RedisServer;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   /** Starts a proxy, straight on Redis or through a relay that may misbehave. */
   readonly startProxy: (through?: TcpRelay) => Promise<ProxyProcess>;
   readonly startRelay: () => Promise<TcpRelay>;
@@ -68,7 +68,7 @@ export interface SharedRedisOptions {
 export async function shareRedis(t: Scope, options: SharedRedisOptions = {}): Promise<SharedRedis> {
   const redis = await startRedis(t, options.redis, { env: options.redisEnv ?? {} });
   await redis.client.connect().catch(() => undefined);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   return {

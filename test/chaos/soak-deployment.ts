@@ -5,7 +5,7 @@ import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey, withKeyId, type RsaKey } from '../support/keys.js';
 import { openDescriptors, residentBytes } from '../support/linux.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -107,7 +107,7 @@ export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: n
   const jwks: JwksServer = await startJwksServer(t, { keys: [signing] });
   const runs = new Map<string, number>();
   const strays: string[] = [];
-  let receiver: Receiver = await startReceiver(t);
+  let receiver: UpstreamServer = await startUpstreamServer(t);
   receiver.behave(serve);
 
   const configOf = ({ revoked, closed }: SoakPolicy): ConfigTree => ({
@@ -295,7 +295,7 @@ export async function startSoakDeployment(t: Scope, model: SoakModel, pauseMs: n
         const { port } = receiver;
         await receiver.close();
         await pause();
-        receiver = await startReceiver(t, { port });
+        receiver = await startUpstreamServer(t, { port });
         receiver.behave(serve);
         await everywhere(
           'the receiver',

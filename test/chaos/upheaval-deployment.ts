@@ -8,7 +8,7 @@ import { createSteppedClock, type SteppedClock } from '../support/stepped-clock.
 import { startCuttingRelay, type CuttingRelay } from '../support/cutting-relay.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -72,7 +72,7 @@ export async function startUpheavalDeployment(t: Scope, ledger: UpheavalLedger):
   if (sentinel === undefined) throw new Error('there is a Sentinel');
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   receiver.behave(serve);
   const upstream = await startCuttingRelay(t, () => receiver.port);
   const config: ConfigTree = {

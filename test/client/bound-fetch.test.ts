@@ -11,7 +11,7 @@ import { certificates } from '../support/certificates.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort, listen } from '../support/listening.js';
 import type { ConfigTree } from '../support/proxy-process.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { mintToken } from '../support/tokens.js';
 
 const { ca, client, server, stranger, dir } = certificates(t);
@@ -29,7 +29,7 @@ const routes = [
   },
 ];
 const key = createProofKey();
-const receiver = await startReceiver(t);
+const receiver = await startUpstreamServer(t);
 
 async function deploy(dpop: ConfigTree = {}): Promise<{ readonly proxy: InProcessProxy; readonly url: string }> {
   const port = await freePort();

@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import { once } from 'node:events';
 import t from 'tap';
 import { certificates } from '../support/certificates.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startProxyProcess } from '../support/proxy-process.js';
@@ -81,7 +81,7 @@ t.test('the upstream over TLS is verified', async (t) => {
     },
   ];
   const receivers = await Promise.all(
-    rows.map(async ({ certificate: { cert, key } }) => startReceiver(t, { tls: { cert, key }, alike: true })),
+    rows.map(async ({ certificate: { cert, key } }) => startUpstreamServer(t, { tls: { cert, key }, alike: true })),
   );
   const [first] = receivers;
   if (first === undefined) throw new Error('no receiver');
@@ -105,7 +105,7 @@ t.test('the upstream over TLS is verified', async (t) => {
 t.test(
   'the upstream behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front',
   async (t) => {
-    const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
+    const receiver = await startUpstreamServer(t, { unix: join(tempDir(t), 'app.sock') });
     const proxy = await startProxyProcess(t, {
       receiver,
       config: {

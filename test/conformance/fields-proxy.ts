@@ -1,7 +1,7 @@
 /** A proxy whose caller holds a good token, and what of the caller's fields the receiver gets. */
 import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.js';
 import type { RawResponse } from '../support/raw-client.js';
-import type { ReceivedRequest } from '../support/receiver.js';
+import type { ReceivedRequest } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 
 export type Fields = readonly (readonly [string, string])[];

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
-import type { ReceivedRequest } from '../support/receiver.js';
+import type { ReceivedRequest } from '../support/upstream-server.js';
 import { until } from '../support/until.js';
 import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';

@@ -5,14 +5,14 @@ import { decodeProtectedHeader } from 'jose';
 import t from 'tap';
 import { startGlewlwyd } from '../support/glewlwyd.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
 t.test('tokens of glewlwyd pass, and those for others do not', async (t) => {
   const idp = await startGlewlwyd(t, ['orders', 'billing']);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const file = join(tempDir(t), 'sallyport.yaml');
   const config = [
     'listen: { host: 127.0.0.1, port: 0 }',

@@ -6,7 +6,7 @@ import t from 'tap';
 import { startOidcProvider, type OidcProvider } from '../support/oidc-provider.js';
 import { seriesValue } from '../support/proxy-process.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { startServe, type ServeProcess } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -14,7 +14,7 @@ import { until } from '../support/until.js';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 
-const configOf = (idp: OidcProvider, receiver: Receiver, more: readonly string[]): string => `
+const configOf = (idp: OidcProvider, receiver: UpstreamServer, more: readonly string[]): string => `
 listen: { host: 127.0.0.1, port: 0 }
 admin: { host: 127.0.0.1, port: 0 }
 upstream: { url: "${receiver.url}" }
@@ -38,7 +38,7 @@ routes:
 
 interface Deployment {
   readonly idp: OidcProvider;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   readonly serve: ServeProcess;
   /** The status that a request with this token gets. */
   readonly statusOf: (token: string, method?: string) => Promise<number>;
@@ -47,7 +47,7 @@ interface Deployment {
 
 async function deploy(t: Scope, ...more: readonly string[]): Promise<Deployment> {
   const idp = await startOidcProvider(t);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const file = join(tempDir(t), 'sallyport.yaml');
   writeFileSync(file, configOf(idp, receiver, more));
   const serve = startServe(t, file);

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { idempotencyKeys, isFieldText } from '../support/attacks/idempotency-keys.js';
 import { connectRaw, requestBytes, type RawResponse } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { until } from '../support/until.js';
 import { startProxyProcess, type ConfigTree } from '../support/proxy-process.js';
 import { checkRefusal, refusals } from './refusals.js';
@@ -12,7 +12,7 @@ import { checkSilence } from './silence.js';
 
 const approved: ConfigTree = { methods: ['POST'], subjects: ['checkout', 'migration'], permissions: [] };
 const proxy = await startProxyProcess(t, {
-  receiver: await startReceiver(t, { alike: true }),
+  receiver: await startUpstreamServer(t, { alike: true }),
   config: {
     store: { memory: {} },
     upstream: { connect_timeout: '500ms', response_timeout: '500ms' },

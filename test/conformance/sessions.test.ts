@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
-import { fieldValues } from '../support/receiver.js';
+import { fieldValues } from '../support/upstream-server.js';
 import { coreApiKey, roles, startSessionService } from '../support/session-service.js';
 import type { Claims } from '../support/tokens.js';
 import { startProxyProcess } from '../support/proxy-process.js';

@@ -6,9 +6,9 @@ import { WebSocket } from 'ws';
 import {
   clientOf,
   soundFields,
-  startWebSocketReceiver,
+  startWebSocketUpstream,
   type Client,
-  type WebSocketReceiver,
+  type WebSocketUpstream,
 } from '../proxy/websocket/websocket-proxy.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
@@ -19,7 +19,7 @@ import { startProxyProcess, type ProxyProcess } from '../support/proxy-process.j
 import { checkRefusal, comparable, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const receiver = await startWebSocketReceiver(t);
+const receiver = await startWebSocketUpstream(t);
 const live = {
   name: 'live',
   methods: ['GET'],
@@ -193,7 +193,7 @@ async function echoes({ socket, messages }: Client): Promise<void> {
 type Watched = Pick<ProxyProcess, 'metric' | 'logOf'>;
 
 /** Each end of it, with the receiver and the proxy that it has. */
-function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketReceiver, Watched])[] {
+function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketUpstream, Watched])[] {
   const own = [client, receiver, proxy] as const;
   return inShadow === null || receiver.mirror === null || proxy.shadow === null
     ? [own]

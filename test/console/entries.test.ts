@@ -6,7 +6,7 @@ import { startInProcessProxy, type InProcessProxy } from '../app/in-process-prox
 import { captureIo } from '../cli/captured-io.js';
 import { certificates } from '../support/certificates.js';
 import { openPage } from '../support/page.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { shopRoutes } from './shop.js';
@@ -18,7 +18,7 @@ const attack = "<svg/onload=document.title='pwned'>";
 async function start(t: Scope): Promise<InProcessProxy> {
   const { ca, server } = certificates(t);
   const redis = await startRedis(t);
-  const receiver = await startReceiver(t, { tls: { cert: server.cert, key: server.key } });
+  const receiver = await startUpstreamServer(t, { tls: { cert: server.cert, key: server.key } });
   return startInProcessProxy(t, {
     receiver,
     config: {

@@ -8,13 +8,13 @@ import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
-import { clientOf, startWebSocketReceiver } from '../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketUpstream } from '../proxy/websocket/websocket-proxy.js';
 import { accepting } from '../support/accepting.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { freePort } from '../support/listening.js';
 import { runNginx } from '../support/nginx.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
 import { readProjectFile } from '../support/source-files.js';
@@ -59,7 +59,7 @@ const routes = [
 
 interface FrontedProxy {
   readonly proxy: ProxyProcess;
-  readonly upstream: Receiver;
+  readonly upstream: UpstreamServer;
   readonly front: Front;
   /** Between the front and Sallyport. */
   readonly relay: TcpRelay;
@@ -128,7 +128,7 @@ async function startFrontedProxy(
   config: ConfigTree = {},
   edits: Parameters<typeof startFront>[3] = [],
 ): Promise<FrontedProxy> {
-  const upstream = await startReceiver(t);
+  const upstream = await startUpstreamServer(t);
   const proxy = await startProxyProcess(t, { receiver: upstream, config: pageConfig(config) });
   const relay = await startRelay(t, proxy.port);
   const front = await startFront(t, name, { proxy: relay.port, probes: await proxy.process.port('probes') }, edits);
@@ -213,7 +213,7 @@ for (const name of frontNames) {
   });
 
   t.test(`${name}: a WebSocket, and none without a token`, async (t) => {
-    const webSockets = await startWebSocketReceiver(t);
+    const webSockets = await startWebSocketUpstream(t);
     const { proxy, front } = await startFrontedProxy(t, name, { upstream: { url: webSockets.url } });
     const url = `wss://localhost:${front.port}/live`;
     const options = { ca: front.ca, localAddress: callersAddress, perMessageDeflate: false };
@@ -338,7 +338,7 @@ t.test('the table of paths says what each makes of them', async (t) => {
   const sent = rows.map(([cell = '']) => cell.replaceAll('`', ''));
   const found = await Promise.all(
     columns.map(async ({ name, edits }) => {
-      const upstream = await startReceiver(t);
+      const upstream = await startUpstreamServer(t);
       const { port, ca } = await startFront(t, name, { proxy: upstream.port, probes: upstream.port }, edits);
       const cells: string[] = [];
       for (const path of sent) {

@@ -11,7 +11,7 @@ import { accept, refuse } from '../../src/lib/result.js';
 import { certificates } from '../support/certificates.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { startServe, type ServeProcess } from '../support/serve-process.js';
 import { allowedCalls, analyze, restrictedBy, settingsOf } from '../support/systemd.js';
@@ -97,7 +97,7 @@ async function machine(t: Scope): Promise<{ readonly config: string; readonly en
   for (const name of ['etc', 'credentials']) mkdirSync(join(dir, name));
   cpSync(certFile, join(dir, 'etc/tls.crt'));
   cpSync(keyFile, join(dir, 'credentials/tls.key'));
-  writeFileSync(join(dir, 'credentials/address'), `${(await startReceiver(t)).url}\n`);
+  writeFileSync(join(dir, 'credentials/address'), `${(await startUpstreamServer(t)).url}\n`);
   const { listen } = parse(shownConfig()) as { readonly listen: { readonly tls: object } };
   const config = join(dir, 'etc/sallyport.yaml');
   writeFileSync(

@@ -16,7 +16,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort } from '../support/listening.js';
 import { projectDir } from '../support/project-dir.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { startServe } from '../support/serve-process.js';
 import { sh } from '../support/sh.js';
@@ -229,7 +229,7 @@ t.test("a key of one's own: the program, the issuer, and the lines that ask", as
   t.equal(start, 'node issuer.mjs > token &');
   writeFileSync(join(dir, 'token'), await firstLineOf(t, process.execPath, [join(dir, 'issuer.mjs')]));
 
-  const upstream = await startReceiver(t);
+  const upstream = await startUpstreamServer(t);
   const readme = parse(blockThatBegins('README.md', 'listen:').text) as object;
   const issuers = parse(places(blockThatBegins(page, 'issuers:').text)) as object;
   const listen = { host: '127.0.0.1', port: ports.proxy };

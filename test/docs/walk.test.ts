@@ -19,7 +19,7 @@ import { schemaFaults } from '../support/kubernetes.js';
 import { pathWithKubectl } from '../support/kubectl.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startServe } from '../support/serve-process.js';
 import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -144,7 +144,7 @@ t.test('beside a service: install, test, look, change the policy, each by the li
   const made = api.objects().filter(({ kind }) => kind !== 'Namespace' && kind !== 'Secret');
   t.same(await schemaFaults(made), []);
 
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   const {

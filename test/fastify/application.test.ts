@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import { sallyport } from '../../src/fastify/plugin.js';
 import { rsaKey } from '../support/keys.js';
 import { startJwksServer } from '../support/jwks-server.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { believedFields } from '../support/attacks/field-names.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
@@ -19,7 +19,7 @@ const reads = { subjects: ['checkout'], permissions: ['orders:read'] };
 const nothing = (): object => ({});
 
 t.test('handlers and what is passed on see who calls, and no word of the caller on it', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const seen: { readonly headers: object; readonly raw: readonly string[]; readonly distinct: object }[] = [];
   const { request, token } = await openApp(t, {
     config: {

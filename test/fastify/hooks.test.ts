@@ -15,7 +15,7 @@ import { setHeaders } from '../../src/fastify/request-headers.js';
 import { startInProcessProxy } from '../app/in-process-proxy.js';
 import { rsaKey } from '../support/keys.js';
 import { connectRaw, request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { mintToken } from '../support/tokens.js';
 import { applicationConfig } from './open-app.js';
 import { startJwksServer } from '../support/jwks-server.js';
@@ -52,7 +52,7 @@ t.test('preflights are answered by @fastify/cors before, and its headers are on 
 });
 
 t.test('@fastify/http-proxy passes a reserved write on once', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { write } = await openWriting(t, {
     config: {
       routes: [{ name: 'legacy', methods: ['POST'], path: '/legacy/{thing}', ...writes, idempotency: 'required' }],
@@ -215,7 +215,7 @@ t.test('in a scope of its own, under a prefix', async (t) => {
 });
 
 t.test('a body without a length is held to max_body, whoever reads it', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   let ran = 0;
   const { write } = await openWriting(t, {
     config: {
@@ -275,7 +275,7 @@ t.test('a body without a length is held to max_body, whoever reads it', async (t
 });
 
 t.test('nobody switches protocols, also where @fastify/http-proxy would', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { token, send } = await openWriting(t, {
     config: { routes: [{ name: 'legacy', methods: ['GET'], path: '/legacy/ws', ...writes }] },
     options: { uncovered: 'refuse' },

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { startProxyProcess, type ConfigTree } from '../support/proxy-process.js';
 import type { RawResponse, RequestInput } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startRedis } from '../support/redis-server.js';
 import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
@@ -32,7 +32,7 @@ const doors: readonly Door[] = [
   {
     name: 'sidecar',
     open: async (t, config) => {
-      const receiver = await startReceiver(t);
+      const receiver = await startUpstreamServer(t);
       receiver.behave((req, res) => {
         const { status, body } = service[req.url ?? ''] ?? { status: 404, body: '{}' };
         req.resume().on('end', () => res.writeHead(status, { 'content-type': 'application/json' }).end(body));

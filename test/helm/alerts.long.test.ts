@@ -8,7 +8,7 @@ import { chartDir } from '../support/helm.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { startPrometheus } from '../support/prometheus.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { startRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 
@@ -91,7 +91,7 @@ t.test(
 );
 
 t.test('of twenty services the one in trouble is told of, and nothing of the others', async (t) => {
-  const [jwks, receiver] = [await startJwksServer(t, { keys: [rsaKey()] }), await startReceiver(t)];
+  const [jwks, receiver] = [await startJwksServer(t, { keys: [rsaKey()] }), await startUpstreamServer(t)];
   const jobs = Array.from({ length: 20 }, (_, index) => `service-${String(index)}`);
   // Each has a config of its own, as services have.
   const proxies = await Promise.all(

@@ -14,7 +14,7 @@ import { freePort } from '../support/listening.js';
 import { runNginx } from '../support/nginx.js';
 import { runNghttpd } from '../support/nghttpd.js';
 import { startProxyProcess, type ConfigTree } from '../support/proxy-process.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { relayNames, startRelay } from './relays.js';
@@ -34,7 +34,7 @@ for (const name of relayNames) {
   for (const isTls of [false, true]) {
     t.test(`${name} as the upstream, ${isTls ? 'over TLS' : 'with prior knowledge'}`, async (t) => {
       const files = certificates(t);
-      const [service, receiver] = [await startNodeService(t), await startReceiver(t)];
+      const [service, receiver] = [await startNodeService(t), await startUpstreamServer(t)];
       const behind = { http2: { port: service.port }, http1: { port: receiver.port } };
       const port = await startRelay(t, name, isTls ? { ...behind, tls: files.server } : behind);
       const { routes, ...rest } = configOf(port);
@@ -146,7 +146,7 @@ for (const isTls of [false, true]) {
 t.test(
   'requests whose connection nginx ends meanwhile are answered, or refused as not sent; none runs twice',
   async (t) => {
-    const receiver = await startReceiver(t);
+    const receiver = await startUpstreamServer(t);
     const port = await freePort();
     const server = [
       `server { listen 127.0.0.1:${String(port)} http2; keepalive_requests 20;`,

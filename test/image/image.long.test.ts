@@ -13,7 +13,7 @@ import '../support/linux.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { freePort } from '../support/listening.js';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { env, sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
@@ -121,7 +121,7 @@ function checkLicences(t: Test, image: string): void {
 }
 
 t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', { timeout: 100_000 }, async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   const port = 20_000 + (process.pid % 20_000);

@@ -27,7 +27,7 @@ import type { ActiveSessions } from '../../src/proxy/auth/credentials/session.js
 import { createUpstream } from '../../src/proxy/upstream/pool/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../support/upstream-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -38,7 +38,7 @@ export interface HarnessOptions {
   readonly config?: ConfigTree;
   /** Changes what YAML cannot say. */
   readonly adapt?: (config: CompiledConfig) => CompiledConfig;
-  readonly receiver?: Receiver;
+  readonly receiver?: UpstreamServer;
   /** Where to send requests, where that is not a `Receiver`. */
   readonly upstreamUrl?: string;
   readonly tls?: TlsMaterial;
@@ -65,7 +65,7 @@ export interface HarnessOptions {
 export interface Harness {
   readonly port: number;
   readonly server: ProxyServer;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   readonly key: RsaKey;
   readonly authorization: (claims?: Claims) => { readonly Authorization: string };
   /** `Authorization: Bearer …` as a line of a request, with its line end. */
@@ -99,7 +99,7 @@ export interface Counted {
 }
 
 export async function startProxy(t: Scope, options: HarnessOptions = {}): Promise<Harness> {
-  const receiver = options.receiver ?? (await startReceiver(t));
+  const receiver = options.receiver ?? (await startUpstreamServer(t));
   const key = rsaKey();
   const keys: KeySource = {
     find: options.find ?? ((keyId) => lookUp(key, keyId)),

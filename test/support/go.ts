@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -15,5 +15,5 @@ export async function startGo(t: Scope, text: string, env: Readonly<Record<strin
     stdio: 'pipe',
     env: { ...process.env, GOCACHE: join(folder, 'cache'), GO111MODULE: 'off' },
   });
-  return startReceiverProcess(t, { command: program, args: (address) => [address], env });
+  return startUpstreamProcess(t, { command: program, args: (address) => [address], env });
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { accepting } from './accepting.js';
 import { freePort } from './listening.js';
 import { runNginx } from './nginx.js';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -21,7 +21,7 @@ export async function startAspNet(t: Scope, text: string): Promise<number> {
   writeFileSync(join(folder, 'Web.config'), '<configuration/>\n');
   const output = join(folder, 'bin', 'Service.dll');
   execFileSync('mcs', ['-target:library', `-out:${output}`, `-r:${references.join(',')}`, source], { stdio: 'pipe' });
-  const application = await startReceiverProcess(t, {
+  const application = await startUpstreamProcess(t, {
     command: 'fastcgi-mono-server4',
     args: (address) => [`--applications=/:${folder}`, `--socket=tcp:${address}`],
     // Where it compiles `Global.asax`.

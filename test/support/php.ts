@@ -1,7 +1,7 @@
 /** PHP with its own server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -9,12 +9,12 @@ import { tempDir } from './temp-dir.js';
 export async function startPhp(t: Scope, text: string, env: Readonly<Record<string, string>>): Promise<number> {
   const file = join(tempDir(t), 'service.php');
   writeFileSync(file, text);
-  return startReceiverProcess(t, { command: 'php', args: (address) => ['-S', address, file], env });
+  return startUpstreamProcess(t, { command: 'php', args: (address) => ['-S', address, file], env });
 }
 
 /** Serves a folder with these files, as it does without a program that is asked first. */
 export async function startPhpFolder(t: Scope, files: Readonly<Record<string, string>>): Promise<number> {
   const folder = tempDir(t);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return startReceiverProcess(t, { command: 'php', args: (address) => ['-S', address, '-t', folder] });
+  return startUpstreamProcess(t, { command: 'php', args: (address) => ['-S', address, '-t', folder] });
 }

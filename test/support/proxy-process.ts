@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { startJwksServer, type JwksServer } from './jwks-server.js';
 import { rsaKey, type RsaKey } from './keys.js';
 import { request, requestBytes, sendRaw, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
-import { startReceiver, type Receiver } from './receiver.js';
+import { startUpstreamServer, type UpstreamServer } from './upstream-server.js';
 import type { Scope } from './scope.js';
 import { createSecrets } from './secrets.js';
 import { startHttp2Mirror } from './http2-mirror.js';
@@ -68,7 +68,7 @@ export interface ProxyProcess {
   /** Port of the proxy. */
   readonly port: number;
   readonly adminPort: number;
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   readonly jwks: JwksServer;
   readonly key: RsaKey;
   readonly process: ServeProcess;
@@ -112,7 +112,7 @@ export interface ProxyProcessOptions {
   readonly config?: ConfigTree;
   readonly key?: RsaKey;
   readonly jwks?: JwksServer;
-  readonly receiver?: Receiver;
+  readonly receiver?: UpstreamServer;
   readonly env?: Readonly<Record<string, string>>;
   /** The program in the place of `dist/main.js`. */
   readonly main?: string;
@@ -124,7 +124,7 @@ export interface ProxyProcessOptions {
 export async function startProxyProcess(t: Scope, options: ProxyProcessOptions = {}): Promise<ProxyProcess> {
   const key = options.key ?? rsaKey();
   const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
-  const receiver = options.receiver ?? (await startReceiver(t));
+  const receiver = options.receiver ?? (await startUpstreamServer(t));
   const configFile = join(tempDir(t), 'sallyport.yaml');
   const places: ConfigTree = {
     upstream: { url: receiver.url },

@@ -1,7 +1,7 @@
 /** Puma, which runs Rack programs and Rails. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -10,7 +10,7 @@ export async function startPuma(t: Scope, text: string, env: Readonly<Record<str
   const folder = tempDir(t);
   const file = join(folder, 'config.ru');
   writeFileSync(file, text);
-  return startReceiverProcess(t, {
+  return startUpstreamProcess(t, {
     command: 'puma',
     args: (address) => [
       '--quiet',

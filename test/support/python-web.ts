@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pythonWith } from './python-modules.js';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -38,7 +38,7 @@ async function startPythonServer(
 ): Promise<number> {
   const folder = tempDir(t);
   writeFileSync(join(folder, 'service.py'), text);
-  return startReceiverProcess(t, {
+  return startUpstreamProcess(t, {
     command: pythonWith('django', 'flask', 'gunicorn', 'waitress'),
     args,
     env: { ...env, PYTHONPATH: folder },

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { pythonWith } from './python-modules.js';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 
 export interface PythonReceivers {
@@ -94,7 +94,7 @@ export async function startPython(t: Scope, root: string): Promise<PythonReceive
 
 /** `http.server` with this folder, of whose `cgi-bin` it runs what is asked for. */
 export async function startPythonCgi(t: Scope, folder: string): Promise<number> {
-  return startReceiverProcess(t, {
+  return startUpstreamProcess(t, {
     command: pythonWith('http.server'),
     args: (address) => {
       const [host = '', port = ''] = address.split(':');

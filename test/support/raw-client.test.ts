@@ -3,7 +3,7 @@ import { certificates } from './certificates.js';
 import { startJwksServer } from './jwks-server.js';
 import { connectRaw, request, sendRaw } from './raw-client.js';
 import { readResponse } from './raw-response.js';
-import { startReceiver } from './receiver.js';
+import { startUpstreamServer } from './upstream-server.js';
 import { until } from './until.js';
 
 await t.test('reads every framing of a response', (t) => {
@@ -46,7 +46,7 @@ await t.test('reads every framing of a response', (t) => {
 });
 
 await t.test('sends bytes as they are, to the upstream that keeps them', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const bytes = 'POST /a//b HTTP/1.1\r\nHost: x\r\nX-Odd:  1 \r\nContent-Length: 2\r\n\r\nhi';
   const [response] = await sendRaw(receiver.port, bytes);
   t.match(response, { status: 200, complete: true });
@@ -61,7 +61,7 @@ await t.test('sends bytes as they are, to the upstream that keeps them', async (
 });
 
 await t.test('reads several responses of one connection, 100 included', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const connection = await connectRaw(receiver.port);
   connection.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n');
   t.equal((await connection.readResponse())?.status, 100);
@@ -75,7 +75,7 @@ await t.test('reads several responses of one connection, 100 included', async (t
 
 await t.test('speaks TLS', async (t) => {
   const { server, ca } = certificates(t);
-  const receiver = await startReceiver(t, { tls: { cert: server.cert, key: server.key } });
+  const receiver = await startUpstreamServer(t, { tls: { cert: server.cert, key: server.key } });
   t.equal((await request(receiver.port, { path: '/' }, { tls: { ca: ca.cert, servername: 'localhost' } })).status, 200);
   t.equal(receiver.connections(), 1);
 });

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { java, javac } from './javac.js';
-import { startReceiverProcess } from './receiver-process.js';
+import { startUpstreamProcess } from './upstream-process.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -26,7 +26,7 @@ export async function startSpring(t: Scope, text: string, settings: string): Pro
   writeFileSync(context, settings);
   const classPath = [folder, ...jars].join(':');
   execFileSync(javac, ['-cp', classPath, '-d', folder, source], { stdio: 'pipe' });
-  return startReceiverProcess(t, {
+  return startUpstreamProcess(t, {
     command: java,
     // It runs for seconds: to compile it better takes longer than it saves.
     args: (address) => ['-XX:TieredStopAtLevel=1', '-cp', classPath, 'Service', address, `file:${context}`],

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import { startInProcessProxy } from '../app/in-process-proxy.js';
 import { configOf } from '../grpc/deployment.js';
 import { createCaller, prefix, startNodeService } from '../grpc/service.js';
-import { clientOf, startWebSocketReceiver, webSocketRoutes } from '../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketUpstream, webSocketRoutes } from '../proxy/websocket/websocket-proxy.js';
 import { ask, connectHttp2 } from '../support/http2-client.js';
 import { rsaKey } from '../support/keys.js';
 import { startCollector, type CollectedSpan, type OtlpCollector } from '../support/otlp-collector.js';
@@ -58,7 +58,7 @@ t.test('a gRPC call is named by its method, and its status is that of the call',
 
 t.test('a WebSocket is one span of each side, from its handshake to its end', async (t) => {
   const collector = await startCollector(t);
-  const receiver = await startWebSocketReceiver(t);
+  const receiver = await startWebSocketUpstream(t);
   const proxy = await startInProcessProxy(t, {
     config: {
       ...telemetry(collector),

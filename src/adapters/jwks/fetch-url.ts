@@ -1,16 +1,14 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { keepingRules, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
+import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { MetadataState } from '../../ports/auth.js';
 import type { Files } from '../../ports/system.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */
 const maxRedirects = 3;
-
-/** A key set has a dozen headers at most. */
-const maxHeaderBytes = 16 * 1024;
 
 /** What fetches are made with. */
 export interface FetchAccess {
@@ -85,18 +83,7 @@ async function fetchWith(
   signal: AbortSignal,
 ): Promise<Result<LoadedKeySet, FetchFailure>> {
   // One agent for each fetch, since fetches are minutes apart: no idle connection that the other side may have dropped.
-  const agent = new Agent({
-    connect: {
-      // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
-      rejectUnauthorized: true,
-      timeout: limits.timeoutMs,
-      ...(authorities === null ? {} : { ca: [...authorities] }),
-    },
-    headersTimeout: limits.timeoutMs,
-    bodyTimeout: limits.timeoutMs,
-    maxHeaderSize: maxHeaderBytes,
-    pipelining: 0,
-  });
+  const agent = agentFor({ ca: authorities, certificate: null }, { timeoutMs: limits.timeoutMs, maxConnections: null });
   try {
     return await follow(agent, url, token, limits, signal);
   } catch (error) {
@@ -124,8 +111,7 @@ async function follow(
       signal,
     });
     if (!isRedirect(response.statusCode)) return read(response, limits);
-    // Nobody looks at this body, but an error of its stream still has to be taken.
-    response.body.on('error', () => undefined).destroy();
+    dropBody(response.body);
     const next = redirectTarget(response, url);
     if (!next.ok) return fail(next.error);
     url = next.value;
@@ -160,28 +146,22 @@ async function read(
 ): Promise<Result<LoadedKeySet, FetchFailure>> {
   const { statusCode, headers, body } = response;
   if (statusCode !== 200) {
-    body.on('error', () => undefined).destroy();
+    dropBody(body);
     return fail(`the response has status ${String(statusCode)}`, statusCode);
   }
-  if ((headerValue(headers, 'content-encoding') ?? 'identity') !== 'identity') {
-    body.on('error', () => undefined).destroy();
+  if (!isPlain(headers)) {
+    dropBody(body);
     return fail('the response is compressed, which was not asked for');
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > limits.maxBytes) return fail(`the response is larger than ${String(limits.maxBytes)} bytes`);
-    chunks.push(chunk);
-  }
+  const bytes = await readBody(body, limits.maxBytes);
+  if (bytes === null) return fail(`the response is larger than ${String(limits.maxBytes)} bytes`);
   const keeping = keepingRules({
     cacheControl: headerValue(headers, 'cache-control'),
     age: headerValue(headers, 'age'),
     expires: headerValue(headers, 'expires'),
     date: headerValue(headers, 'date'),
   });
-  return accept({ bytes: Buffer.concat(chunks), ...keeping });
+  return accept({ bytes, ...keeping });
 }
 
 /** A header's value; several lines as one list (RFC 9110 §5.3). */

@@ -197,8 +197,8 @@ export function createKeySource(
   }
 
   /**
-   * A good answer is the issuer's word: what it does not list counts no more. Where no key of it counts, which a fault
-   * may cause as well, the source is asked again a cool-down later before it is believed.
+   * A good response is the issuer's word: what it does not list counts no more. Where no key of it counts, which a
+   * fault may cause as well, the source is asked again a cool-down later before it is believed.
    */
   function judge(loaded: LoadedKeys): 'ok' | 'empty' {
     if (hasAccepted(loaded.keys)) {

@@ -13,7 +13,7 @@ interface ConnectionReadings {
 /** A protocol, and what is open of it. */
 type Row = readonly [protocol: string, connections: number, requests: number];
 
-/** Shows callers' connections, and those to the upstream; returns what counts callers' that were ended. */
+/** Shows client connections, and those to the upstream; returns what counts client connections that were ended. */
 export function showConnections(registry: Registry, readings: ConnectionReadings): (ending: ConnectionEnding) => void {
   const { open, byProtocol, upstream } = readings;
   const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0 };

@@ -234,7 +234,7 @@ export function createMetrics(given: Registry | null = null): ProcessMetrics {
   });
   new Counter({
     name: 'sallyport_stripped_fields_total',
-    help: 'Header fields of callers that were dropped, by what they would have told the upstream.',
+    help: 'Headers of callers that were dropped, by what they would have told the upstream.',
     labelNames: ['kind'],
     registers,
     collect() {

@@ -4,7 +4,7 @@ import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
-import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
+import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.js';
 
 /** Questions at once of each group; more wait for a connection, within their time. */
 const maxConnections = 32;

@@ -8,7 +8,7 @@ interface RememberedResponse {
   readonly freshUntilMs: number;
 }
 
-/** Answers by the digests of their tokens: no token stays in memory. */
+/** Responses by the digests of their tokens: no token stays in memory. */
 interface ResponseCache {
   readonly get: (digest: string) => RememberedResponse | null;
   /** @param bytes that the claims take in memory. */
@@ -39,7 +39,7 @@ export const maxActiveBytes = { all: 32 * 1024 * 1024, one: 16 * 1024 * 1024 };
 /** Tokens that are remembered as not active: 2 MiB. */
 const maxInactive = 8_192;
 
-/** Shares the room out equally, so that one issuer's long answers take none of what another's need. */
+/** Shares the room out equally, so that one issuer's long responses take none of what another's need. */
 export function createCacheBudget(limits = maxActiveBytes): CacheBudget {
   const members = new Set<(bytes: number) => void>();
   const share = (): void => {
@@ -57,7 +57,7 @@ export function createCacheBudget(limits = maxActiveBytes): CacheBudget {
 }
 
 /**
- * Keeps answers within bounds; what was set longest ago leaves first. Those that were not active have a room of their
+ * Keeps responses within bounds; what was set longest ago leaves first. Those that were not active have a room of their
  * own, so that made-up tokens drive out no good one.
  */
 export function createResponseCache(budget: CacheBudget, mostInactive = maxInactive): ResponseCache {

@@ -8,7 +8,7 @@ import type { Clock, Files } from '../../ports/system.js';
 import type { FetchedToken, ProofSigner, TokenFailure, TokenFetcher } from '../../ports/tokens.js';
 import type { Agent, Dispatcher } from 'undici';
 import { readClientCredentials, type ClientCredentials } from './client-credentials.js';
-import { agentFor, dropBody, isPlain, readBody } from './issuer-http.js';
+import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.js';
 
 interface TokenRequestDeps {
   readonly clock: Clock;

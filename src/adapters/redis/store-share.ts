@@ -6,7 +6,7 @@ import type { Servers } from './topology/primaries.js';
 import type { RedisSettings } from './client/settings.js';
 
 /**
- * Answers up to this size are counted without waiting for it, bytes: what is under way at once can be that much over,
+ * Responses up to this size are counted without waiting for it, bytes: what is under way at once can be that much over,
  * and no more.
  */
 const smallResponse = 16 * 1024;

@@ -1,9 +1,10 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { readRetryAfter } from '../../decision/egress/retry-after.js';
 import { isFieldName } from '../../decision/http/header-names.js';
 import { isFieldValue } from '../../decision/http/header-values.js';
 import type { TelemetrySettings } from '../../decision/telemetry/otel-variables.js';
 import { networkFailure } from '../../lib/errors.js';
+import { agentFor, readBody } from '../../lib/http/requests.js';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
@@ -16,11 +17,12 @@ export type SendResult =
 
 type SenderSettings = Pick<TelemetrySettings, 'protocol' | 'headers' | 'headersFile' | 'caFile' | 'timeoutMs'>;
 
-/** A whole answer has some bytes: a count and a sentence. */
-const maxAnswerBytes = 64 * 1024;
-const maxHeaderBytes = 16 * 1024;
+/** A whole response has some bytes: a count and a sentence. */
+const maxResponseBytes = 64 * 1024;
 const maxHeadersFileBytes = 64 * 1024;
-const keepAliveMs = 4_000;
+
+/** One for each kind of export. */
+const maxConnections = 3;
 
 /** With these the same export may be taken later (OTLP/HTTP, "Retryable Response Codes"). */
 const retried: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -28,8 +30,8 @@ const retried: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const mediaTypes = { 'http/protobuf': 'application/x-protobuf', 'http/json': 'application/json' } as const;
 
 /**
- * Sends exports to a collector. Its answers are read within bounds, redirects are not followed, and what it says stands
- * in no message. Headers and authorities are read for every export, so that new ones count from the next on.
+ * Sends exports to a collector. Its responses are read within bounds, redirects are not followed, and what it says
+ * stands in no message. Headers and authorities are read for every export, so that new ones count from the next on.
  */
 export class OtlpSender {
   private readonly settings: SenderSettings;
@@ -77,20 +79,7 @@ export class OtlpSender {
     const text = ca.value?.join('\n') ?? '';
     if (this.agent?.ca !== text) {
       void this.agent?.agent.close();
-      const agent = new Agent({
-        connect: {
-          // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
-          rejectUnauthorized: true,
-          timeout: timeoutMs,
-          ...(ca.value === null ? {} : { ca: [...ca.value] }),
-        },
-        connections: 3,
-        keepAliveTimeout: keepAliveMs,
-        keepAliveMaxTimeout: keepAliveMs,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        maxHeaderSize: maxHeaderBytes,
-      });
+      const agent = agentFor({ ca: ca.value, certificate: null }, { timeoutMs, maxConnections });
       this.agent = { ca: text, agent };
     }
     return accept(this.agent.agent);
@@ -115,15 +104,9 @@ export async function readHeadersFile(path: string, files: Files): Promise<Resul
 }
 
 async function read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<SendResult> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // Leaving the loop destroys the stream: nothing more is read.
-    if (bytes > maxAnswerBytes) return { kind: 'failed', why: 'the answer of the collector is larger than 64 KiB' };
-    chunks.push(chunk);
-  }
-  if (statusCode === 200) return { kind: 'answered', body: Buffer.concat(chunks) };
+  const whole = await readBody(body, maxResponseBytes);
+  if (whole === null) return { kind: 'failed', why: 'the answer of the collector is larger than 64 KiB' };
+  if (statusCode === 200) return { kind: 'answered', body: whole };
   const why = `the collector answered with status ${String(statusCode)}`;
   if (!retried.has(statusCode)) return { kind: 'failed', why };
   const { 'retry-after': retryAfter } = headers;

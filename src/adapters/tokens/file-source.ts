@@ -1,4 +1,4 @@
-import { fullAllowance, takeInvalidation } from '../../decision/egress/token-life.js';
+import { fullInvalidationBudget, takeInvalidation } from '../../decision/egress/token-life.js';
 import { expiryOf, isBearerToken } from '../../decision/egress/token-response.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
@@ -42,7 +42,7 @@ export function createFileSource(
   let readAtMs = -Infinity;
   let reads = 0;
   let flight: Promise<TokenOutcome> | null = null;
-  let allowance = fullAllowance;
+  let budget = fullInvalidationBudget;
   let isClosed = false;
 
   async function read(): Promise<TokenOutcome> {
@@ -89,9 +89,9 @@ export function createFileSource(
     },
     invalidate: (token) => {
       if (kept?.outcome.token !== token) return;
-      const next = takeInvalidation(allowance, clock.monotonic());
+      const next = takeInvalidation(budget, clock.monotonic());
       if (next === null) return;
-      allowance = next;
+      budget = next;
       // What the file holds now is all that there is.
       readAtMs = -Infinity;
     },

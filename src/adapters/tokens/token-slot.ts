@@ -1,6 +1,6 @@
 import {
   beginLife,
-  fullAllowance,
+  fullInvalidationBudget,
   judgeLife,
   takeInvalidation,
   type TokenLife,
@@ -39,7 +39,7 @@ export function createTokenSlot(
 ): TokenSlot {
   let kept: Kept | null = null;
   let flight: Promise<TokenOutcome> | null = null;
-  let allowance = fullAllowance;
+  let budget = fullInvalidationBudget;
 
   /** The fetch that is under way, or one that begins. */
   function underWay(subjectToken: string | null): Promise<TokenOutcome> {
@@ -84,9 +84,9 @@ export function createTokenSlot(
     },
     invalidate: (token) => {
       if (kept === null || kept.outcome.token !== token) return;
-      const next = takeInvalidation(allowance, clock.monotonic());
+      const next = takeInvalidation(budget, clock.monotonic());
       if (next === null) return;
-      allowance = next;
+      budget = next;
       kept = null;
     },
     life: () => (kept === null || judgeLife(kept.life, clock.monotonic(), clock.now()) === 'over' ? null : kept.life),

@@ -4,7 +4,7 @@ import type { ParsedConfig } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { readUrl } from '../schema/addresses.js';
-import { jwksSchema } from './issuers/issuers.js';
+import { jwksSchema } from './issuers/key-access.js';
 import type { RouteFile } from './routes/routes.js';
 import { always, whenOff, withoutSecrets } from '../schema/key-changes.js';
 import { baseUrl, flag, host, map, text, webOrigin, word } from '../schema/scalars.js';

@@ -83,7 +83,7 @@ const redisSchema = map({
     .prefault(false)
     .describe(
       'Set to true to serve protected routes while what `sallyport revoke` wrote was never read since the start: a caller that is revoked there is ' +
-        'let in until Redis is back. Otherwise they answer 503, and `/readyz` too.',
+        'allowed until Redis is back. Otherwise they answer 503, and `/readyz` too.',
     ),
   kept_per_caller: size('64KiB', '1024GiB')
     .nullable()

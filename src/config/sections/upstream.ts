@@ -83,6 +83,21 @@ const upstreamSchema = map({
 });
 
 type UpstreamFile = z.output<typeof upstreamSchema>;
+
+/** The keys that say how connections are made and kept. */
+type ConnectionsFile = Pick<
+  UpstreamFile,
+  | 'ca_file'
+  | 'server_name'
+  | 'connect_timeout'
+  | 'response_timeout'
+  | 'idle_timeout'
+  | 'max_connections'
+  | 'http2'
+  | 'max_streams'
+  | 'reuse'
+>;
+
 export const upstream = section({
   schema: upstreamSchema.describe('The upstream.'),
   check: checkUpstream,
@@ -113,7 +128,7 @@ export const upstream = section({
 
 /**
  * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling
- * side: as long as the answer is a success; otherwise it may have been made from the head alone.
+ * side: as long as the response is a success; otherwise it may have been made from the head alone.
  */
 type ReadsBodies = boolean | 'unless_refused';
 
@@ -125,24 +140,31 @@ interface SaidElsewhere {
 
 type FilePath = string | null;
 
-function compileUpstream(file: UpstreamFile, absolute: (path: FilePath) => FilePath, said: SaidElsewhere) {
+/** What is compiled of connections with an upstream, and of those with a target of the calling side. */
+function compileConnections(file: ConnectionsFile, absolute: (path: FilePath) => FilePath) {
   return {
-    url: file.url.replace(/\/$/, ''),
     caFile: absolute(file.ca_file),
     serverName: file.server_name,
-    host: file.host,
-    beginsTrace: file.begin_trace,
-    stripFields: file.strip_fields,
-    passFields: file.pass_fields,
     connectTimeoutMs: file.connect_timeout,
     responseTimeoutMs: file.response_timeout,
     idleTimeoutMs: file.idle_timeout,
     maxConnections: file.max_connections,
     http2: file.http2,
     maxStreams: file.max_streams,
+    reuse: file.reuse,
+  };
+}
+
+function compileUpstream(file: UpstreamFile, absolute: (path: FilePath) => FilePath, said: SaidElsewhere) {
+  return {
+    ...compileConnections(file, absolute),
+    url: file.url.replace(/\/$/, ''),
+    host: file.host,
+    beginsTrace: file.begin_trace,
+    stripFields: file.strip_fields,
+    passFields: file.pass_fields,
     // Of these no compression of HTTP/2 may remember anything.
     sensitiveHeaders: ['authorization', (said.assertionHeader ?? defaultAssertionName).toLowerCase()],
-    reuse: file.reuse,
     readsBodies: said.readsBodies,
   };
 }
@@ -153,6 +175,15 @@ export type CompiledUpstream = ReturnType<typeof compileUpstream>;
 export function usualUpstream(url: string): UpstreamSettings {
   const file = upstreamSchema.parse({ url: 'http://localhost' });
   return { ...compileUpstream(file, (path) => path, { readsBodies: false }), url };
+}
+
+/** The upstream that a target of the calling side is: of its own are the origin and the connections. */
+export function targetUpstream(
+  url: string,
+  file: ConnectionsFile,
+  absolute: (path: FilePath) => FilePath,
+): UpstreamSettings {
+  return { ...usualUpstream(url), ...compileConnections(file, absolute) };
 }
 
 /** Checks what the upstream's settings say together. */

@@ -12,6 +12,21 @@ const memory = { maxNames: 512, maxLength: 8_192, areParts: true };
 /** Reads `Client-Cert`; `null` where it holds no certificate, or several. What is wrong with it proves nothing. */
 export const readClientCert: (value: string) => CallerCertificate | null = memoize(read, memory);
 
+/**
+ * The certificate that a caller showed: to us, or to a proxy in front that ended TLS and reports it. Where that report
+ * is read, the proxy's own certificate never stands in for the caller's.
+ *
+ * @param header `Client-Cert`, or `null`.
+ */
+export function shownCertificate(
+  { trusted, certificate }: { readonly trusted: boolean; readonly certificate?: CallerCertificate | null },
+  header: string | null,
+  isRead: boolean,
+): CallerCertificate | null {
+  if (!trusted || !isRead) return certificate ?? null;
+  return header === null ? null : readClientCert(header);
+}
+
 function read(value: string): CallerCertificate | null {
   const [, encoded = ''] = byteSequence.exec(value) ?? [];
   const der = Buffer.from(encoded, 'base64');

@@ -93,7 +93,7 @@ const leastWaitMs = 100;
 /** Of a write whose first attempt is under way. */
 const inProgress = problemTypeOf('idempotency_in_progress');
 
-/** Statuses of what was refused, whoever says so: its token, its pace, or all for now. */
+/** Statuses of what was refused, whoever says so: its token, its rate, or all for now. */
 const refusals: ReadonlySet<number> = new Set([401, 425, 429, 503]);
 
 /** What an outcome says of the request. */

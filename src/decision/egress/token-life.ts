@@ -113,16 +113,16 @@ const invalidationEveryMs = 10_000;
  * How many invalidations still count: a target that takes no token at all must not have a new one made for each
  * request.
  */
-export interface InvalidationAllowance {
+export interface InvalidationBudget {
   readonly left: number;
   /** Monotonic. */
   readonly atMs: number;
 }
 
-export const fullAllowance: InvalidationAllowance = { left: invalidationsAtOnce, atMs: -Infinity };
+export const fullInvalidationBudget: InvalidationBudget = { left: invalidationsAtOnce, atMs: -Infinity };
 
 /** What is left once one more is counted; `null` where it does not count. */
-export function takeInvalidation({ left, atMs }: InvalidationAllowance, nowMs: number): InvalidationAllowance | null {
+export function takeInvalidation({ left, atMs }: InvalidationBudget, nowMs: number): InvalidationBudget | null {
   const now = Math.min(invalidationsAtOnce, left + Math.max(0, nowMs - atMs) / invalidationEveryMs);
   return now < 1 ? null : { left: now - 1, atMs: nowMs };
 }

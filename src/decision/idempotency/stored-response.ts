@@ -151,7 +151,7 @@ function areShowable(headers: readonly string[]): boolean {
 }
 
 /**
- * The headers of a replayed answer. The body's length follows from its bytes.
+ * The headers of a replayed response. The body's length follows from its bytes.
  *
  * @param key the caller's `Idempotency-Key` as received, echoed.
  */

@@ -8,7 +8,7 @@ import type { ClientNetworks } from '../../lib/ip-ranges.js';
 export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting', 'http2_abuse'] as const;
 export type ConnectionEnding = (typeof connectionEndings)[number];
 
-/** What a caller's connection is, while no request of it is being served. */
+/** What a client connection is, while no request of it is being served. */
 export interface IdleConnection {
   readonly networks: ClientNetworks;
   /** Whether a request of it was let through for somebody with a good credential. */

@@ -1,10 +1,21 @@
 import { denial, type Denial } from '../denial.js';
 import { approvesSubject } from './approval.js';
 import type { Approval, Route } from './policy.js';
+import type { AcceptedKinds } from '../token/credential.js';
 import type { Principal } from '../token/principal.js';
 import { unmetClaims } from '../session/claim-rules.js';
 
 const fewPermissions = 16;
+
+/**
+ * Which credentials count on a route. Without a route any that some route takes: one has to be shown to learn that.
+ *
+ * @param takesSessions whether some route takes them.
+ */
+export function acceptedKinds(route: Route | null, takesSessions: boolean): AcceptedKinds {
+  if (route === null) return { service: true, session: takesSessions };
+  return { service: route.acceptsService, session: route.session !== null };
+}
 
 /**
  * Tells whether credentials of the principal's issuer count on this route; elsewhere they are no credential: 401, not

@@ -1,6 +1,6 @@
 import type { Explained } from './explanation.js';
 
-/** Says which rule withdrew the credential, or that none did. */
+/** Says which rule revoked the credential, or that none did. */
 export function explainRevocation({ ruling: { denial, principal }, knowsStore = false }: Explained): readonly string[] {
   const rules = knowsStore ? '`sallyport revoke`, or the config by revoked.' : 'revoked.';
   switch (denial?.reason) {
@@ -16,7 +16,7 @@ export function explainRevocation({ ruling: { denial, principal }, knowsStore = 
       return [
         knowsStore
           ? 'neither a rule of `revoked` in the config nor `sallyport revoke` names it'
-          : 'no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked',
+          : 'no rule of `revoked` in the config names it; what `sallyport revoke` wrote to the store is not asked',
       ];
   }
 }

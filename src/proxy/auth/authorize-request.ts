@@ -1,26 +1,20 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
 import { refusedCaller, verifiedName, type CallerCertificate } from '../../decision/binding/certificate.js';
-import { readClientCert } from '../../decision/binding/client-cert-header.js';
-import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
-import {
-  type RememberedTokens,
-  readCredential,
-  type AcceptedKinds,
-  type Credential,
-} from '../../decision/token/credential.js';
-import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { shownCertificate } from '../../decision/binding/client-cert-header.js';
+import { acceptedKinds, acceptsIssuer, authorize } from '../../decision/route/authorize.js';
+import { type RememberedTokens, readCredential, type Credential } from '../../decision/token/credential.js';
+import { denial, type Denial } from '../../decision/denial.js';
 import { identityHeaders, upstreamHeaders } from '../../decision/http/forwarded-headers.js';
 import { readMethod, headerBytes, type RequestHead } from '../../decision/http/request-head.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { readHeaders, type RequestHeaders } from '../../decision/http/request-headers.js';
-import { isGrpc } from '../../decision/grpc/content-type.js';
-import { readGrpcTimeout } from '../../decision/grpc/timeout.js';
-import { valuesOf } from '../../decision/http/header-values.js';
 import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
+import { thenSync } from '../maybe-promise.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
-import { matchRoute, placeOf } from '../../decision/route/route-table.js';
+import { grpcTimeoutOf, refusedBody, refusedOnAnyRoute, usesOptOut } from '../../decision/route/request-form.js';
+import { matchRoute } from '../../decision/route/route-table.js';
 import { withoutSessionHeaders } from '../../decision/session/headers.js';
 import {
   passesInShadow,
@@ -31,7 +25,7 @@ import {
 } from '../../decision/route/shadow-mode.js';
 import { addStripped, nothingStripped, type StrippedHeaders } from '../../decision/http/stripped-headers.js';
 import { traceIdOf } from '../../decision/telemetry/trace-context.js';
-import { refusedUpgrade, refusedOrigin } from '../../decision/websocket/handshake.js';
+import { refusedOrigin } from '../../decision/websocket/handshake.js';
 import type { KeyAsker } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';
 import { dpopVerifier } from './credentials/dpop-proof.js';
@@ -41,7 +35,7 @@ import type { ActiveConfig } from './active-config.js';
 import { asSessionRefusal, verifySession } from './credentials/session.js';
 import { findRevokedToken } from './find-revoked-token.js';
 
-/** The other end of the caller's connection. */
+/** The other end of the client connection. */
 export interface Peer {
   /** As the socket has it; empty on a socket that has none. */
   readonly remoteAddress: string;
@@ -198,14 +192,17 @@ export function authorizeRequest(
     provedKey,
     token: null,
   };
-  const routeIndependentDenial = refusedOnAnyRoute(request);
+  const routeIndependentDenial = refusedOnAnyRoute(request, request.route, table);
   if (routeIndependentDenial !== null) return deny(request, null, routeIndependentDenial);
   if (request.route?.access === 'public') return admitTo(request, request.route, null);
 
   // Nothing here opens with a credential, and `route_unknown` tells no more than the config does.
   if (activeConfig.asksNobody) return deny(request, null, denial('route_unknown'));
 
-  const credential = observe('credential', readCredential(headers.value, acceptedKinds(request)));
+  const credential = observe(
+    'credential',
+    readCredential(headers.value, acceptedKinds(request.route, activeConfig.sessions !== null)),
+  );
   if (!credential.ok) return denyUnlessShadowed(request, credential.error);
   request.token = credential.value.token;
   return thenSync(verify(credential.value, request, nowMs), (verdict) =>
@@ -213,32 +210,9 @@ export function authorizeRequest(
   );
 }
 
-/** Refuses what no route of the table would accept, or the public route that was meant does not: told to anybody. */
-function refusedOnAnyRoute({ headers, target, head, route, activeConfig }: ParsedRequest): Denial | null {
-  const { table } = activeConfig.config;
-  const upgrade = headers.upgrade === null ? null : refusedUpgrade(head, headers, table.anyAllowsWebSocket);
-  if (upgrade !== null) return upgrade;
-  if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
-  if (target.pathParameters && !table.anyAllowsPathParameters) return denial('target_malformed');
-  if (hasUnexpectedBody(head, headers) && !table.anyAllowsBody) return denial('body_not_allowed');
-  if (route !== null || !usesOptOut(target)) return null;
-  return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
-}
-
-/**
- * Which credentials count on the route. Without a route any that some route takes: one has to be shown to learn that.
- */
-function acceptedKinds({
-  route,
-  activeConfig: { sessions },
-}: Pick<ParsedRequest, 'route' | 'activeConfig'>): AcceptedKinds {
-  if (route === null) return { service: true, session: sessions !== null };
-  return { service: route.acceptsService, session: route.session !== null };
-}
-
 /** The tokens in which this one is looked up before it is read: only where it can be nothing but a service token. */
 function rememberedTokens(route: Route | null, activeConfig: ActiveConfig): RememberedTokens | null {
-  const { service, session } = acceptedKinds({ route, activeConfig });
+  const { service, session } = acceptedKinds(route, activeConfig.sessions !== null);
   return service && !session && route?.access !== 'public' ? activeConfig.verified : null;
 }
 
@@ -305,13 +279,8 @@ function authorizeProved(request: ParsedRequest, principal: Principal): AuthResu
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
 }
 
-/**
- * The certificate that the caller showed: to us, or to a proxy in front that ended TLS and reports it. Where that
- * report is read, the proxy's own certificate never stands in for the caller's.
- */
 function certificateOf({ peer, headers, activeConfig }: ParsedRequest): CallerCertificate | null {
-  if (!peer.trusted || !activeConfig.config.listen.readsClientCert) return peer.certificate ?? null;
-  return headers.clientCert === null ? null : readClientCert(headers.clientCert);
+  return shownCertificate(peer, headers.clientCert, activeConfig.config.listen.readsClientCert);
 }
 
 function provesPossession(
@@ -423,23 +392,6 @@ function denyOrShadow(request: ParsedRequest, principal: Principal | null, reaso
   return accept(admission(request, route, null, shadowPass(reason, principal, matched)));
 }
 
-function refusedBody({ head, headers }: ParsedRequest, route: Route): Reason | null {
-  if (headers.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
-  if (hasUnexpectedBody(head, headers) && !route.allowsBody) return 'body_not_allowed';
-  if (route.isGrpc) {
-    const [contentType = null] = valuesOf(headers.passed, 'content-type');
-    if (!isGrpc(contentType)) return 'content_type_refused';
-    if (!readGrpcTimeout(valuesOf(headers.passed, 'grpc-timeout')).ok) return 'field_malformed';
-  }
-  return (headers.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
-}
-
-/** What is malformed was refused before. */
-function grpcTimeoutOf({ passed }: RequestHeaders, { isGrpc: isGrpcRoute }: Route): number | null {
-  const timeout = isGrpcRoute ? readGrpcTimeout(valuesOf(passed, 'grpc-timeout')) : null;
-  return timeout?.ok === true ? timeout.value : null;
-}
-
 function forwardedHeaders(
   request: ParsedRequest,
   route: Route,
@@ -482,17 +434,4 @@ function deny(request: ParsedRequest, principal: Principal | null, reason: Denia
     callerTraceparent,
     clientCertificate,
   });
-}
-
-function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {
-  return encodedSlash || pathParameters;
-}
-
-function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestHeaders): boolean {
-  return hasBody && (method === 'GET' || method === 'HEAD');
-}
-
-/** Goes on at once where the value is there already: a promise would cost every request a turn of the event loop. */
-function thenSync<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -31,9 +31,9 @@ export function createUsedProofs(
       token: digestOf('sallyport proof 1', [proof.id]),
     };
     const markerTtlMs = Math.ceil(proof.endsAtMs - nowMs + proxyClocksMs);
-    const answer = await store.reserve(scope, { attempt: newAttempt(), key: null, markerTtlMs });
-    if (!answer.ok) return 'unavailable';
-    const { reserved, confirmedReplicas } = answer.value;
+    const reply = await store.reserve(scope, { attempt: newAttempt(), key: null, markerTtlMs });
+    if (!reply.ok) return 'unavailable';
+    const { reserved, confirmedReplicas } = reply.value;
     if (reserved.kind === 'token_replayed') return 'used';
     // The store may have failed over before it replied: the marker was then set where earlier uses are not known.
     const isKept = (confirmedReplicas ?? 0) >= replicas && !isForgotten(proof, store.issuedBeforeFloorS());

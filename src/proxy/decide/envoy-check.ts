@@ -81,8 +81,8 @@ export class EnvoyCheck implements RequestHandler {
       { hasBody: asking.head.endsStream !== true, expectsContinue: false },
       {
         maxBytes: settings.maxBytes,
-        pace: deps.bodyPace,
-        upstreamTimeoutMs: deps.bodyPace.idleMs,
+        timeouts: deps.bodyTimeouts,
+        upstreamTimeoutMs: deps.bodyTimeouts.idleMs,
         onBroken: (reason) => this.attempt(() => this.endCall(reason)),
         passedTrailers: () => null,
       },

@@ -1,4 +1,4 @@
-import { responseOf, isFailure, type Reason } from '../../decision/denial.js';
+import { responseOf, isFailure, type Denial, type Reason } from '../../decision/denial.js';
 import type { Form } from '../../decision/decide/forms.js';
 import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
@@ -8,7 +8,8 @@ import type { KeyWait } from '../../ports/auth.js';
 import type { RequestTrace } from '../../ports/tracing.js';
 import type { Metrics, Outcome, Protocol, RequestRecord } from '../../ports/observability.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
-import { unread, type Findings, type Peer } from '../auth/authorize-request.js';
+import { unread, type Admission, type Findings, type Peer } from '../auth/authorize-request.js';
+import { newRequestId } from './ids.js';
 
 /** Where the end of each request is told. */
 export interface Recorder {
@@ -22,10 +23,11 @@ export interface Recorder {
 }
 
 /** Of a request that nobody has looked at yet. */
-export const nothingFound: Findings = { requestId: '', ...unread };
+const nothingFound: Findings = { requestId: '', ...unread };
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
 export class ExchangeSummary {
+  findings: Findings = nothingFound;
   startedMs = NaN;
   /** Why it ended early, or `null`. */
   reason: Reason | null = null;
@@ -58,6 +60,25 @@ export class ExchangeSummary {
     this.startedMs = this.clock.monotonic();
   }
 
+  /** It ends here. */
+  refused({ reason, missing }: Denial): void {
+    this.reason = reason;
+    this.missing = missing ?? null;
+  }
+
+  /** A later step would have refused it: it goes on without identity and reservation. */
+  passInShadow(passed: Admission): void {
+    this.findings = passed;
+    this.shadow = passed.shadow;
+    this.record = null;
+  }
+
+  /** The request's id; a new one where it ended before it could be read. */
+  identify(): string {
+    if (this.findings.requestId === '') this.findings = { ...this.findings, requestId: newRequestId() };
+    return this.findings.requestId;
+  }
+
   upstreamAsked(): void {
     this.askedMs = this.clock.monotonic();
   }
@@ -69,7 +90,6 @@ export class ExchangeSummary {
 
 /** A request that ended. */
 interface EndedRequest {
-  readonly findings: Findings;
   readonly head: RequestHead;
   readonly peer: Peer;
   /** What the caller was sent; 0 where nothing was. */
@@ -101,10 +121,11 @@ type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
 /** Logs and counts one request at its end. */
 export function recordRequest(
   recorder: Recorder,
-  { findings, head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
+  { head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
 ): void {
-  const { requestId, route, traceId } = findings;
-  const { trace } = summary;
+  const requestId = summary.identify();
+  const { findings, trace } = summary;
+  const { route, traceId } = findings;
   const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, respondedMs } = summary;
   const principal = findings.principal ?? shadow?.principal ?? null;
   const durationMs = endedMs - startedMs;

@@ -1,4 +1,5 @@
 import { denial, type Denial } from '../../decision/denial.js';
+import { takeSettled, thenSync } from '../maybe-promise.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Admission } from '../auth/authorize-request.js';
 import { holderOf, type Slot, type Slots } from './concurrency.js';
@@ -49,18 +50,39 @@ export function createAdmissionControl(slots: Slots, limits: CallerLimits): Acqu
   const take = (
     admission: Admitted,
     callerPlace: Slot | null,
-  ): Result<Lease, Denial> | Promise<Result<Lease, Denial>> => {
-    const globalPlace = slots.take(holderOf(admission));
-    if (typeof globalPlace === 'function') return accept(new Lease(globalPlace, callerPlace));
-    if (globalPlace === null) return settle(null, callerPlace);
-    return globalPlace.then((place) => settle(place, callerPlace));
-  };
+  ): Result<Lease, Denial> | Promise<Result<Lease, Denial>> =>
+    thenSync(slots.take(holderOf(admission)), (globalPlace) => settle(globalPlace, callerPlace));
   return (admission) => {
     const { principal, route } = admission;
     // Nobody, on public routes and in shadow mode, has no limits of their own.
     if (principal === null || route.limits === null) return take(admission, null);
     const entered = limits.enter(principal, route.limits);
-    if (entered instanceof Promise) return entered.then((found) => (found.ok ? take(admission, found.value) : found));
-    return entered.ok ? take(admission, entered.value) : entered;
+    return thenSync(entered, (found) => (found.ok ? take(admission, found.value) : found));
   };
+}
+
+/** The request that a place is for. */
+interface AdmittedRequest {
+  /** Whether nobody waits for it any more. */
+  readonly isGone: () => boolean;
+  readonly refuse: (reason: Denial) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** Has a place taken for a request. What comes when its client has left is given back. */
+export function takeLease(
+  acquire: AcquireLease,
+  admission: Admitted,
+  request: AdmittedRequest,
+  onLease: (lease: Lease) => void,
+): void {
+  takeSettled(
+    acquire(admission),
+    (acquired) => {
+      if (!acquired.ok) request.refuse(acquired.error);
+      else if (request.isGone()) acquired.value.release();
+      else onLease(acquired.value);
+    },
+    request.fail,
+  );
 }

@@ -3,12 +3,11 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { placeOf } from '../../decision/route/route-table.js';
 import type { Tracer } from '../../ports/tracing.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import type { Findings, Peer } from '../auth/authorize-request.js';
+import type { Peer } from '../auth/authorize-request.js';
 import type { ExchangeSummary } from './access-log-record.js';
 
 /** A request that is decided. */
 interface DecidedRequest {
-  readonly findings: Findings;
   readonly head: RequestHead;
   readonly received: { readonly connection: { readonly peer: Peer } };
   readonly activeConfig: ActiveConfig;
@@ -20,11 +19,11 @@ interface DecidedRequest {
  */
 export function beginTrace(
   tracer: Tracer,
-  { findings, head, received, activeConfig }: DecidedRequest,
+  { head, received, activeConfig }: DecidedRequest,
   summary: ExchangeSummary,
 ): void {
   const { peer } = received.connection;
-  const { traceId, callerTraceparent: traceparent = null, principal, route } = findings;
+  const { traceId, callerTraceparent: traceparent = null, principal, route } = summary.findings;
   const trace = tracer.begin({
     traceparent,
     traceId,

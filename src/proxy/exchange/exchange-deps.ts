@@ -2,7 +2,7 @@ import type { Tracer } from '../../ports/tracing.js';
 import type { Log } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
-import type { BodyPace } from '../inbound/request-body.js';
+import type { BodyTimeouts } from '../inbound/request-body.js';
 import type { WebSockets } from '../websocket/connections.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { Admission } from '../auth/authorize-request.js';
@@ -28,7 +28,7 @@ export interface ExchangeDeps extends Recorder {
   readonly reserving: ReservedWrites | null;
   readonly webSockets: WebSockets;
   readonly grpcCalls: GrpcCalls;
-  readonly bodyPace: BodyPace;
+  readonly bodyTimeouts: BodyTimeouts;
   /** What a 401 asks for: names and values of headers in turn. */
   readonly challenges: () => readonly string[];
   /** Whether every response closes its connection. */

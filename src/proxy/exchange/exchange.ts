@@ -4,10 +4,10 @@ import type { AttemptsMade } from '../../decision/egress/attempts.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { describeBug } from '../../lib/errors.js';
-import type { Result } from '../../lib/result.js';
+import { takeSettled } from '../maybe-promise.js';
 import type { KeyAsker, KeyWait } from '../../ports/auth.js';
 import type { ActiveConfig } from '../auth/active-config.js';
-import { authorizeRequest, type Admission, type Findings, type AuthResult } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type AuthResult } from '../auth/authorize-request.js';
 import type { ReservedWrites } from '../idempotency/coordinator.js';
 import type { Plan } from '../idempotency/plan-reservation.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
@@ -17,20 +17,16 @@ import type {
   ResponseWriterHost,
   WholeResponse,
 } from '../inbound/received-request.js';
-import { framedBody, openBody, type RequestBody } from '../inbound/request-body.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamOperation } from '../upstream/pool/pool.js';
-import { clientOf, ExchangeSummary, nothingFound, recordRequest } from './access-log-record.js';
-import type { Lease } from './admission-control.js';
-import { allowedRequest, withRenewedToken } from './credential-headers.js';
-import type { Slot } from './concurrency.js';
+import { clientOf, ExchangeSummary, recordRequest } from './access-log-record.js';
+import { takeLease, type Lease } from './admission-control.js';
 import { beginTrace } from './begin-trace.js';
 import { atTurnEnd } from './event-loop-batch.js';
 import type { ExchangeDeps } from './exchange-deps.js';
 import type { GrpcCall } from './grpc-calls.js';
-import { newRequestId } from './ids.js';
-import { passedTrailers } from './passed-trailers.js';
-import { upstreamRequest } from './upstream-request.js';
+import { allowedRequest, passedTrailers, upstreamRequest, withRenewedToken } from './forwarded-messages.js';
+import { Upload } from './upload.js';
 
 /**
  * How far a request is:
@@ -59,13 +55,10 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private phase: Phase = 'waiting';
   /** Taken once, by `decide`: nothing before that needs it. */
   activeConfig!: ActiveConfig;
-  findings: Findings = nothingFound;
   private admission: Admission | null = null;
   private brokenBy: Denial | null = null;
   private lease: Lease | null = null;
-  private upload: RequestBody | null = null;
-  /** A place among requests whose body is yet to come; given back when it has no connection any more. */
-  private streamingSlot: Slot | null = null;
+  private upload: Upload | null = null;
   private operation: UpstreamOperation | null = null;
   /** Of a gRPC call: ends it when its caller waits no longer, and has it authorized again while it lasts. */
   private call: GrpcCall | null = null;
@@ -95,41 +88,29 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.activeConfig = this.deps.activeConfig();
       const { peer } = this.received.connection;
       const decision = authorizeRequest(this.head, peer, this.activeConfig, this.deps.clock.now(), undefined, this);
-      // At once where it is known already: a promise would cost a turn of the event loop.
-      if (!(decision instanceof Promise)) this.acquire(decision);
-      else decision.then((settled) => this.attempt(() => this.acquire(settled)), this.fail);
+      takeSettled(decision, this.acquire, this.fail);
     } catch (error) {
       this.fail(error);
     }
   };
 
   /** Takes a place among the requests in flight. */
-  private acquire(decision: AuthResult): void {
+  private readonly acquire = (decision: AuthResult): void => {
     if (this.phase !== 'deciding') return;
-    this.findings = decision.ok ? decision.value : decision.error;
-    this.deps.metrics.strippedHeaders(this.findings.stripped);
+    const findings = decision.ok ? decision.value : decision.error;
+    this.summary.findings = findings;
+    this.deps.metrics.strippedHeaders(findings.stripped);
     if (this.deps.tracer !== null) beginTrace(this.deps.tracer, this, this.summary);
     if (!decision.ok) {
       this.refuse(decision.error.denial);
       return;
     }
     const admission = decision.value;
-    const acquired = this.deps.acquire(admission);
-    if (!(acquired instanceof Promise)) this.onAcquired(admission, acquired);
-    else acquired.then((settled) => this.attempt(() => this.onAcquired(admission, settled)), this.fail);
-  }
+    takeLease(this.deps.acquire, admission, this, (lease) => this.onAcquired(admission, lease));
+  };
 
-  private onAcquired(admission: Admission, acquired: Result<Lease, Denial>): void {
-    if (!acquired.ok) {
-      this.refuse(acquired.error);
-      return;
-    }
-    if (this.phase !== 'deciding') {
-      // The client left while the store was asked.
-      acquired.value.release();
-      return;
-    }
-    this.lease = acquired.value;
+  private onAcquired(admission: Admission, lease: Lease): void {
+    this.lease = lease;
     this.admission = admission;
     if (admission.principal !== null) this.received.connection.markTrusted();
     this.summary.shadow = admission.shadow;
@@ -145,7 +126,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private plan(admission: Admission): void {
     const plan = this.deps.plan(admission, this.activeConfig, this.head);
     if (plan.kind === 'forward') {
-      if (plan.admission !== admission) this.passInShadow(plan.admission);
+      if (plan.admission !== admission) this.summary.passInShadow(plan.admission);
       this.forward(plan.admission, null);
     } else if (plan.kind === 'refuse') {
       this.summary.record = plan.reservationId;
@@ -154,8 +135,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   /**
-   * Streams it to the upstream. A body that is not here yet is sent as it comes while there is an early place for it,
-   * and otherwise once there is something to send.
+   * Streams it to the upstream.
    *
    * @param read the body, where it was read before.
    */
@@ -169,27 +149,21 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.openWebSocket(admission);
       return;
     }
-    const body = read ?? this.openBody(admission, admission.route.maxBodyBytes);
+    const upload = read === null ? this.openUpload(admission, admission.route.maxBodyBytes) : null;
     this.phase = 'forwarding';
-    const isWhole = body === null || Buffer.isBuffer(body);
-    if (!isWhole && !body.isReceived()) this.streamingSlot = this.activeConfig.upstream.takeStreamingSlot();
-    if (isWhole || this.streamingSlot !== null) {
-      this.send(admission, body);
-      return;
-    }
-    body.gather((whole) => {
-      const gathered = whole === null ? body : framedBody(whole, admission.headers);
-      this.attempt(() => this.send(admission, gathered));
-    });
+    if (upload === null) this.send(admission, read);
+    else upload.start((body) => this.attempt(() => this.send(admission, body)));
   }
 
   private send(admission: Admission, body: Readable | Buffer | null): void {
     // The client may have left while the body was read.
     if (this.phase !== 'forwarding') return;
-    const { head, activeConfig, summary } = this;
+    const { activeConfig, summary } = this;
     summary.upstreamAsked();
-    const request = upstreamRequest(admission, head.method, body, activeConfig, summary.trace);
-    this.operation = activeConfig.upstream.send(request, this);
+    const { method } = this.head;
+    const { trace } = summary;
+    const request = { admission, method, body, activeConfig, trace, callerWaitsMs: admission.grpcTimeoutMs };
+    this.operation = activeConfig.upstream.send(upstreamRequest(request), this);
   }
 
   /** Has the whole body read and the write reserved before it is sent on. */
@@ -197,7 +171,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     const { preparation, maxBodyBytes } = plan;
     this.summary.record = preparation.reservationId;
     this.phase = 'forwarding';
-    const body = this.openBody(admission, maxBodyBytes);
+    const body = this.openUpload(admission, maxBodyBytes)?.body ?? null;
     // What was dispatched keeps its place when the client leaves.
     const { lease } = this;
     lease?.retain();
@@ -226,29 +200,19 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       summary,
       releaseGlobal: () => lease?.releaseGlobal(),
     };
-    this.deps.webSockets.take(handshake, (taken) => {
-      if (!taken.ok) this.refuse(taken.error);
-      // The client left, or a shutdown came, while the other processes were asked for a place.
-      else if (this.isGone()) taken.value.cancel();
-      else {
-        this.phase = 'forwarding';
-        this.operation = taken.value;
-        taken.value.send(head.method);
-      }
+    this.deps.webSockets.take(handshake, (webSocket) => {
+      this.phase = 'forwarding';
+      this.operation = webSocket;
+      webSocket.send(head.method);
     });
   }
 
-  private openBody(admission: Admission, maxBytes: number): RequestBody | null {
-    const { headers } = admission;
-    const { head, activeConfig } = this;
-    if (!headers.hasBody) return null;
-    this.upload = openBody(this.received, headers, {
-      maxBytes,
-      pace: this.deps.bodyPace,
-      upstreamTimeoutMs: this.activeConfig.config.upstream.idleTimeoutMs,
-      onBroken: (reason) => this.attempt(() => this.refuse(reason)),
-      passedTrailers: (trailers) => passedTrailers('request', trailers, { admission, head, activeConfig }),
-    });
+  private openUpload(admission: Admission, maxBytes: number): Upload | null {
+    const { received, head, activeConfig } = this;
+    if (!admission.headers.hasBody) return null;
+    const limits = { maxBytes, timeouts: this.deps.bodyTimeouts };
+    const onBroken = (reason: Denial): void => this.attempt(() => this.refuse(reason));
+    this.upload = new Upload({ received, head, admission, activeConfig }, limits, onBroken);
     return this.upload;
   }
 
@@ -267,7 +231,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   onHead(status: number, rawHeaders: readonly string[]): void {
     if (this.phase !== 'forwarding') return;
     try {
-      const { activeConfig, findings, deps } = this;
+      const { activeConfig, deps } = this;
+      const { findings } = this.summary;
       const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
       const renewed = withRenewedToken(headers, findings.principal, activeConfig, deps.clock);
       this.phase = this.writer.begin(status, renewed) ? 'responded' : 'responding';
@@ -288,22 +253,20 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   onEnd(trailers: readonly string[] | null): void {
     try {
-      this.streamingSlot?.();
       this.summary.upstreamResponded();
-      // The upstream answered without the rest of the body: held back, it would keep its place.
-      this.upload?.destroy();
+      this.upload?.close();
       if (this.phase !== 'responding') return;
       this.phase = 'responded';
-      this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
+      this.endResponse(trailers);
     } catch (error) {
       this.fail(error);
     }
   }
 
-  /** What of the trailers of a response goes on to the caller; `null` where nothing does. */
-  passedTrailers(trailers: readonly string[]): readonly string[] | null {
+  private endResponse(trailers: readonly string[] | null): void {
     const { admission, head, activeConfig } = this;
-    return admission === null ? null : passedTrailers('response', trailers, { admission, head, activeConfig });
+    const isPassed = trailers !== null && admission !== null;
+    this.writer.end(isPassed ? passedTrailers('response', trailers, { admission, head, activeConfig }) : null);
   }
 
   onError(reason: Denial): void {
@@ -317,9 +280,9 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       this.summary.isReplayed = isReplayed;
       this.phase = 'responded';
-      const sent = withRenewedToken(headers, this.findings.principal, this.activeConfig, this.deps.clock);
+      const sent = withRenewedToken(headers, this.summary.findings.principal, this.activeConfig, this.deps.clock);
       this.writer.sendWhole(status, sent, body);
-      this.writer.end(trailers === null ? null : this.passedTrailers(trailers));
+      this.endResponse(trailers);
     } catch (error) {
       this.fail(error);
     }
@@ -329,13 +292,12 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   refuse(reason: Denial): void {
     if (this.isGone()) return;
     const hasBegun = this.phase === 'responding';
-    this.summary.reason = reason.reason;
-    this.summary.missing = reason.missing ?? null;
+    this.summary.refused(reason);
     this.phase = 'responded';
     this.leaveUpstream();
     if (reason.reason === 'caller_gone') this.writer.abort();
-    else if (hasBegun) this.writer.breakOff(reason, this.identify());
-    else this.writer.refuse(reason, this.identify(), this.upload !== null);
+    else if (hasBegun) this.writer.breakOff(reason, this.summary.identify());
+    else this.writer.refuse(reason, this.summary.identify(), this.upload !== null);
     // The response is handed over: who does not read it holds no place.
     this.releaseLease();
   }
@@ -356,21 +318,14 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
         this.refuse(reason);
         return;
       }
-      this.passInShadow(passed);
+      this.summary.passInShadow(passed);
       this.forward(passed, body);
     });
   }
 
-  /** A later step would have refused it: it goes on without identity and reservation. */
-  private passInShadow(passed: Admission): void {
-    this.findings = passed;
-    this.summary.shadow = passed.shadow;
-    this.summary.record = null;
-  }
-
   /** A bug: the client learns nothing of it, and everybody else is served on. */
   readonly fail = (error: unknown): void => {
-    this.deps.log.error('bug', { request_id: this.findings.requestId, ...describeBug(error) });
+    this.deps.log.error('bug', { request_id: this.summary.findings.requestId, ...describeBug(error) });
     if (this.phase === 'responded') this.writer.abort();
     else this.attempt(() => this.refuse(denial('internal')));
   };
@@ -384,7 +339,6 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
       this.call?.end();
       this.leaveUpstream();
       this.releaseLease();
-      this.identify();
       this.record();
     } catch (error) {
       this.fail(error);
@@ -393,11 +347,11 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   private record(): void {
     const { connection } = this.received;
-    const { summary, findings, head } = this;
+    const { summary, head } = this;
     const endedMs = this.deps.clock.monotonic();
     try {
       const [status, grpcStatus] = [this.writer.status(), this.writer.grpcStatus()];
-      recordRequest(this.deps, { findings, head, peer: connection.peer, status, grpcStatus, summary, endedMs });
+      recordRequest(this.deps, { head, peer: connection.peer, status, grpcStatus, summary, endedMs });
     } finally {
       connection.finish(this, endedMs);
     }
@@ -405,20 +359,13 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
 
   /** Stops what is under way upstream: nobody waits for it any more. */
   private leaveUpstream(): void {
-    this.streamingSlot?.();
     this.operation?.cancel();
-    this.upload?.destroy();
+    this.upload?.close();
   }
 
   private releaseLease(): void {
     this.lease?.release();
     this.lease = null;
-  }
-
-  /** The request's id; a new one where it ended before it could be read. */
-  private identify(): string {
-    if (this.findings.requestId === '') this.findings = { ...this.findings, requestId: newRequestId() };
-    return this.findings.requestId;
   }
 
   /** Whether nothing that is said from now on would be heard. */
@@ -441,7 +388,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   }
 
   shortenBodyTimeouts(): void {
-    this.upload?.restartTimeout();
+    this.upload?.body.restartTimeout();
   }
 
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */

@@ -1,4 +1,5 @@
 import { denial, type Denial } from '../../decision/denial.js';
+import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
@@ -78,8 +79,7 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
     try {
       const proved = principal?.confirmation?.key ?? null;
       const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client, proved);
-      if (!(judged instanceof Promise)) take(judged);
-      else judged.then(take).catch(client.fail);
+      takeSettled(judged, take, client.fail);
     } catch (error) {
       client.fail(error);
     }

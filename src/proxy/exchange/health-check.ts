@@ -5,7 +5,7 @@ import { headerValue, type RequestHead } from '../../decision/http/request-head.
 import { http2Version } from '../../decision/http2/request-head.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
 import type { ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
-import { openBody, type BodyPace, type RequestBody } from '../inbound/request-body.js';
+import { openBody, type BodyTimeouts, type RequestBody } from '../inbound/request-body.js';
 import { newRequestId } from './ids.js';
 
 /** A probe sends a few bytes at once; who takes longer for them is none. */
@@ -17,7 +17,7 @@ const writeTimeoutMs = 10_000;
 interface HealthCheckDeps {
   readonly isReady: () => boolean;
   readonly clock: { readonly monotonic: () => number };
-  readonly bodyPace: BodyPace;
+  readonly bodyTimeouts: BodyTimeouts;
   readonly isShuttingDown: () => boolean;
   /** A bug. */
   readonly onBug: (error: unknown) => void;
@@ -65,7 +65,7 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
         { hasBody: received.head.endsStream !== true, expectsContinue: false },
         {
           maxBytes: maxHealthBodyBytes,
-          pace: { ...deps.bodyPace, idleMs: Math.min(deps.bodyPace.idleMs, longestPauseMs) },
+          timeouts: { ...deps.bodyTimeouts, idleMs: Math.min(deps.bodyTimeouts.idleMs, longestPauseMs) },
           upstreamTimeoutMs: longestPauseMs,
           onBroken: (reason) => this.attempt(() => this.refuse(reason)),
           passedTrailers: () => null,

@@ -2,6 +2,7 @@ import type { Denial } from '../../decision/denial.js';
 import type { Limits, Rate } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { limitDenial, limitKey, type LimitKey } from '../../decision/route/rate-limit.js';
+import { thenSync } from '../maybe-promise.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type { InFlightCounter, LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
@@ -78,8 +79,7 @@ export function createCallerLimits({ local, inFlight, shared, clock, log }: Call
       leave();
       return refuse(limitDenial('rate', limits, waitMs));
     };
-    const waitMs = waitFor(key, limits.rate);
-    return typeof waitMs === 'number' ? conclude(waitMs) : waitMs.then(conclude);
+    return thenSync(waitFor(key, limits.rate), conclude);
   }
 
   return {
@@ -87,7 +87,7 @@ export function createCallerLimits({ local, inFlight, shared, clock, log }: Call
       const key = limitKey(principal, limits);
       const leave =
         limits.maxInFlight === null ? nothing : inFlight.enter(`${key.principal}.${key.scope}`, limits.maxInFlight);
-      return leave instanceof Promise ? leave.then((left) => count(key, limits, left)) : count(key, limits, leave);
+      return thenSync(leave, (left) => count(key, limits, left));
     },
     state: () => ({ isShared: problem === null, problem }),
   };

@@ -1,26 +1,18 @@
 import type { Readable } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
 import { isOneMessage } from '../../decision/grpc/messages.js';
-import { sampledTraceparent } from '../../decision/telemetry/trace-context.js';
 import { refusalOf, type Reserved } from '../../decision/idempotency/record.js';
-import { clientHeaders } from '../../decision/http/response-headers.js';
-import { certainlyNotSent, statedOutcome, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
-import {
-  isShowable,
-  replayedHeaders,
-  storedHeaders,
-  storedTrailers,
-} from '../../decision/idempotency/stored-response.js';
-import { assertionHeaders } from '../exchange/credential-headers.js';
-import { ByteBuffer } from '../inbound/byte-buffer.js';
+import { certainlyNotSent } from '../../decision/idempotency/settlement.js';
+import { isShowable, replayedHeaders } from '../../decision/idempotency/stored-response.js';
+import { upstreamRequest } from '../exchange/forwarded-messages.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { WholeResponse } from '../inbound/received-request.js';
 import { holderOf, type Slot } from '../exchange/concurrency.js';
 import type { ResponseSink } from '../upstream/call.js';
-import { statedLength } from '../upstream/http1/serialize-request.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
 import { WriteAttempt, type WriteAttemptDeps, type AttemptedWrite } from './write-attempt.js';
 import { readWhole, type BufferBudget } from './body-buffer.js';
+import { BufferedResponse } from './buffered-response.js';
 
 /**
  * - `reading`: its body is not here yet
@@ -64,14 +56,6 @@ export interface ReservedRequest extends Omit<AttemptedWrite, 'body'> {
 
 export interface ReservedWriteDeps extends WriteAttemptDeps {
   readonly budget: BufferBudget;
-}
-
-/** The upstream's response as it comes in, kept while it is small enough to be replayed. */
-interface BufferedResponse {
-  readonly status: number;
-  /** Names and values in turn, as the upstream sent them. */
-  readonly rawHeaders: readonly string[];
-  readonly body: ByteBuffer;
 }
 
 /**
@@ -164,7 +148,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     });
   }
 
-  /** Lets a streamed answer go on. */
+  /** Lets a streamed response go on. */
   resume(): void {
     this.call?.resume();
   }
@@ -194,19 +178,17 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       this.onError(denial('upstream_failed'));
       return;
     }
-    this.response = { status, rawHeaders, body: new ByteBuffer() };
-    // A response to HEAD announces a body that does not come.
-    const isTooLarge = this.request.method !== 'HEAD' && (statedLength(rawHeaders) ?? 0) > this.maxStored();
-    if (isTooLarge || !this.isKept()) this.streamUnkept(this.response);
+    this.response = new BufferedResponse(status, rawHeaders, this.request);
+    if (this.response.isTooLarge() || !this.isKept()) this.streamUnkept(this.response);
   }
 
   onData(chunk: Buffer): boolean {
     const { response } = this;
     if (this.phase === 'streaming') return this.client.onData(chunk);
     if (response === null || this.phase === 'over') return true;
-    response.body.append(chunk);
+    response.append(chunk);
     if (this.phase === 'settling') return false;
-    if (response.body.length <= this.maxStored()) return true;
+    if (!response.isTooLarge()) return true;
     this.streamUnkept(response);
     return false;
   }
@@ -255,35 +237,22 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private dispatch(): void {
     const { body } = this;
-    const {
-      admission: { target, headers, forwarded, route },
-      method,
-      activeConfig: { upstream },
-    } = this.request;
+    const { admission, method, activeConfig, trace } = this.request;
     this.phase = 'buffering';
     this.cancelTimer = this.deps.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
     });
     this.client.upstreamAsked();
-    // The whole body is here: its length is known, however it came.
-    const length =
-      headers.contentLength === null && (body.length > 0 || headers.chunked)
-        ? ['Content-Length', String(body.length)]
-        : [];
-    this.call = upstream.send(
+    this.call = activeConfig.upstream.send(
       {
-        holder: holderOf(this.request.admission),
-        method,
-        target: target.raw,
-        headers: [
-          ...forwarded,
-          ...length,
-          ...this.attempt.headers(),
-          ...assertionHeaders(this.request.admission, method, this.request.activeConfig),
-        ],
-        body: body.length > 0 ? body : null,
-        responseTimeoutMs: route.responseTimeoutMs,
-        trace: this.request.trace ?? undefined,
+        ...upstreamRequest({
+          admission,
+          method,
+          body: body.length > 0 ? body : null,
+          activeConfig,
+          trace,
+          ofReservation: this.attempt.headers(),
+        }),
         place: this.place,
         waitedMs: this.waitedMs,
         lateRefusal: () => this.attempt.lateRefusal(),
@@ -306,32 +275,9 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private settleWhole(response: BufferedResponse, trailers: readonly string[] | null): void {
     this.phase = 'over';
     this.run(async () => {
-      const { status, rawHeaders } = response;
-      const body = response.body.take();
-      const headers = this.headersOf(response);
-      const { preparation, trace } = this.request;
-      const { storeHeaders } = preparation.rules;
-      const kept = storedHeaders(headers, storeHeaders);
-      // The trailers say how a gRPC call ended. Those of other responses may be dropped (RFC 9110 §6.5.1), and are.
-      const end = this.isGrpc()
-        ? storedTrailers({ headers, trailers: trailers ?? [], hasBody: body.length > 0 }, storeHeaders)
-        : [];
-      const outcome: UpstreamOutcome =
-        kept === null || end === null
-          ? cutOff(response)
-          : {
-              kind: 'whole',
-              response: {
-                status,
-                headers: kept,
-                body,
-                ...(end.length === 0 ? {} : { trailers: end }),
-                ...(trace === null ? {} : { traceparent: sampledTraceparent(trace.traceId, trace.spanId, false) }),
-              },
-              outcome: statedOutcome(rawHeaders),
-            };
-      await this.attempt.settle(outcome);
-      if (!this.client.isGone()) this.client.respond({ status, headers, body, trailers, isReplayed: false });
+      const whole = response.whole(trailers);
+      await this.attempt.settle(response.outcomeOf(whole));
+      if (!this.client.isGone()) this.client.respond(whole);
       this.end();
     });
   }
@@ -345,7 +291,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.run(async () => {
       // A gRPC call ends with its status, which did not come.
       const hasStatus = response !== null && !(this.isGrpc() && response.status === 200);
-      await this.attempt.settle(hasStatus ? cutOff(response) : { kind: wasSent ? 'no_status' : 'not_dispatched' });
+      await this.attempt.settle(hasStatus ? response.cutOff() : { kind: wasSent ? 'no_status' : 'not_dispatched' });
       this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
     });
   }
@@ -354,14 +300,15 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   private streamUnkept(response: BufferedResponse): void {
     this.phase = 'settling';
     this.run(async () => {
-      await this.attempt.settle(cutOff(response));
+      await this.attempt.settle(response.cutOff());
       if (this.client.isGone() && this.isKept()) {
         this.stop();
         return;
       }
       this.phase = 'streaming';
       this.client.onHead(response.status, response.rawHeaders);
-      const flows = response.body.length === 0 || this.client.onData(response.body.take());
+      const came = response.take();
+      const flows = came === null || this.client.onData(came);
       const ended = this.endedWhileSettling;
       if (ended !== null && 'trailers' in ended) this.endStream(ended.trailers);
       else if (ended !== null) this.refuse(ended);
@@ -451,10 +398,6 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     onOver(this);
   }
 
-  private headersOf({ status, rawHeaders }: BufferedResponse): string[] {
-    return clientHeaders(status, rawHeaders, this.request.activeConfig.headerRules, this.request.admission.requestId);
-  }
-
   /** Whether a response may be shown again; where only the token was reserved none is, and it goes on as it comes. */
   private isKept(): boolean {
     return this.request.preparation.recordId !== null;
@@ -462,10 +405,6 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
   private isGrpc(): boolean {
     return this.request.admission.route.isGrpc;
-  }
-
-  private maxStored(): number {
-    return this.request.preparation.rules.maxStoredResponseBytes;
   }
 
   private onResponseOver(): void {
@@ -493,8 +432,4 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
 
 function nothing(): void {
   // There is nothing to give back, to leave or to call off.
-}
-
-function cutOff({ status, rawHeaders }: BufferedResponse): UpstreamOutcome {
-  return { kind: 'cut_off', status, outcome: statedOutcome(rawHeaders) };
 }

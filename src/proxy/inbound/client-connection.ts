@@ -54,7 +54,7 @@ export interface ClientConnectionOptions {
   readonly onQueueOverflow: () => void;
 }
 
-/** A caller's connection: one request at a time, in order, each judged on its own. */
+/** A client connection: one request at a time, in order, each judged on its own. */
 export class ClientConnection {
   readonly peer: Peer;
   private readonly socket: Socket;

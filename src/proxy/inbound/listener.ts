@@ -100,7 +100,7 @@ function contextOptions({ cert, key, clientCa }: TlsMaterial): SecureContextOpti
   return { cert, key, minVersion: 'TLSv1.2', secureOptions, ...(clientCa === null ? {} : { ca: clientCa }) };
 }
 
-/** Where certificates are optional, Node lets in whoever shows one that does not verify. */
+/** Where certificates are optional, Node allows whoever shows one that does not verify. */
 function refuseUnverified(socket: TLSSocket): void {
   if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) socket.destroy();
 }

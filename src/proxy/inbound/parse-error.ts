@@ -3,8 +3,6 @@ import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import { problemOf, type Problem } from '../../decision/http/problem-details.js';
 import { codeOf } from '../../lib/errors.js';
 import type { ClientConnection, PipelinedRequest } from './client-connection.js';
-import { newRequestId } from '../exchange/ids.js';
-import { unread } from '../auth/authorize-request.js';
 import { ExchangeSummary, recordRequest, type Recorder } from '../exchange/access-log-record.js';
 
 const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
@@ -45,15 +43,13 @@ export function createParseErrorResponse(
   const summary = new ExchangeSummary(recorder.clock);
   summary.begin();
   summary.reason = reason.reason;
-  const findings = { requestId: newRequestId(), ...unread };
   const head = { method, target, httpVersion: '1.1', rawHeaders: [] };
   return {
     start: () => {
-      const problem = problemOf(reason, findings.requestId);
+      const problem = problemOf(reason, summary.identify());
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
       const endedMs = recorder.clock.monotonic();
       recordRequest(recorder, {
-        findings,
         head,
         peer: connection.peer,
         status: problem.status,

@@ -22,7 +22,7 @@ interface ReadControlOptions {
 }
 
 /**
- * What is done with the bytes of a caller's connection. Node by itself parses on however many requests wait, and makes
+ * What is done with the bytes of a client connection. Node by itself parses on however many requests wait, and makes
  * a request and a response of each, so that a caller which sends faster than it is answered takes all memory. Not to
  * read at all would be no better: nobody would see that the caller has hung up.
  *

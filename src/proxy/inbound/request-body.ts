@@ -7,25 +7,25 @@ import type { BodySource } from './received-request.js';
 import type { BodyTrailers } from '../upstream/call.js';
 
 /** How slowly a caller may send a body; asked for whenever it counts. */
-export interface BodyPace {
+export interface BodyTimeouts {
   /** How long it may send nothing while somebody waits for more; milliseconds. */
   idleMs: number;
-  /** Bytes a second on average, once it has been waited for `allowanceMs`; 0 asks for none. */
+  /** Bytes a second on average, once it has been waited for `minRateAfterMs`; 0 asks for none. */
   minRate: number;
-  allowanceMs: number;
+  minRateAfterMs: number;
 }
 
 /** What a listener's settings say of it. */
-export function bodyPaceOf({
+export function bodyTimeoutsOf({
   bodyIdleTimeoutMs,
   bodyMinRate,
-}: Pick<ListenSettings, 'bodyIdleTimeoutMs' | 'bodyMinRate'>): BodyPace {
-  return { idleMs: bodyIdleTimeoutMs, minRate: bodyMinRate, allowanceMs: 2 * bodyIdleTimeoutMs };
+}: Pick<ListenSettings, 'bodyIdleTimeoutMs' | 'bodyMinRate'>): BodyTimeouts {
+  return { idleMs: bodyIdleTimeoutMs, minRate: bodyMinRate, minRateAfterMs: 2 * bodyIdleTimeoutMs };
 }
 
 interface RequestBodyOptions {
   readonly maxBytes: number;
-  readonly pace: BodyPace;
+  readonly timeouts: BodyTimeouts;
   /** How long the upstream may take nothing while the caller waits. */
   readonly upstreamTimeoutMs: number;
   /** What of its trailers goes on; `null` where nothing does. */
@@ -117,7 +117,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     return trailers.length === 0 ? null : this.options.passedTrailers(trailers);
   }
 
-  /** Another pace counts, from now on. */
+  /** Other timeouts count, from now on. */
   restartTimeout(): void {
     if (this.waitsSinceMs !== null) this.waitFor('caller');
   }
@@ -236,7 +236,7 @@ export class RequestBody extends Readable implements BodyTrailers {
     this.waitedMs = this.waitedSoFarMs();
     this.waitsSinceMs = isForCaller ? performance.now() : null;
     if (side === 'caller' && !isForCaller) return;
-    const limitMs = isForCaller ? this.options.pace.idleMs : this.options.upstreamTimeoutMs;
+    const limitMs = isForCaller ? this.options.timeouts.idleMs : this.options.upstreamTimeoutMs;
     this.timer = setTimeout(() => {
       this.break(denial(side === 'caller' ? 'body_timeout' : 'upstream_timeout'));
     }, limitMs);
@@ -248,8 +248,8 @@ export class RequestBody extends Readable implements BodyTrailers {
 
   /** Whoever pauses for too long is noticed by the timer; this is for those who send hardly anything, now and then. */
   private isTooSlow(): boolean {
-    const { allowanceMs, minRate } = this.options.pace;
-    return minRate > 0 && this.waitedSoFarMs() > allowanceMs + (this.receivedBytes / minRate) * 1_000;
+    const { minRateAfterMs, minRate } = this.options.timeouts;
+    return minRate > 0 && this.waitedSoFarMs() > minRateAfterMs + (this.receivedBytes / minRate) * 1_000;
   }
 
   private stopTimer(): void {

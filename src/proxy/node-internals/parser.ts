@@ -5,7 +5,9 @@ import type { Socket } from 'node:net';
 interface ServerSocket {
   /** Gone when the connection is closed, or when another protocol is spoken on it. */
   readonly parser?: { onIncoming: ((req: unknown, keepAlive: boolean) => number) | null } | null;
-  /** Whether Node has stopped reading because answers are not taken. Its listener for bytes may not be called then. */
+  /**
+   * Whether Node has stopped reading because responses are not taken. Its listener for bytes may not be called then.
+   */
   readonly _paused?: boolean;
 }
 

@@ -132,8 +132,8 @@ export interface QueuedCall<C extends CallConnection> {
 const brokenOff = new Error('broken off');
 
 /**
- * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
- * request to the response head, and between the bytes of the response.
+ * One request on its way through one connection, and the only place that keeps its time: in the queue, from the end of
+ * the request to the response head, and between the bytes of the response.
  */
 export class Call<C extends CallConnection> implements RequestEvents, QueuedCall<C> {
   readonly holder: string;
@@ -169,7 +169,7 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     this.span = span;
   }
 
-  /** Stands in line, no longer than the limit. */
+  /** Waits for a connection, no longer than the limit. */
   wait(limitMs: number): void {
     this.waiting = setTimeout(() => {
       this.host.leaveQueue(this);

@@ -6,20 +6,22 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { closeCauseOf, closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
+import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
-import { assertionHeaders, withRenewedToken } from '../exchange/credential-headers.js';
+import { upstreamRequest, withRenewedToken } from '../exchange/forwarded-messages.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
 import type { ResponseSink } from '../upstream/call.js';
 import type { UpstreamCall, UpstreamOperation } from '../upstream/pool/pool.js';
-import { holderOf, type Slot } from '../exchange/concurrency.js';
+import type { Slot } from '../exchange/concurrency.js';
 import { Relay } from './relay.js';
 import type { UpgradableResponse, UpgradeRequest } from './upgrade-request.js';
 
 /** The request of a handshake, which takes the response of an upstream that does not switch. */
-type HandshakeClient = ResponseSink & Pick<Exchange, 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamResponded'>;
+type HandshakeClient = ResponseSink &
+  Pick<Exchange, 'isGone' | 'refuse' | 'fail' | 'upstreamAsked' | 'upstreamResponded'>;
 
 /** An opening handshake that may go on. */
 export interface Handshake {
@@ -76,23 +78,11 @@ export class WebSocket implements UpstreamOperation {
   }
 
   send(method: string): void {
-    const { admission, client, activeConfig } = this.handshake;
-    const {
-      target,
-      forwarded,
-      route: { responseTimeoutMs },
-    } = admission;
-    const headers = [...forwarded, ...assertionHeaders(admission, method, activeConfig)];
+    const { admission, client, activeConfig, summary } = this.handshake;
     client.upstreamAsked();
     this.call = activeConfig.upstream.send(
       {
-        holder: holderOf(admission),
-        method,
-        target: target.raw,
-        headers,
-        body: null,
-        responseTimeoutMs,
-        trace: this.handshake.summary.trace ?? undefined,
+        ...upstreamRequest({ admission, method, body: null, activeConfig, trace: summary.trace }),
         upgrade: webSocketProtocol,
         onUpgrade: (rawHeaders, socket) => this.onUpgrade(rawHeaders, socket),
       },
@@ -164,9 +154,7 @@ export class WebSocket implements UpstreamOperation {
     const { activeConfig, clock } = this.host;
     const provedKey = this.handshake.admission.principal?.confirmation?.key ?? null;
     const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey);
-    if (judgement instanceof Promise) {
-      void judgement.then((settled) => this.onAuthorized(settled), this.handshake.client.fail);
-    } else this.onAuthorized(judgement);
+    takeSettled(judgement, (settled) => this.onAuthorized(settled), this.handshake.client.fail);
   }
 
   private onAuthorized(judgement: AuthResult): void {

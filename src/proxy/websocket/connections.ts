@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { denial, type Denial } from '../../decision/denial.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
+import { denial } from '../../decision/denial.js';
+import { takeSettled } from '../maybe-promise.js';
 import { closeCauses } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
@@ -21,10 +21,10 @@ interface WebSocketsDeps {
 /** The WebSocket connections of a server. */
 export interface WebSockets {
   /**
-   * Takes a place for one, at once unless other processes have to be asked. Refuses with `websocket_handshake`,
-   * `overloaded` and `shutting_down`.
+   * Takes a place for one, at once unless other processes have to be asked. Refuses the client's request with
+   * `websocket_handshake`, `overloaded` and `shutting_down`.
    */
-  readonly take: (handshake: Handshake, onTaken: (taken: Result<WebSocket, Denial>) => void) => void;
+  readonly take: (handshake: Handshake, onTaken: (webSocket: WebSocket) => void) => void;
   /** How many are open. */
   readonly count: () => number;
   /** What is in force has changed: those that it no longer allows are closed. */
@@ -53,30 +53,38 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       if (cause !== null) deps.metrics.webSocketClosed(cause.as);
     },
   };
-  function openWith(place: Slot | null, handshake: Handshake): Result<WebSocket, Denial> {
-    if (place === null) return refuse(denial('overloaded'));
-    if (isDraining) {
+  function openWith(place: Slot | null, handshake: Handshake): WebSocket | null {
+    const { client } = handshake;
+    if (place === null) {
+      client.refuse(denial('overloaded'));
+      return null;
+    }
+    // The client left, or a shutdown came, while other processes were asked for the place.
+    if (client.isGone() || isDraining) {
       place();
-      return refuse(denial('shutting_down'));
+      client.refuse(denial('shutting_down'));
+      return null;
     }
     const webSocket = new WebSocket(handshake, host);
     places.set(webSocket, place);
-    return accept(webSocket);
+    return webSocket;
   }
 
   return {
     take: (handshake, onTaken) => {
-      if (handshake.upgrade === null) {
-        onTaken(refuse(denial('websocket_handshake')));
+      const { client, upgrade, admission } = handshake;
+      if (upgrade === null || isDraining) {
+        client.refuse(denial(upgrade === null ? 'websocket_handshake' : 'shutting_down'));
         return;
       }
-      if (isDraining) {
-        onTaken(refuse(denial('shutting_down')));
-        return;
-      }
-      const place = deps.slots.take(holderOf(handshake.admission));
-      if (!(place instanceof Promise)) onTaken(openWith(place, handshake));
-      else place.then((settled) => onTaken(openWith(settled, handshake))).catch(handshake.client.fail);
+      takeSettled(
+        deps.slots.take(holderOf(admission)),
+        (place) => {
+          const webSocket = openWith(place, handshake);
+          if (webSocket !== null) onTaken(webSocket);
+        },
+        client.fail,
+      );
     },
     count: () => open.size,
     reauthorize: async () => {

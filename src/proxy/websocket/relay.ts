@@ -83,14 +83,14 @@ export class Relay {
     for (const end of this.ends) end.destroy();
   }
 
-  private onData(lane: RelayDirection, chunk: Buffer): void {
+  private onData(direction: RelayDirection, chunk: Buffer): void {
     this.idleTimer.refresh();
-    const event = lane.take(chunk);
+    const event = direction.take(chunk);
     if (event === null) return;
-    const isCaller = lane === this.inbound;
+    const isCaller = direction === this.inbound;
     if (event === 'malformed') {
       this.close(isCaller ? closeCauses.malformedByCaller : closeCauses.malformedByUpstream);
-      lane.drop();
+      direction.drop();
     }
     if (event === 'close') this.cause ??= isCaller ? closeCauses.caller : closeCauses.upstream;
     this.settle();
@@ -119,29 +119,29 @@ export class Relay {
     // A reader that is slow but still reads gets what was sent before.
     const isBehind = !this.isClosing && socket.writableLength + upstream.writableLength > 0;
     this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);
-    this.laneFrom(end).end();
+    this.directionFrom(end).end();
     if (isSound && !this.isClosing) return;
-    this.laneTo(end).end();
-    this.laneTo(end).drop();
+    this.directionTo(end).end();
+    this.directionTo(end).drop();
   }
 
   private onClose(end: Duplex): void {
     if (this.closed.has(end)) return;
     this.closed.add(end);
     this.onEnd(end);
-    this.laneTo(end).drop();
-    this.laneFrom(end).end();
+    this.directionTo(end).drop();
+    this.directionFrom(end).end();
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);
     if (this.closeTimer !== null) clearTimeout(this.closeTimer);
     this.options.onClosed(this.cause ?? closeCauses.upstreamLost);
   }
 
-  private laneFrom(end: Duplex): RelayDirection {
+  private directionFrom(end: Duplex): RelayDirection {
     return end === this.options.upstream ? this.outbound : this.inbound;
   }
 
-  private laneTo(end: Duplex): RelayDirection {
+  private directionTo(end: Duplex): RelayDirection {
     return end === this.options.upstream ? this.inbound : this.outbound;
   }
 

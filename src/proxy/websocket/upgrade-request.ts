@@ -24,8 +24,8 @@ export interface UpgradableResponse {
 const maxEarlyBytes = 64 * 1024;
 
 /**
- * How long more than that waits for the answer: meanwhile nobody sees that the caller has hung up, and it may not send
- * any of it before the answer (RFC 6455 §4.1).
+ * How long more than that waits for the response: meanwhile nobody sees that the caller has hung up, and it may not
+ * send any of it before the response (RFC 6455 §4.1).
  */
 const earlyMs = 5_000;
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { freePort } from '../../support/listening.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { startRedis } from '../../support/redis-server.js';
 import { replaceFile } from '../../support/replace-file.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -13,7 +13,7 @@ import { redisStore, reservingRoutes } from '../store/store-config.js';
 
 t.test('another CA of the upstream is taken up without a signal', async (t) => {
   const c = certificates(t);
-  const receiver = await startReceiver(t, { tls: c.strangerServer });
+  const receiver = await startUpstreamServer(t, { tls: c.strangerServer });
   const proxy = await startInProcessProxy(t, {
     receiver,
     config: { upstream: { url: receiver.url, ca_file: c.ca.certFile } },

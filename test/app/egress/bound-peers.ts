@@ -7,7 +7,7 @@ import { freePort } from '../../support/listening.js';
 import { startOidcProvider } from '../../support/oidc-provider.js';
 import { openssl } from '../../support/openssl.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
-import { startReceiver, type Receiver } from '../../support/receiver.js';
+import { startUpstreamServer, type UpstreamServer } from '../../support/upstream-server.js';
 import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -28,7 +28,7 @@ interface PairFiles {
 }
 
 interface BoundPeers {
-  readonly receiver: Receiver;
+  readonly receiver: UpstreamServer;
   /** Of the client `key`. */
   readonly secretFile: string;
   readonly nonceKeyFile: string;
@@ -61,7 +61,7 @@ export async function startBoundPeers(t: Scope): Promise<BoundPeers> {
       tls_client_certificate_bound_access_tokens: true,
     },
   ]);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   return {
     receiver,
     secretFile,

@@ -1,7 +1,7 @@
 /** Tokens that are bound to a key of the calling side (DPoP): oidc-provider, and a Sallyport as the target. */
 import t from 'tap';
 import { WebSocket } from 'ws';
-import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketUpstream } from '../../proxy/websocket/websocket-proxy.js';
 import { until } from '../../support/until.js';
 import { fetchesOf, startBoundPeers } from './bound-peers.js';
 import { startCalling, startTarget } from './calling.js';
@@ -60,7 +60,7 @@ t.test('a target that asks for another nonce whatever it gets is not asked for e
 });
 
 t.test('the handshake of a WebSocket has a proof, and is made once more for the nonce', async (t) => {
-  const webSockets = await startWebSocketReceiver(t);
+  const webSockets = await startWebSocketUpstream(t);
   const origin = await startAnswering(t, { nonce_key_file: nonceKeyFile }, webSockets.url);
   const tokens = { own: oauth('key', { secret_file: secretFile }, { dpop: true }) };
   const { port } = await startCalling(t, origin, { ...trusting, websocket: true }, { tokens });

@@ -4,7 +4,7 @@ import { startGo } from '../../support/go.js';
 import { freePort } from '../../support/listening.js';
 import { runNginx } from '../../support/nginx.js';
 import { python } from '../../support/python.js';
-import { startReceiverProcess } from '../../support/receiver-process.js';
+import { startUpstreamProcess } from '../../support/upstream-process.js';
 import type { Scope } from '../../support/scope.js';
 
 /** nginx: redirects, refusals, endings without a response, slow and compressed ones. Other paths are `done`. */
@@ -48,7 +48,7 @@ export async function startGoTarget(t: Scope): Promise<number> {
 /** Python's server over HTTP/1.1, which leaves the body of what it refuses where it is; `/old` is HTTP/1.0. */
 export async function startPythonTarget(t: Scope): Promise<number> {
   const [command, ...args] = python(pythonTarget);
-  return startReceiverProcess(t, { command, args: (address) => [...args, address] });
+  return startUpstreamProcess(t, { command, args: (address) => [...args, address] });
 }
 
 const goTarget = `

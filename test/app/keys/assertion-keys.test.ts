@@ -14,7 +14,7 @@ import {
 import { collectingLog } from '../../adapters/store-commands.js';
 import { manualTime } from '../../adapters/manual-time.js';
 import { principal } from '../../decision/samples.js';
-import { clientOf, startWebSocketReceiver } from '../../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketUpstream } from '../../proxy/websocket/websocket-proxy.js';
 import { request } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { startServe } from '../../support/serve-process.js';
@@ -227,7 +227,7 @@ t.test(
 );
 
 t.test('the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
-  const receiver = await startWebSocketReceiver(t);
+  const receiver = await startWebSocketUpstream(t);
   const live = { methods: ['GET'], websocket: true, subjects: ['checkout'], permissions: [] };
   const proxy = await startProxyProcess(t, {
     config: {

@@ -13,7 +13,7 @@ import { certificates } from '../../support/certificates.js';
 import { keySet, startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { listen } from '../../support/listening.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
@@ -127,7 +127,7 @@ t.test('known keys serve through an outage when the file of the authorities move
 });
 
 t.test('another way to use connections is in force at once', async (t) => {
-  const [receiver, jwks] = [await startReceiver(t), await startJwksServer(t)];
+  const [receiver, jwks] = [await startUpstreamServer(t), await startJwksServer(t)];
   const keys = issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } });
   const base = merge(keys, { upstream: { url: receiver.url } });
   const activator = await start(t, base);
@@ -149,7 +149,7 @@ t.test('another way to use connections is in force at once', async (t) => {
 t.test('upstreams that were replaced are forgotten', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];
+  const [first, second, jwks] = [await startUpstreamServer(t), await startUpstreamServer(t), await startJwksServer(t)];
   const at = (url: string): ConfigTree =>
     merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
   const activator = await start(t, at(first.url));

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
@@ -50,7 +50,7 @@ t.test(
   `${String(requests)} requests across ${String(reloads)} reloads are each answered by one policy`,
   { timeout: 280_000 },
   async (t) => {
-    const receiver = await startReceiver(t);
+    const receiver = await startUpstreamServer(t);
     receiver.behave((req, res) => {
       const names = Object.keys(req.headers).filter((name) => name.startsWith('x-policy-'));
       receiver.requests.length = 0;

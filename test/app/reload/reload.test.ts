@@ -8,7 +8,7 @@ import { certificates } from '../../support/certificates.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
 import type { LogLine } from '../../support/serve-process.js';
@@ -226,7 +226,7 @@ t.test('connections to the upstream stay unless it moves', async (t) => {
   await proxy.app.reload();
   await proxy.request({ path: '/orders' });
   t.same(proxy.receiver.requests.at(-1)?.field('host'), [`127.0.0.1:${String(proxy.port)}`]);
-  const second = await startReceiver(t);
+  const second = await startUpstreamServer(t);
   proxy.rewrite({ ...only('checkout'), upstream: { url: second.url } });
   await proxy.app.reload();
   await proxy.request({ path: '/orders' });
@@ -265,7 +265,7 @@ t.test('a request that takes long ends with the upstream it started with', async
   });
   const slow = proxy.request({ path: '/orders' });
   await until('the first receiver has it', () => answer !== null);
-  const second = await startReceiver(t);
+  const second = await startUpstreamServer(t);
   proxy.rewrite({ ...short, upstream: { url: second.url } });
   await proxy.app.reload();
   // Longer than it takes to look whether the first receiver can be forgotten.

@@ -4,7 +4,7 @@ import t from 'tap';
 import { WebSocket } from 'ws';
 import { run } from '../../../src/cli/program.js';
 import { captureIo } from '../../cli/captured-io.js';
-import { clientOf, startWebSocketReceiver, webSocketRoutes } from '../../proxy/websocket/websocket-proxy.js';
+import { clientOf, startWebSocketUpstream, webSocketRoutes } from '../../proxy/websocket/websocket-proxy.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
@@ -29,7 +29,7 @@ t.test(
   'an open WebSocket is closed with 4401 by the command, and /status and metrics show who revoked what',
   async (t) => {
     const redis = await startRedis(t);
-    const { url } = await startWebSocketReceiver(t);
+    const { url } = await startWebSocketUpstream(t);
     const proxy = await startInProcessProxy(t, {
       config: { ...redisStore(redis), routes: webSocketRoutes, upstream: { url } },
     });

@@ -1,7 +1,7 @@
 /** One caller whose answers would fill the Redis that all callers share. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
@@ -32,7 +32,7 @@ async function start(
   settings: ConfigTree = {},
 ): Promise<{ readonly redis: RedisServer; readonly proxy: InProcessProxy }> {
   const redis = await startRedis(t, ['--maxmemory', memory, '--appendonly', 'no', '--appendfsync', 'no']);
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   receiver.behave(
     (_request, response) => void response.writeHead(201, { 'Content-Length': answer.length }).end(answer),
   );

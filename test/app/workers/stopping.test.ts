@@ -5,7 +5,7 @@ import t from 'tap';
 import { childrenOf } from '../../support/linux.js';
 import { startProxyProcess } from '../../support/proxy-process.js';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 
@@ -15,7 +15,7 @@ t.test('a stop has one grace for all listeners, and does not wait for a worker t
   const tokenFile = join(tempDir(t), 'token');
   writeFileSync(tokenFile, 'token.of.workload\n', { mode: 0o600 });
   for (const isStuck of [false, true]) {
-    const receiver = await startReceiver(t);
+    const receiver = await startUpstreamServer(t);
     receiver.behave(() => undefined);
     const target = {
       name: 'orders',

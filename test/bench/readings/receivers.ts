@@ -9,7 +9,7 @@ import { java } from '../../support/javac.js';
 import { listen } from '../../support/listening.js';
 import { startPhp } from '../../support/php.js';
 import { startGunicorn } from '../../support/python-web.js';
-import { startReceiverProcess } from '../../support/receiver-process.js';
+import { startUpstreamProcess } from '../../support/upstream-process.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -135,7 +135,7 @@ export const receivers: readonly Receiver[] = [
     start: async (t: Scope): Promise<number> => {
       const file = join(tempDir(t), 'Service.java');
       writeFileSync(file, javaService);
-      return startReceiverProcess(t, { command: java, args: (address) => [file, address], env: {} });
+      return startUpstreamProcess(t, { command: java, args: (address) => [file, address], env: {} });
     },
   },
   { name: 'Go `net/http`', start: async (t) => startGo(t, goService, {}) },

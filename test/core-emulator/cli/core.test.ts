@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../src/cli/program.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { hostedSample } from '../contract/live-core.js';
 import { until } from '../../support/until.js';
@@ -224,7 +224,7 @@ t.test('the signer key of the environment, by the name of the dialect; the file 
 });
 
 t.test('what cannot be started says why, with its exit code', async (t) => {
-  const taken = await startReceiver(t);
+  const taken = await startUpstreamServer(t);
   const cases = [
     { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: /in use[^]*--port/ },
     {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { refusedCaller, verifiedName } from '../../../src/decision/binding/certificate.js';
 import { certificateName } from '../../../src/decision/binding/certificate-name.js';
-import { readClientCert } from '../../../src/decision/binding/client-cert-header.js';
+import { readClientCert, shownCertificate } from '../../../src/decision/binding/client-cert-header.js';
 import { openssl } from '../../support/openssl.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -41,6 +41,23 @@ t.test('what is no Client-Cert', (t) => {
     `:${Buffer.from(`-----BEGIN CERTIFICATE-----\n${example}\n-----END CERTIFICATE-----\n`).toString('base64')}:`,
   ];
   for (const row of rows) t.equal(readClientCert(row), null, row.slice(0, 40));
+  t.end();
+});
+
+t.test('whose certificate counts', (t) => {
+  const own = { digest: 'own', isVerified: true, name: null };
+  const reported = readClientCert(`:${example}:`);
+  const rows = [
+    { name: 'shown to us', peer: { trusted: false, certificate: own }, header: null, isRead: true, expected: own },
+    { name: 'shown by nobody', peer: { trusted: false }, header: null, isRead: true, expected: null },
+    { name: 'said by a stranger', peer: { trusted: false }, header: `:${example}:`, isRead: true, expected: null },
+    { name: 'said by the front', peer: { trusted: true }, header: `:${example}:`, isRead: true, expected: reported },
+    { name: 'not read', peer: { trusted: true, certificate: own }, header: 'any', isRead: false, expected: own },
+    { name: 'the front’s own', peer: { trusted: true, certificate: own }, header: null, isRead: true, expected: null },
+  ];
+  for (const { name, peer, header, isRead, expected } of rows) {
+    t.same(shownCertificate(peer, header, isRead), expected, name);
+  }
   t.end();
 });
 

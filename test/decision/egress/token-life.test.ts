@@ -2,7 +2,7 @@ import t from 'tap';
 import {
   backOffMs,
   beginLife,
-  fullAllowance,
+  fullInvalidationBudget,
   judgeLife,
   noBackOff,
   planRenewal,
@@ -84,15 +84,15 @@ t.test('callers are asked to come again after whole seconds within bounds', asyn
 });
 
 t.test('five invalidations count at once, then one each ten seconds', async (t) => {
-  let allowance = fullAllowance;
+  let budget = fullInvalidationBudget;
   for (let count = 0; count < 5; count += 1) {
-    const next = takeInvalidation(allowance, 1_000);
+    const next = takeInvalidation(budget, 1_000);
     t.not(next, null);
-    allowance = next ?? allowance;
+    budget = next ?? budget;
   }
-  t.equal(takeInvalidation(allowance, 1_000), null);
-  t.equal(takeInvalidation(allowance, 10_999), null);
-  t.strictSame(takeInvalidation(allowance, 11_000), { left: 0, atMs: 11_000 });
-  t.strictSame(takeInvalidation(allowance, 1e9), { left: 4, atMs: 1e9 }, 'never more at once');
-  t.equal(takeInvalidation(allowance, 0), null, 'a clock that went back gives nothing');
+  t.equal(takeInvalidation(budget, 1_000), null);
+  t.equal(takeInvalidation(budget, 10_999), null);
+  t.strictSame(takeInvalidation(budget, 11_000), { left: 0, atMs: 11_000 });
+  t.strictSame(takeInvalidation(budget, 1e9), { left: 4, atMs: 1e9 }, 'never more at once');
+  t.equal(takeInvalidation(budget, 0), null, 'a clock that went back gives nothing');
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { acceptsIssuer, authorize } from '../../../src/decision/route/authorize.js';
+import { acceptedKinds, acceptsIssuer, authorize } from '../../../src/decision/route/authorize.js';
 import type { Denial } from '../../../src/decision/denial.js';
 import type { Approval } from '../../../src/decision/route/policy.js';
 import type { SessionPolicy } from '../../../src/decision/session/claim-rules.js';
@@ -226,5 +226,22 @@ t.test('a session is held to the policy for sessions and to nothing else', (t) =
     'a service is none of its users',
   );
   t.equal(acceptsIssuer(route({ issuers: new Set(['old']) }), user), true, 'issuers are those of service tokens');
+  t.end();
+});
+
+t.test('which credentials count: those of the route, and without a route those of any', (t) => {
+  const session: SessionPolicy = { claims: [], forwardsTokens: false };
+  const rows = [
+    { name: 'no route', on: null, takesSessions: false, expected: { service: true, session: false } },
+    { name: 'no route, sessions', on: null, takesSessions: true, expected: { service: true, session: true } },
+    { name: 'a route', on: route(), takesSessions: true, expected: { service: true, session: false } },
+    {
+      name: 'a route of sessions',
+      on: route({ acceptsService: false, session }),
+      takesSessions: true,
+      expected: { service: false, session: true },
+    },
+  ];
+  for (const { name, on, takesSessions, expected } of rows) t.same(acceptedKinds(on, takesSessions), expected, name);
   t.end();
 });

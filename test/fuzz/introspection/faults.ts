@@ -73,13 +73,13 @@ export const answerFaults: readonly PlantedFault[] = [
   { name: 'any status', file: question, from: 'if (status !== 200) {', to: 'if (false) {' },
   {
     name: 'answers of any size',
-    file: 'adapters/oauth/issuer-http.js',
+    file: 'lib/http/requests.js',
     from: 'if (bytes > maxBytes)',
     to: 'if (false)',
   },
   {
     name: 'compressed answers are read as they come',
-    file: 'adapters/oauth/issuer-http.js',
+    file: 'lib/http/requests.js',
     from: "return (headers['content-encoding'] ?? 'identity') === 'identity';",
     to: 'return true;',
   },

@@ -3,7 +3,7 @@ import type { Reason } from '../../../src/decision/denial.js';
 import type { RequestRecord } from '../../../src/ports/observability.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { request, type RawResponse } from '../../support/raw-client.js';
-import type { ReceivedRequest } from '../../support/receiver.js';
+import type { ReceivedRequest } from '../../support/upstream-server.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import type { ConfigTree } from '../../support/proxy-process.js';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { systemClock } from '../../../src/adapters/system/clock.js';
 import { connectRaw, request } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
@@ -13,8 +13,8 @@ const config = (subject: string, upstream: object): object => ({
 });
 
 t.test('a request keeps the config that it started with, and later ones have the new one', async (t) => {
-  const first = await startReceiver(t);
-  const second = await startReceiver(t);
+  const first = await startUpstreamServer(t);
+  const second = await startUpstreamServer(t);
   const line = { max_connections: 1, connect_timeout: '20s' };
   const proxy = await startProxy(t, {
     receiver: first,
@@ -90,8 +90,8 @@ t.test('a request that waits behind another is checked by what is in force when 
 });
 
 t.test('a request that was being judged at the reload still reaches the upstream it was judged for', async (t) => {
-  const first = await startReceiver(t);
-  const second = await startReceiver(t);
+  const first = await startUpstreamServer(t);
+  const second = await startUpstreamServer(t);
   let findKey: (() => void) | null = null;
   const proxy = await startProxy(t, {
     receiver: first,

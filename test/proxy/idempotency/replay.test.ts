@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
-import { fieldValues } from '../../support/receiver.js';
+import { fieldValues } from '../../support/upstream-server.js';
 import { answering, startReservingProxy, writeOf } from './reserving-proxy.js';
 
 const proxy = await startReservingProxy(t);

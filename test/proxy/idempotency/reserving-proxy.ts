@@ -10,7 +10,7 @@ import { parseRecordId } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationRecord } from '../../../src/decision/idempotency/record.js';
 import type { ReservationResult, ReservationStore } from '../../../src/ports/idempotency.js';
 import { request, type RawResponse, type RequestInput } from '../../support/raw-client.js';
-import type { ReceivedRequest } from '../../support/receiver.js';
+import type { ReceivedRequest } from '../../support/upstream-server.js';
 import type { Scope } from '../../support/scope.js';
 import type { Claims } from '../../support/tokens.js';
 import type { ConfigTree } from '../../support/proxy-process.js';

@@ -5,7 +5,7 @@ import t from 'tap';
 import { createConnector, type Connector } from '../../../src/proxy/upstream/connector.js';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { rest, settingsOf, startUpstream } from './upstream-harness.js';
@@ -153,7 +153,7 @@ t.test('a connection that is given up while it is opened ends at once and calls 
 
 t.test('a unix socket carries requests, one after the other, and may be gone', async (t) => {
   const path = join(tempDir(t), 'app.sock');
-  const receiver = await startReceiver(t, { unix: path });
+  const receiver = await startUpstreamServer(t, { unix: path });
   const { ask, upstream } = startUpstream(t, `unix:${path}`, { readsBodies: true });
   t.equal(upstream.host, 'localhost');
   for (let i = 0; i < 3; i++) {

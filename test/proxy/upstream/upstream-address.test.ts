@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
 import { request } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startProxy } from '../harness.js';
 
@@ -20,7 +20,7 @@ const routes = [
 ];
 
 t.test('an upstream behind a unix socket', async (t) => {
-  const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
+  const receiver = await startUpstreamServer(t, { unix: join(tempDir(t), 'app.sock') });
   const proxy = await startProxy(t, { receiver, config: { routes } });
   const body = Buffer.alloc(1_000_000, 'ab');
   t.equal(

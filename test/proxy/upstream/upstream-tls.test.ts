@@ -4,7 +4,7 @@ import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw, request } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
 import { rest } from './upstream-harness.js';
@@ -49,7 +49,7 @@ t.test('the certificate of an https upstream is verified, always', async (t) => 
     },
   ];
   for (const { name, served, ca, serverName, expected } of cases) {
-    const receiver = await startReceiver(t, { tls: { cert: served.cert, key: served.key } });
+    const receiver = await startUpstreamServer(t, { tls: { cert: served.cert, key: served.key } });
     for (const host of ['127.0.0.1', 'localhost']) {
       const proxy = await startProxy(t, {
         receiver,
@@ -73,7 +73,7 @@ t.test('the certificate of an https upstream is verified, always', async (t) => 
 
 t.test("a caller's Host decides nothing about the certificate, and costs no connection", async (t) => {
   const files = certificates(t);
-  const receiver = await startReceiver(t, { tls: { cert: files.server.cert, key: files.server.key } });
+  const receiver = await startUpstreamServer(t, { tls: { cert: files.server.cert, key: files.server.key } });
   const proxy = await startProxy(t, {
     receiver,
     config: { routes, upstream: { host: 'preserve' } },
@@ -91,7 +91,7 @@ t.test("a caller's Host decides nothing about the certificate, and costs no conn
 });
 
 t.test('an upstream that speaks no TLS is not spoken to without', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const proxy = await startProxy(t, {
     receiver,
     upstreamUrl: `https://127.0.0.1:${String(receiver.port)}`,

@@ -4,17 +4,17 @@ import { residentBytes } from '../../support/linux.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startProxyProcess, type ProxyProcess } from '../../support/proxy-process.js';
-import { clientOf, startWebSocketReceiver, webSocketRoutes, type WebSocketReceiver } from './websocket-proxy.js';
+import { clientOf, startWebSocketUpstream, webSocketRoutes, type WebSocketUpstream } from './websocket-proxy.js';
 
 export interface EchoProxy {
   readonly proxy: ProxyProcess;
-  readonly webSockets: WebSocketReceiver;
+  readonly webSockets: WebSocketUpstream;
   /** Resident memory of the proxy, in MiB. */
   readonly residentMiB: () => number;
 }
 
 export async function startEchoProxy(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoProxy> {
-  const webSockets = await startWebSocketReceiver(t);
+  const webSockets = await startWebSocketUpstream(t);
   const proxy = await startProxyProcess(t, {
     config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes },
   });

@@ -25,7 +25,7 @@ export const webSocketRoutes = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] },
 ];
 
-export interface WebSocketReceiver {
+export interface WebSocketUpstream {
   readonly url: string;
   readonly port: number;
   /** Handshakes that came, in order. */
@@ -37,11 +37,11 @@ export interface WebSocketReceiver {
   /** Connections open now. */
   readonly open: () => number;
   /** What the second proxy has in its place, in runs with a shadow mirror. */
-  readonly mirror: WebSocketReceiver | null;
+  readonly mirror: WebSocketUpstream | null;
 }
 
 export interface WebSocketProxy extends Harness {
-  readonly webSockets: WebSocketReceiver;
+  readonly webSockets: WebSocketUpstream;
   readonly url: string;
   /** A client of the library; connecting. */
   readonly connect: (options?: ConnectOptions) => Client;
@@ -64,7 +64,7 @@ export interface Client {
 }
 
 /** Echoes every message, and answers plain requests with 404. */
-export async function startWebSocketReceiver(t: Scope, options: ServerOptions = {}): Promise<WebSocketReceiver> {
+export async function startWebSocketUpstream(t: Scope, options: ServerOptions = {}): Promise<WebSocketUpstream> {
   const own = await startOne(t, options);
   if (!isMirrored) return own;
   const mirror = await startOne(t, options);
@@ -73,7 +73,7 @@ export async function startWebSocketReceiver(t: Scope, options: ServerOptions = 
   return { ...own, mirror };
 }
 
-function findIn({ upgrades }: WebSocketReceiver): (requestId: string) => Seen | null {
+function findIn({ upgrades }: WebSocketUpstream): (requestId: string) => Seen | null {
   return (requestId) => {
     const found = upgrades.findLast(({ headers }) => headers['x-request-id'] === requestId);
     return found === undefined
@@ -82,7 +82,7 @@ function findIn({ upgrades }: WebSocketReceiver): (requestId: string) => Seen | 
   };
 }
 
-async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketReceiver> {
+async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketUpstream> {
   const upgrades: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const connections = new Set<Socket>();
@@ -121,7 +121,7 @@ export interface WebSocketProxyOptions extends HarnessOptions {
 }
 
 export async function startWebSocketProxy(t: Scope, options: WebSocketProxyOptions = {}): Promise<WebSocketProxy> {
-  const webSockets = await startWebSocketReceiver(t, options.server);
+  const webSockets = await startWebSocketUpstream(t, options.server);
   const config: ConfigTree = { routes: webSocketRoutes, ...options.config };
   const proxy = await startProxy(t, { upstreamUrl: webSockets.url, ...options, config });
   const url = `ws://127.0.0.1:${proxy.port}`;

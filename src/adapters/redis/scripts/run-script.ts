@@ -69,7 +69,7 @@ async function send(
   return { reply: ran[1], confirmedReplicas: waited === undefined ? null : Number(waited[1]) };
 }
 
-/** The server's answer that too few confirmed has to be here before the deadline: it says more than silence. */
+/** The server's reply that too few confirmed has to be here before the deadline: it says more than silence. */
 function waitMs(deadlineMs: number): number {
   return Math.max(1, Math.floor(deadlineMs * 0.8));
 }

@@ -30,7 +30,7 @@ export function createExplainCommand(io: Io): Command {
       notes: [
         configNote,
         'Without a token, claims or subject the request has no credential. Tokens never come from arguments.',
-        'What "sallyport revoke" withdrew is not asked: see "sallyport revoke --list".',
+        'What "sallyport revoke" wrote to the store is not asked: see "sallyport revoke --list".',
       ],
       exitCodes: {
         0: 'let through',

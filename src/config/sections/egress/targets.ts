@@ -10,7 +10,7 @@ import { openRoute } from '../../../decision/route/open-route.js';
 import type { Route, RoutePath } from '../../../decision/route/policy.js';
 import { readRoutePath } from '../routes/route-path.js';
 import { method, pathText } from '../routes/routes.js';
-import { usualUpstream } from '../upstream.js';
+import { targetUpstream } from '../upstream.js';
 import { egressName } from './tokens.js';
 
 /** Files of a certificate, with its chain, and of its private key. */
@@ -143,17 +143,8 @@ export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetS
     prefix: file.prefix,
     basePath: url.pathname.replace(/\/$/, ''),
     upstream: {
-      ...usualUpstream(url.origin),
-      caFile: absolute(file.ca_file),
-      serverName: file.server_name,
-      connectTimeoutMs: file.connect_timeout,
-      responseTimeoutMs: file.response_timeout,
-      idleTimeoutMs: file.idle_timeout,
-      maxConnections: file.max_connections,
-      http2: file.http2,
-      maxStreams: file.max_streams,
+      ...targetUpstream(url.origin, file, absolute),
       sensitiveHeaders: ['authorization'],
-      reuse: file.reuse,
       readsBodies: 'unless_refused',
     },
     certificate:

@@ -18,9 +18,9 @@ import {
 } from '../../schema/scalars.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { ClientAuth, OAuthTokenSettings, TokenSourceSettings } from '../../types.js';
-import { metadataUrls } from '../issuers/issuer-profiles.js';
+import { assertionAlgorithm } from '../issuers/introspection.js';
+import { metadataUrls } from '../issuers/key-access.js';
 import { permission } from '../routes/routes.js';
-import { algorithmNames } from '../../../decision/token/profiles.js';
 import { maxSubjectLength } from '../../../decision/token/principal.js';
 import { maxPermissions } from '../../../decision/token/service-token.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
@@ -72,12 +72,7 @@ const authSchema = map({
     .nullable()
     .prefault(null)
     .describe('`kid` of these assertions; without it they have none. Only with `private_key_file`.'),
-  algorithm: word(...algorithmNames)
-    .nullable()
-    .prefault(null)
-    .describe(
-      'Signature algorithm of these assertions. Left out: `RS256` with an RSA key, that of its curve with an EC key, else `EdDSA`.',
-    ),
+  algorithm: assertionAlgorithm,
   certificate_file: filePath()
     .nullable()
     .prefault(null)

@@ -38,6 +38,14 @@ type AuthMethod = (typeof authMethods)[number];
 const prefixAllowed =
   'up to 64 characters that a token may begin with: letters, digits, `-`, `.`, `_`, `~`, `+` and `/`';
 
+/** With what the assertions are signed by which a client proves who it is (RFC 7523), here and to who issues tokens. */
+export const assertionAlgorithm = word(...algorithmNames)
+  .nullable()
+  .prefault(null)
+  .describe(
+    'Signature algorithm of these assertions. Left out: `RS256` with an RSA key, that of its curve with an EC key, else `EdDSA`.',
+  );
+
 export const introspectionSchema = map({
   url: fetchedUrl()
     .nullable()
@@ -69,12 +77,7 @@ export const introspectionSchema = map({
     .nullable()
     .prefault(null)
     .describe('`kid` of the assertions of `private_key_jwt`; without it they have none.'),
-  algorithm: word(...algorithmNames)
-    .nullable()
-    .prefault(null)
-    .describe(
-      'Signature algorithm of these assertions. Left out: `RS256` with an RSA key, that of its curve with an EC key, else `EdDSA`.',
-    ),
+  algorithm: assertionAlgorithm,
   answer: word('json', 'jwt')
     .prefault('json')
     .describe(

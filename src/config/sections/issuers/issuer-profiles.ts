@@ -1,14 +1,11 @@
-/** What of an issuer follows from its profile: which settings it has, their defaults, and where its keys are. */
+/** What of an issuer follows from its profile: which settings it has, and their defaults. */
 import { z } from 'zod';
 import type { Entry } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import type { KeyPlace } from '../../types.js';
 import { readUrl } from '../../schema/addresses.js';
 import type { IssuerFile } from './issuers.js';
 import { fetchedUrl, filePath, flag, line, list, map, text, word } from '../../schema/scalars.js';
-import type { AbsolutePath } from '../../schema/section.js';
 import type { IssuerRules } from '../../../decision/route/policy.js';
-import { isLoopback } from '../../../lib/ip-ranges.js';
 import {
   algorithmNames,
   profileDefaults,
@@ -125,103 +122,6 @@ export const profileKeys = {
     .prefault({})
     .describe('Where tokens say who calls and what it may do. Not with `profile: core`.'),
 } as const;
-
-const kubernetesFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
-
-/** What every pod finds the API server by, and knows it by. */
-const inCluster = {
-  discoveryUrl: 'https://kubernetes.default.svc/.well-known/openid-configuration',
-  caFile: `${kubernetesFolder}/ca.crt`,
-  tokenFile: `${kubernetesFolder}/token`,
-} as const;
-
-/** The Core's keys are below its address. */
-const coreKeysPath = '/auth/jwt/jwks.json';
-
-/** How the keys are reached. */
-interface KeyAccess {
-  readonly source: KeyPlace;
-  readonly caFile: string | null;
-  readonly tokenFile: string | null;
-}
-
-/** Where an issuer's keys are, and what they are reached with. Only for an issuer without errors. */
-export function keyAccessOf(file: IssuerFile, absolute: AbsolutePath): KeyAccess {
-  const access = { caFile: absolute(file.ca_file), tokenFile: absolute(file.token_file ?? null) };
-  const path = file.jwks_file ?? file.bundle_file;
-  if (path !== null) return { ...access, source: { kind: 'file', path: absolute(path) } };
-  const written = file.jwks_url ?? file.bundle_url ?? (file.profile === 'core' ? coreKeysUrl(file) : null);
-  if (written !== null) return { ...access, source: { kind: 'url', url: written } };
-  const source = discoveryOf(file);
-  if (!usesCluster(file)) return { ...access, source };
-  return {
-    source,
-    caFile: access.caFile ?? inCluster.caFile,
-    tokenFile: file.token_file === undefined ? inCluster.tokenFile : access.tokenFile,
-  };
-}
-
-function discoveryOf(file: IssuerFile): KeyPlace {
-  const issuer = file.issuer ?? '';
-  const [url, otherUrl = null] = discoveryUrls(file);
-  const origins = [issuer, url, ...file.jwks_origins].flatMap((named) => readUrl(named) ?? []);
-  const isProtected = ({ protocol, hostname }: URL): boolean =>
-    protocol === 'https:' || (protocol === 'http:' && (file.allow_http || isLoopback(hostname)));
-  const keyOrigins = new Set(origins.filter(isProtected).map(({ origin }) => origin));
-  const named = [url, ...file.jwks_origins].flatMap((origin) => readUrl(origin) ?? []);
-  const tokenOrigins = new Set(named.filter(({ protocol }) => protocol === 'https:').map(({ origin }) => origin));
-  return { kind: 'discovery', url, otherUrl, issuer, keyOrigins, tokenOrigins };
-}
-
-function coreKeysUrl({ issuer = '' }: Pick<IssuerFile, 'issuer'>): string {
-  return `${issuer.replace(/\/$/, '')}${coreKeysPath}`;
-}
-
-/** Whether everything that is fetched is fetched from the cluster that the proxy runs in. */
-function usesCluster(file: IssuerFile): boolean {
-  return (
-    file.profile === 'kubernetes' && file.discovery_url === null && file.jwks_url === null && file.jwks_file === null
-  );
-}
-
-function discoveryUrls(file: IssuerFile): readonly [string, ...string[]] {
-  if (file.discovery_url !== null) return [file.discovery_url];
-  if (usesCluster(file)) return [inCluster.discoveryUrl];
-  return metadataUrls(file.issuer ?? '');
-}
-
-/**
- * Where an issuer's metadata may be: OpenID Connect Discovery §4 puts its path behind the issuer's, RFC 8414 §3 in
- * between.
- */
-export function metadataUrls(named: string): readonly [string, ...string[]] {
-  const issuer = named.replace(/\/$/, '');
-  const [, origin = '', path = ''] = /^([^/]*\/\/[^/?#]*)([^?#]*)/.exec(issuer) ?? [];
-  return [`${issuer}/.well-known/openid-configuration`, `${origin}/.well-known/oauth-authorization-server${path}`];
-}
-
-/** A place that keys or metadata are fetched from. */
-interface FetchedPlace {
-  /** The key that says so. */
-  readonly key: 'issuer' | 'jwks_url' | 'discovery_url' | 'bundle_url';
-  readonly url: string;
-}
-
-/** Where keys, or the metadata that names their place, are fetched first; `null` where they come from a file. */
-export function fetchedFrom(file: IssuerFile): FetchedPlace | null {
-  if (file.jwks_file !== null || file.bundle_file !== null) return null;
-  if (file.jwks_url !== null) return { key: 'jwks_url', url: file.jwks_url };
-  if (file.bundle_url !== null) return { key: 'bundle_url', url: file.bundle_url };
-  if (file.profile === 'core') return { key: 'issuer', url: coreKeysUrl(file) };
-  if (file.profile === 'spiffe') return null;
-  return { key: file.discovery_url === null ? 'issuer' : 'discovery_url', url: discoveryUrls(file)[0] };
-}
-
-/** Whether the issuer's metadata says where its keys are, and may say more. */
-export function fetchesMetadata(file: IssuerFile): boolean {
-  const place = fetchedFrom(file);
-  return file.profile !== 'core' && (place?.key === 'issuer' || place?.key === 'discovery_url');
-}
 
 /** The part of an issuer's rules that its profile decides on. */
 type ProfileRules = Pick<

@@ -159,7 +159,7 @@ function compileListen(file: ListenFile, absolute: AbsolutePath) {
     maxHeaderBytes: file.max_header_bytes,
     maxTargetBytes: file.max_target,
     headerTimeoutMs: file.header_timeout,
-    /** A caller’s connection without a request. */
+    /** A client connection without a request. */
     keepAliveTimeoutMs: file.keep_alive_timeout,
     bodyIdleTimeoutMs: file.body_idle_timeout,
     /** Bytes a second of a body that takes long; 0 where none is asked for. */

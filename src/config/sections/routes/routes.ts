@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import type { ParsedConfig, Entry } from '../../load/parse-sections.js';
 import type { Path } from '../../load/source-tree.js';
-import { checkClientCertificates } from './client-certificates.js';
 import { checkGrpcRoutes, compileGrpc, grpcSchema } from './grpc.js';
 import { checkReservations, compileReservation, idempotencySchema } from './idempotency.js';
 import { checkLimitsOfRoutes, compileLimits, limitsSchema } from '../limits.js';
 import { checkModeOfRoutes } from '../mode.js';
-import { checkRoutes } from './route-checks.js';
+import { checkClientCertificates, checkRoutes } from './route-checks.js';
 import { readRoutePath } from './route-path.js';
 import {
   always,
@@ -94,7 +93,7 @@ const pageOrigin = text(
 
 const subjectAllowed = '1 to 256 visible ASCII characters, or { prefix: … }';
 
-/** Ends where a part of the name does: `orders` would let `orders-test` in as well. */
+/** Ends where a part of the name does: `orders` would allow `orders-test` as well. */
 const subjectPrefix = text(
   /^(?!\/+$|[A-Za-z][A-Za-z0-9+.-]*:\/+$)[\x21-\x7e]*\/$/,
   '2 to 256 visible ASCII characters that end in a slash, and not all that stands before a name',

@@ -104,7 +104,7 @@ export interface Http2ClientConnectionOptions {
 }
 
 /**
- * A caller's connection of HTTP/2: many requests at a time, each judged on its own. What a caller may cost without
+ * A client connection of HTTP/2: many requests at a time, each judged on its own. What a caller may cost without
  * asking for anything is bounded by token buckets; who empties one is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */

@@ -1,14 +1,12 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
-import { FairShareLimiter } from '../../exchange/concurrency.js';
 import { beginSpan } from '../call-span.js';
-import { Call, type CallHost, type QueuedCall } from '../call.js';
+import { Call, type CallHost } from '../call.js';
 import type { Connector } from '../connector.js';
 import { upstreamHost } from '../address.js';
-import { ConnectionQueue } from '../pool/connection-queue.js';
 import { createStreamingSlots } from '../pool/streaming-slots.js';
 import type { Upstream } from '../pool/pool.js';
-import { ReservationQueue } from '../pool/reservation-queue.js';
+import { RequestQueues } from '../pool/request-queues.js';
 import { Http2Connection, usualTimes, type Http2ConnectionHost } from './connection.js';
 import { RequestStream } from './request-stream.js';
 
@@ -36,48 +34,35 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
   let active = 0;
   let isRetired = false;
   let isClosed = false;
-  /** Whether those in line have their turn next: nobody gets ahead of them. */
-  let startsSoon = false;
 
-  const line = new ConnectionQueue<QueuedCall<RequestStream>>(capacity(), (call) => call.refuse(denial('overloaded')));
-  /** Who has how many streams: nobody is to shut the others out. */
-  const fairShares = new FairShareLimiter(capacity());
-  const startNext = (): void => {
-    if (startsSoon || line.length + unreserved.length === 0) return;
-    startsSoon = true;
-    setImmediate(startAll);
-  };
-  const unreserved = new ReservationQueue({
-    maxConnections: capacity(),
+  const queues = new RequestQueues<RequestStream>({
+    capacity: capacity(),
     waitMs: settings.connectTimeoutMs,
     active: () => active,
-    activeOf: (holder) => fairShares.countOf(holder),
-    onFreed: startNext,
-    startsSoon: () => startsSoon,
+    connect: (_call, avoided) => openStream(avoided?.connection ?? null),
+    isFull: () => !mayOpen() && ![...usable].some((connection) => connection.hasRoom()),
   });
   /** Follows what the upstream allows, so that nobody's share counts streams that there are not. */
   const allow = (peerMax: number): void => {
     const allowed = Math.max(1, Math.min(settings.maxStreams, peerMax));
     if (allowed === streamsEach) return;
     streamsEach = allowed;
-    fairShares.resize(capacity());
-    line.resize(capacity());
-    unreserved.resize(capacity());
+    queues.resize(capacity());
   };
   const connectionHost: Http2ConnectionHost = {
     onRoom: (peerMax) => {
       allow(peerMax);
-      startNext();
+      queues.startNext();
     },
     onDraining: (connection) => {
       usable.delete(connection);
       draining.add(connection);
-      startNext();
+      queues.startNext();
     },
     onGone: (connection) => {
       usable.delete(connection);
       draining.delete(connection);
-      startNext();
+      queues.startNext();
     },
   };
   const mayOpen = (): boolean =>
@@ -107,27 +92,13 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
     if (mayOpen()) return open();
     return avoided?.hasRoom() === true ? avoided : null;
   };
-  /** Starts it, where its holder may have a stream and there is one. */
-  const tryToStart = (call: QueuedCall<RequestStream>, avoided: Http2Connection | null = null): boolean => {
-    const holderCount = fairShares.take(call.holder);
-    if (holderCount === null) return false;
+  const openStream = (avoided: Http2Connection | null): RequestStream | null => {
     const connection = choose(avoided);
-    if (connection === null) {
-      fairShares.giveBack(holderCount);
-      return false;
-    }
-    if (line.length > 0) line.leave(call);
+    if (connection === null) return null;
     const stream = new RequestStream(connection);
     active += 1;
     connection.add(stream);
-    call.start(stream, holderCount);
-    return true;
-  };
-  const isFull = (): boolean => !mayOpen() && ![...usable].some((connection) => connection.hasRoom());
-  const startAll = (): void => {
-    startsSoon = false;
-    line.startInTurn(tryToStart, isFull);
-    unreserved.startInTurn();
+    return stream;
   };
   const drainIdle = (): void => {
     for (const connection of [...usable]) {
@@ -138,32 +109,32 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
     idleTimeoutMs: settings.idleTimeoutMs,
     release: (stream, holderCount) => {
       active -= 1;
-      fairShares.giveBack(holderCount);
+      queues.giveBack(holderCount);
       stream.connection.remove(stream);
-      startNext();
-      if (isRetired && line.length + unreserved.length === 0) drainIdle();
+      queues.startNext();
+      if (isRetired && queues.length === 0) drainIdle();
     },
-    leaveQueue: (call) => line.leave(call),
-    repeat: (call, { connection }) => {
+    leaveQueue: (call) => queues.leave(call),
+    repeat: (call, avoided) => {
       if (isClosed) call.refuse(denial('shutting_down'));
-      else if (!tryToStart(call, connection)) joinLine(call, settings.connectTimeoutMs);
+      else if (!queues.tryToStart(call, avoided)) joinQueue(call, settings.connectTimeoutMs);
     },
   };
-  const joinLine = (call: Call<RequestStream>, limitMs: number): void => {
+  const joinQueue = (call: Call<RequestStream>, limitMs: number): void => {
     call.wait(limitMs);
-    line.join(call);
+    queues.join(call);
   };
   return {
     host: upstreamHost(settings.url),
     send: (request, sink) => {
       const call = new Call(request, false, sink, host, beginSpan(request, settings));
-      if (startsSoon || !tryToStart(call)) {
-        joinLine(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
+      if (!queues.mayStart(call)) {
+        joinQueue(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
       }
       return call;
     },
     takeStreamingSlot: createStreamingSlots(capacity),
-    awaitTurn: (write) => unreserved.enter(write),
+    awaitTurn: (write) => queues.awaitTurn(write),
     retire: () => {
       isRetired = true;
       drainIdle();
@@ -171,12 +142,11 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
     close: () => {
       isRetired = true;
       isClosed = true;
-      unreserved.refuseAll(denial('shutting_down'));
-      for (const call of line.takeAll()) call.refuse(denial('shutting_down'));
+      queues.refuseAll(denial('shutting_down'));
       for (const connection of [...usable, ...draining]) connection.close();
       return Promise.resolve();
     },
     connections: () => usable.size + draining.size,
-    counts: () => ({ active, waiting: line.length + unreserved.length }),
+    counts: () => ({ active, waiting: queues.length }),
   };
 }

@@ -194,7 +194,7 @@ export class RequestStream implements CallConnection, StreamReader {
     const { events } = this;
     if (events === null || this.isPaused) return;
     if (!this.hasHead || (this.expectedBytes !== null && this.bytes !== this.expectedBytes)) {
-      this.breakOff('the answer is not as long as its head says');
+      this.breakOff('the response is not as long as its head says');
       return;
     }
     const isComplete = this.isSent;

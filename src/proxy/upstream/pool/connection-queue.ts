@@ -1,6 +1,6 @@
 /**
- * In overload as many calls may wait for each connection: with all of them busy, the last in line waits for one and a
- * half times what the upstream takes for a request.
+ * In overload as many calls may wait for each connection: with all of them busy, the last in the queue waits for one
+ * and a half times what the upstream takes for a request.
  */
 const waitingPerConnection = 1.5;
 
@@ -10,7 +10,7 @@ const orderedInDoubt = 2;
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
 const minQueueLength = 8;
 
-/** Milliseconds between two looks at whether more calls join the line than leave it. */
+/** Milliseconds between two looks at whether more calls join the queue than leave it. */
 const lookMs = 50;
 
 /** After so many looks without a call that gave way it is no overload any more. */
@@ -22,7 +22,7 @@ export interface Queued {
 }
 
 /** Those that wait, by holder. Holders take turns, and the calls of each are in the order in which they came. */
-class Line<T extends Queued> {
+class HolderQueues<T extends Queued> {
   /**
    * The first one has its turn next. Arrays, since a `Set` that many calls pass through keeps them too long: a table of
    * V8's refers to the one that took its place, so once one is in the old generation all that follow stay.
@@ -41,7 +41,7 @@ class Line<T extends Queued> {
     this.count += 1;
   }
 
-  /** Whether it was in line. */
+  /** Whether it waited here. */
   leave(call: T): boolean {
     const queue = this.queues.get(call.holder);
     const position = queue?.indexOf(call) ?? -1;
@@ -53,7 +53,7 @@ class Line<T extends Queued> {
     return true;
   }
 
-  /** Takes the oldest call of the holder that has most in line. */
+  /** Takes the oldest call of the holder that has most of them. */
   takeOldestOfMost(): T | null {
     let most: readonly T[] = [];
     for (const queue of this.queues.values()) if (queue.length > most.length) most = queue;
@@ -95,21 +95,21 @@ class Line<T extends Queued> {
  * of each are in the order in which they came.
  *
  * A burst may make it long, up to what the time limit of each call allows. In overload, when it is long and more calls
- * join than leave it, a long line helps nobody: as many are served as without it, each of them late. So it is cut, and
- * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
- * Those that are served have waited for a short time then, and no holder's flood makes those of another give way. It is
- * over when nobody waits: bursts that can be served would else make calls give way for as long as they come.
+ * join than leave it, a long queue helps nobody: as many are served as without it, each of them late. So it is cut, and
+ * stays short until the overload is over: the oldest call of the holder that has most in the queue gives way to a new
+ * one. Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
+ * It is over when nobody waits: bursts that can be served would else make calls give way for as long as they come.
  *
- * For as long as nobody knows which of the two it is, the line may be twice as long, and those that would give way are
+ * For as long as nobody knows which of the two it is, the queue may be twice as long, and those that would give way are
  * postponed: they start behind all others.
  */
 export class ConnectionQueue<T extends Queued> {
-  private line = new Line<T>();
-  /** Each is older than those of its holder in line. */
-  private postponed = new Line<T>();
+  private ordered = new HolderQueues<T>();
+  /** Each is older than those of its holder that are in order. */
+  private postponed = new HolderQueues<T>();
   private maxInOverload = 0;
   private readonly onGiveWay: (call: T) => void;
-  /** Set while the line is longer than it may be in overload, or was it a while ago. */
+  /** Set while the queue is longer than it may be in overload, or was it a while ago. */
   private looking: NodeJS.Timeout | null = null;
   /** Counts since the last look; `null` before the first: a burst that came before it says nothing of those to come. */
   private since: { joined: number; left: number } | null = null;
@@ -129,36 +129,36 @@ export class ConnectionQueue<T extends Queued> {
   }
 
   get length(): number {
-    return this.line.length + this.postponed.length;
+    return this.ordered.length + this.postponed.length;
   }
 
   join(call: T): void {
-    this.line.join(call);
+    this.ordered.join(call);
     if (this.since !== null) this.since.joined += 1;
-    if (this.line.length <= this.maxInOverload) return;
+    if (this.ordered.length <= this.maxInOverload) return;
     this.looking ??= setInterval(this.look, lookMs);
     if (this.isOverloaded === true) this.cut();
     else if (this.isOverloaded === null) this.postpone();
   }
 
   leave(call: T): void {
-    if (!this.line.leave(call) && !this.postponed.leave(call)) return;
+    if (!this.ordered.leave(call) && !this.postponed.leave(call)) return;
     if (this.since !== null) this.since.left += 1;
   }
 
   /**
-   * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the line before it
+   * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the queue before it
    * starts it, which may end it at once, and says whether it did; it is asked for the next one of the same holder only
    * then. Those that are postponed are asked behind all others.
    */
   startInTurn(tryToStart: (call: T) => boolean, isFull: () => boolean): void {
-    this.line.startInTurn(tryToStart, isFull);
+    this.ordered.startInTurn(tryToStart, isFull);
     if (this.postponed.length > 0) this.postponed.startInTurn(tryToStart, isFull);
   }
 
   /** Takes all of them out. */
   takeAll(): readonly T[] {
-    const all = [...this.postponed.takeAll(), ...this.line.takeAll()];
+    const all = [...this.postponed.takeAll(), ...this.ordered.takeAll()];
     this.stopLooking();
     return all;
   }
@@ -181,17 +181,17 @@ export class ConnectionQueue<T extends Queued> {
   };
 
   private cut(): void {
-    while (this.line.length > this.maxInOverload) {
+    while (this.ordered.length > this.maxInOverload) {
       this.calmLooks = 0;
-      const oldest = this.line.takeOldestOfMost();
+      const oldest = this.ordered.takeOldestOfMost();
       if (oldest === null) return;
       this.onGiveWay(oldest);
     }
   }
 
   private postpone(): void {
-    while (this.line.length > this.maxInOverload * orderedInDoubt) {
-      const oldest = this.line.takeOldestOfMost();
+    while (this.ordered.length > this.maxInOverload * orderedInDoubt) {
+      const oldest = this.ordered.takeOldestOfMost();
       if (oldest === null) return;
       this.postponed.join(oldest);
     }
@@ -200,10 +200,10 @@ export class ConnectionQueue<T extends Queued> {
   /** Nothing is postponed any more: all are in the order in which they came. */
   private waitAsOne(): void {
     if (this.postponed.length === 0) return;
-    const newer = this.line.takeAll();
-    this.line = this.postponed;
-    this.postponed = new Line();
-    for (const call of newer) this.line.join(call);
+    const newer = this.ordered.takeAll();
+    this.ordered = this.postponed;
+    this.postponed = new HolderQueues();
+    for (const call of newer) this.ordered.join(call);
   }
 
   private stopLooking(): void {

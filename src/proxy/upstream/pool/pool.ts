@@ -1,8 +1,8 @@
 import type { UpstreamSettings } from '../../../config/types.js';
 import { denial } from '../../../decision/denial.js';
-import { FairShareLimiter, type Slot } from '../../exchange/concurrency.js';
+import type { Slot } from '../../exchange/concurrency.js';
 import { beginSpan } from '../call-span.js';
-import { Call, type ResponseSink, type CallHost, type QueuedCall, type UpstreamRequest } from '../call.js';
+import { Call, type ResponseSink, type CallHost, type UpstreamRequest } from '../call.js';
 import { createConnector, type ClientCertificate, type Connector } from '../connector.js';
 import { upstreamHost } from '../address.js';
 import { ClosingConnections } from './closing-connections.js';
@@ -10,9 +10,9 @@ import { createHttp2Upstream } from '../http2/pool.js';
 import { createStreamingSlots } from './streaming-slots.js';
 import { Http1Connection, type ConnectionHost } from '../http1/connection.js';
 import { IdleConnections } from './idle-connections.js';
-import { ReservationQueue, type UnreservedWrite } from './reservation-queue.js';
+import { RequestQueues } from './request-queues.js';
+import type { UnreservedWrite } from './reservation-queue.js';
 import { needsOwnConnection, restPeriodsOf, trustOf } from './reuse.js';
-import { ConnectionQueue } from './connection-queue.js';
 
 /** The upstream, as one version of the config names it. */
 export interface Upstream {
@@ -20,7 +20,7 @@ export interface Upstream {
   readonly host: string;
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
-   * holder may have, it waits in line, no longer than connecting may take, and in overload
+   * holder may have, it waits in a queue, no longer than connecting may take, and in overload
    * hardly longer than the upstream takes for a request. Ends in exactly one `onEnd` or `onError`, unless it is
    * cancelled.
    */
@@ -37,7 +37,7 @@ export interface Upstream {
    */
   readonly awaitTurn: (write: UnreservedWrite) => () => void;
   /**
-   * Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle.
+   * Says that a reload replaced it: what is under way or waits goes on, and each connection closes when it is idle.
    */
   readonly retire: () => void;
   /** Breaks off whatever is still under way and closes every connection. */
@@ -51,7 +51,7 @@ export interface Upstream {
 export interface UpstreamCall {
   /** Lets the body go on after `ResponseSink.onData` said `false`. */
   readonly resume: () => void;
-  /** Takes it out of the line or breaks it off. The sink hears nothing more. */
+  /** Takes it out of the queue or breaks it off. The sink hears nothing more. */
   readonly cancel: () => void;
   /** Whether some of the request may have been written; a call that was cancelled before will not be. */
   readonly mayBeSent: () => boolean;
@@ -89,38 +89,24 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
   const all = new Set<Http1Connection>();
   /** Those that were left to the upstream to end. */
   const closing = new ClosingConnections();
-  const line = new ConnectionQueue<QueuedCall<Http1Connection>>(settings.maxConnections, (call) =>
-    call.refuse(denial('overloaded')),
-  );
   let isRetired = false;
-  /** Whether those in line have their turn next: nobody gets ahead of them. */
-  let startsSoon = false;
-
-  /** Who has how many connections: nobody is to shut the others out. */
-  const fairShares = new FairShareLimiter(settings.maxConnections);
 
   const discard = (connection: Http1Connection): void => {
     all.delete(connection);
     connection.close();
   };
-  /**
-   * Not at once: what still comes of the read that ended a response would be taken for the response to the next
-   * request.
-   */
-  const startNext = (): void => {
-    if (startsSoon || line.length + unreserved.length === 0) return;
-    startsSoon = true;
-    setImmediate(startAll);
-  };
-  const unreserved = new ReservationQueue({
-    maxConnections: settings.maxConnections,
+  const queues = new RequestQueues<Http1Connection>({
+    capacity: settings.maxConnections,
     waitMs: settings.connectTimeoutMs,
     active: () => all.size - idle.count(),
-    activeOf: (holder) => fairShares.countOf(holder),
-    onFreed: startNext,
-    startsSoon: () => startsSoon,
+    connect: ({ hasOwnConnection }) => (hasOwnConnection ? null : reuse()) ?? open(hasOwnConnection),
+    isFull: () => idle.count() === 0 && all.size >= settings.maxConnections,
   });
-  const idle = new IdleConnections({ rest: restPeriodsOf(settings), onRested: startNext, onSpare: discard });
+  const idle: IdleConnections = new IdleConnections({
+    rest: restPeriodsOf(settings),
+    onRested: queues.startNext,
+    onSpare: discard,
+  });
   const discardIdle = (): void => {
     for (const connection of idle.takeAll()) discard(connection);
   };
@@ -157,59 +143,40 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     }
     return null;
   };
-  /** Starts it, where its holder may have a connection and there is one. */
-  const tryToStart = (call: QueuedCall<Http1Connection>): boolean => {
-    const holderCount = fairShares.take(call.holder);
-    if (holderCount === null) return false;
-    const connection = (call.hasOwnConnection ? null : reuse()) ?? open(call.hasOwnConnection);
-    if (connection === null) {
-      fairShares.giveBack(holderCount);
-      return false;
-    }
-    if (line.length > 0) line.leave(call);
-    call.start(connection, holderCount);
-    return true;
-  };
-  const startAll = (): void => {
-    startsSoon = false;
-    line.startInTurn(tryToStart, () => idle.count() === 0 && all.size >= settings.maxConnections);
-    unreserved.startInTurn();
-  };
   const host: CallHost<Http1Connection> = {
     idleTimeoutMs: settings.idleTimeoutMs,
     release: (connection, holderCount, sound) => {
       if (!all.has(connection)) return;
-      fairShares.giveBack(holderCount);
+      queues.giveBack(holderCount);
       if (sound) idle.put(connection);
       else discard(connection);
-      startNext();
-      if (isRetired && line.length + unreserved.length === 0) discardIdle();
+      queues.startNext();
+      if (isRetired && queues.length === 0) discardIdle();
     },
-    leaveQueue: (call) => line.leave(call),
+    leaveQueue: (call) => queues.leave(call),
   };
   return {
     host: upstreamHost(settings.url),
     send: (request, sink) => {
       const isAlone = request.upgrade !== undefined || needsOwnConnection(request, settings);
       const call = new Call(request, isAlone, sink, host, beginSpan(request, settings));
-      if (startsSoon || !tryToStart(call)) {
+      if (!queues.mayStart(call)) {
         call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
-        line.join(call);
+        queues.join(call);
       }
       return call;
     },
     takeStreamingSlot: createStreamingSlots(() => settings.maxConnections),
-    awaitTurn: (write) => unreserved.enter(write),
+    awaitTurn: (write) => queues.awaitTurn(write),
     retire: () => {
       isRetired = true;
       discardIdle();
       // Those that waited for one of these need another.
-      startNext();
+      queues.startNext();
     },
     close: () => {
       isRetired = true;
-      unreserved.refuseAll(denial('shutting_down'));
-      for (const call of line.takeAll()) call.refuse(denial('shutting_down'));
+      queues.refuseAll(denial('shutting_down'));
       idle.takeAll();
       for (const connection of [...all]) discard(connection);
       closing.endAll();
@@ -218,7 +185,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     connections: () => all.size,
     counts: () => ({
       active: all.size - idle.count(),
-      waiting: line.length + unreserved.length,
+      waiting: queues.length,
     }),
   };
 }

@@ -33,7 +33,7 @@ interface ReservationQueueOptions {
   readonly activeOf: (holder: string) => number;
   /** A place was given back: whoever waits may have a turn. */
   readonly onFreed: () => void;
-  /** Whether those in line have their turn next: nobody gets ahead of them. */
+  /** Whether those that wait have their turn next: nobody gets ahead of them. */
   readonly startsSoon: () => boolean;
 }
 
@@ -49,7 +49,7 @@ interface Waiting extends UnreservedWrite {
  */
 export class ReservationQueue {
   private readonly options: ReservationQueueOptions;
-  private readonly line: ConnectionQueue<Waiting>;
+  private readonly queue: ConnectionQueue<Waiting>;
   /** Requests with a connection and writes that are reserved and wait for one, together. */
   private most: number;
   /** Writes that are reserved, or about to be, and have no connection yet: each holder's, and all. */
@@ -60,7 +60,7 @@ export class ReservationQueue {
     this.options = options;
     this.most = mostOf(options.maxConnections);
     this.fairShares = new FairShareLimiter(this.most);
-    this.line = new ConnectionQueue(options.maxConnections, (waiting) => {
+    this.queue = new ConnectionQueue(options.maxConnections, (waiting) => {
       end(waiting, denial('overloaded'));
     });
   }
@@ -69,12 +69,12 @@ export class ReservationQueue {
   resize(maxConnections: number): void {
     this.most = mostOf(maxConnections);
     this.fairShares.resize(this.most);
-    this.line.resize(maxConnections);
+    this.queue.resize(maxConnections);
   }
 
   /** Writes that wait and are not reserved. */
   get length(): number {
-    return this.line.length;
+    return this.queue.length;
   }
 
   /**
@@ -82,7 +82,7 @@ export class ReservationQueue {
    * any more.
    */
   enter(write: UnreservedWrite): () => void {
-    const mayStart = this.line.length === 0 || !this.options.startsSoon();
+    const mayStart = this.queue.length === 0 || !this.options.startsSoon();
     const place = mayStart ? this.takePlace(write.holder) : null;
     if (place !== null) {
       write.onTurn(place);
@@ -91,25 +91,25 @@ export class ReservationQueue {
     const waiting: Waiting = {
       ...write,
       timer: setTimeout(() => {
-        this.line.leave(waiting);
+        this.queue.leave(waiting);
         end(waiting, denial('overloaded'));
       }, this.options.waitMs),
     };
-    this.line.join(waiting);
+    this.queue.join(waiting);
     return () => {
       clearTimeout(waiting.timer);
-      this.line.leave(waiting);
+      this.queue.leave(waiting);
     };
   }
 
   /** Gives a turn to those that may have one. */
   startInTurn(): void {
-    if (this.line.length === 0) return;
-    this.line.startInTurn(
+    if (this.queue.length === 0) return;
+    this.queue.startInTurn(
       (waiting) => {
         const place = this.takePlace(waiting.holder);
         if (place === null) return false;
-        this.line.leave(waiting);
+        this.queue.leave(waiting);
         clearTimeout(waiting.timer);
         waiting.onTurn(place);
         return true;
@@ -119,7 +119,7 @@ export class ReservationQueue {
   }
 
   refuseAll(reason: Denial): void {
-    for (const waiting of this.line.takeAll()) end(waiting, reason);
+    for (const waiting of this.queue.takeAll()) end(waiting, reason);
   }
 
   private isFull(): boolean {
@@ -141,7 +141,7 @@ export class ReservationQueue {
     return slotOf(() => {
       this.places -= 1;
       fairShares.giveBack(holderCount);
-      if (this.line.length > 0) options.onFreed();
+      if (this.queue.length > 0) options.onFreed();
     });
   }
 }

@@ -10,7 +10,7 @@ import { run } from '../../../../src/cli/program.js';
 import { blockThatBegins } from '../../../docs/fenced-blocks.js';
 import '../../../support/curl.js';
 import '../../../support/openssl.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import { sh } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { until } from '../../../support/until.js';
@@ -140,7 +140,7 @@ t.test(
 );
 
 t.test('routes of a config, and a service of yours; where nothing asks for a token nothing is bound', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const file = join(tempDir(t), 'sallyport.yaml');
   writeFileSync(
     file,

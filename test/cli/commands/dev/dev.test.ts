@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { run } from '../../../../src/cli/program.js';
 import { curl } from '../../../support/curl.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import type { Scope } from '../../../support/scope.js';
 import { sh } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
@@ -143,7 +143,7 @@ t.test('--json says the same as data', async (t) => {
 });
 
 t.test('--upstream puts the proxy in front of a service of yours', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { shown } = await runDev(t, ['--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, String(expect));
   t.same(
@@ -173,7 +173,7 @@ routes:
 `;
 
 t.test('--config gives routes and identity only', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { shown } = await runDev(t, [configFile(t, foreign), '--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, command);
   const [request] = receiver.requests;
@@ -191,7 +191,7 @@ t.test('an edit of the config takes effect while it runs', async (t) => {
 });
 
 t.test('what cannot be started says why, with its exit code, and leaves nothing running', async (t) => {
-  const taken = await startReceiver(t);
+  const taken = await startUpstreamServer(t);
   const broken = configFile(t, 'routes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n');
   const cases = [
     {

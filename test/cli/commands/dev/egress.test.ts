@@ -9,7 +9,7 @@ import { validateConfig } from '../../../../src/config/load/validate-config.js';
 import { refuse } from '../../../../src/lib/result.js';
 import { run } from '../../../../src/cli/program.js';
 import { curl } from '../../../support/curl.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import { sh } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { captureIo } from '../../captured-io.js';
@@ -99,7 +99,7 @@ t.test('for people it prints both configs, the address and lines to paste', asyn
 });
 
 t.test('a service of yours: no key is made where no route keeps one', async (t) => {
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const { shown } = await start(t, ['--upstream', receiver.url]);
   t.equal(shown.egress.examples.length, 1, 'only what is answered is shown');
   t.match(await paste(shown.egress.examples[0]?.command ?? ''), /^HTTP\/1\.1 200 /);
@@ -126,7 +126,7 @@ t.test('the routes of a config: its subject calls, and a write of another subjec
 });
 
 t.test('what cannot be started says why', async (t) => {
-  const taken = await startReceiver(t);
+  const taken = await startUpstreamServer(t);
   const cases = [
     {
       name: 'its port is in use',

@@ -9,7 +9,7 @@ import { keySet, startJwksServer } from '../../../support/jwks-server.js';
 import { rsaKey } from '../../../support/keys.js';
 import { listen } from '../../../support/listening.js';
 import { openssl } from '../../../support/openssl.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import type { Scope } from '../../../support/scope.js';
 import { makeFifo } from '../../../support/sh.js';
 import { tempDir } from '../../../support/temp-dir.js';
@@ -56,7 +56,7 @@ async function findings(
 /** A deployment in which all is well. */
 async function sound(t: Scope): Promise<{ config: ConfigTree; jwksUrl: string }> {
   const jwks = await startJwksServer(t, { keys: [rsaKey('d-1'), { ...rsaKey('d-1').jwk, kid: 's-1' }] });
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   return { config: { issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }, jwksUrl: jwks.url };
 }
 
@@ -152,9 +152,9 @@ t.test('the clock against the Date of the Core', async (t) => {
 t.test('doctor reaches the upstream, or says why not', async (t) => {
   const { config } = await sound(t);
   const c = certificates(t);
-  const secure = await startReceiver(t, { tls: { cert: c.server.cert, key: c.server.key } });
-  const unix = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
-  const gone = await startReceiver(t);
+  const secure = await startUpstreamServer(t, { tls: { cert: c.server.cert, key: c.server.key } });
+  const unix = await startUpstreamServer(t, { unix: join(tempDir(t), 'app.sock') });
+  const gone = await startUpstreamServer(t);
   await gone.close();
   const silent = (await listen(t, createServer())).port;
   const rows: readonly { name: string; upstream: object; level: string; what: RegExp; code: number }[] = [
@@ -235,7 +235,7 @@ t.test('the upstream is not to be reached past us', async (t) => {
   const elsewhere = await findings(t, { ...config, upstream: { url: 'http://192.0.2.1:1', connect_timeout: '100ms' } });
   t.match(elsewhere.of('receiver past us'), { level: 'warning', what: /another machine/, fix: /network policy/ });
   const path = join(tempDir(t), 'app.sock');
-  const unix = await startReceiver(t, { unix: path });
+  const unix = await startUpstreamServer(t, { unix: path });
   chmodSync(path, 0o777);
   t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), {
     level: 'warning',
@@ -357,7 +357,7 @@ t.test('a bad config is said to be bad, with exit code 1', async (t) => {
 });
 
 t.test('targets and tokens of the calling side are tried, without asking a target anything', async (t) => {
-  const target = await startReceiver(t);
+  const target = await startUpstreamServer(t);
   const closing = createServer();
   const { port: closed, close } = await listen(t, closing);
   await close();

@@ -6,7 +6,7 @@ import { run } from '../../../../src/cli/program.js';
 import { frontSettings } from '../../../../src/cli/commands/doctor/fronts/settings.js';
 import { startShown, type Change, type Fronted } from '../../../decide/deciding.js';
 import { startJwksServer } from '../../../support/jwks-server.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import { baseConfig, type ConfigTree } from '../../../support/proxy-process.js';
 import type { Scope } from '../../../support/scope.js';
 import { tempDir } from '../../../support/temp-dir.js';
@@ -33,7 +33,7 @@ async function doctor(
   args: readonly string[] = [],
 ): Promise<{ readonly findings: readonly Finding[]; readonly code: number | null; readonly err: string }> {
   const cwd = tempDir(t);
-  const [jwks, receiver] = await Promise.all([startJwksServer(t), startReceiver(t)]);
+  const [jwks, receiver] = await Promise.all([startJwksServer(t), startUpstreamServer(t)]);
   const own = { issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url }, routes, ...config };
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig(own));
   const io = captureIo({ cwd });

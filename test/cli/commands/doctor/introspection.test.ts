@@ -14,7 +14,7 @@ import { listen } from '../../../support/listening.js';
 import { oidcPath, startMetadataServer } from '../../../support/metadata-server.js';
 import { oauthClient } from '../../../support/oauth-client.js';
 import { startOidcProvider } from '../../../support/oidc-provider.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { captureIo } from '../../captured-io.js';
 
@@ -22,7 +22,7 @@ const { secret, secretFile, keyFile, certificate: client, registered } = oauthCl
 const otherSecretFile = join(tempDir(t), 'other-secret');
 writeFileSync(otherSecretFile, 'hunter2', { mode: 0o600 });
 
-const receiver = await startReceiver(t);
+const receiver = await startUpstreamServer(t);
 
 interface Examined {
   readonly code: number | null;

@@ -9,7 +9,7 @@ import { certificates } from '../../../support/certificates.js';
 import { startJwksServer } from '../../../support/jwks-server.js';
 import { rsaKey } from '../../../support/keys.js';
 import { freePort, listen } from '../../../support/listening.js';
-import { startReceiver } from '../../../support/receiver.js';
+import { startUpstreamServer } from '../../../support/upstream-server.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { baseConfig } from '../../../support/proxy-process.js';
@@ -217,7 +217,7 @@ t.test('doctor checks the modes of the files of the store', async (t) => {
 t.test('it is part of what doctor says', async (t) => {
   const redis = await startRedis(t, ['--appendonly', 'no']);
   const jwks = await startJwksServer(t, { keys: [rsaKey()] });
-  const receiver = await startReceiver(t);
+  const receiver = await startUpstreamServer(t);
   const cwd = tempDir(t);
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } };
   writeFileSync(

@@ -279,7 +279,7 @@ t.test('two issuers whose subjects are one caller', (t) => {
     problemsOf(configText({ issuers: `{ one: { ${one} }, other: { ${other} } }` }));
   const oauth = 'issuer: "https://idp.example.com", profile: oauth';
   const said =
-    /warning: issuers\.other has the issuer of issuers\.one: a subject that both let in is one caller, with one set of limits and idempotency keys; allowed: /;
+    /warning: issuers\.other has the issuer of issuers\.one: a subject that both take is one caller, with one set of limits and idempotency keys; allowed: /;
   t.match(both(`${oauth}, audience: a`, `${oauth}, audience: b`), [said]);
   t.equal(both(`${oauth}, audience: a`, `${oauth}, audience: a`).length, 1, 'what takes the same tokens is told once');
   t.same(both(`${oauth}, audience: a`, 'issuer: "https://idp2.example.com", profile: oauth, audience: a'), []);

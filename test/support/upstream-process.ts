@@ -6,7 +6,7 @@ import { startProgram } from './program.js';
 import type { Scope } from './scope.js';
 import { until } from './until.js';
 
-export interface ReceiverCommand {
+export interface UpstreamCommand {
   readonly command: string;
   /** Its arguments, given `127.0.0.1:PORT`. */
   readonly args: (address: string) => readonly string[];
@@ -14,7 +14,7 @@ export interface ReceiverCommand {
 }
 
 /** Starts it, waits until it takes connections, and returns its port. It ends with the test. */
-export async function startReceiverProcess(t: Scope, { command, args, env = {} }: ReceiverCommand): Promise<number> {
+export async function startUpstreamProcess(t: Scope, { command, args, env = {} }: UpstreamCommand): Promise<number> {
   const port = await freePort();
   const program = startProgram(t, command, args(`127.0.0.1:${String(port)}`), { env, signal: 'SIGTERM' });
   await until(`${command} listens`, async () => {

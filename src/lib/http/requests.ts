@@ -1,6 +1,5 @@
-/** What every request to an issuer has in common: connections that know who asks, and responses within bounds. */
+/** What every request of ours to a server beside the upstream has in common: TLS is verified, responses are bounded. */
 import { Agent, type Dispatcher } from 'undici';
-import type { ClientCredentials } from './client-credentials.js';
 
 /** A response has a dozen headers at most. */
 const maxHeaderBytes = 16 * 1024;
@@ -8,19 +7,24 @@ const maxHeaderBytes = 16 * 1024;
 /** Shorter than what servers allow, so that a request does not meet a connection that was just given up. */
 const keepAliveMs = 4_000;
 
-/** Connections with one issuer. */
+/** What both sides show in TLS, in PEM. */
+interface TlsSettings {
+  /** Authorities that vouch for the server; `null` stands for the system's. */
+  readonly ca: readonly string[] | null;
+  /** What it is shown; `null` where nothing is. */
+  readonly certificate: { readonly cert: string; readonly key: string } | null;
+}
+
+/** Connections with one server. */
 interface ConnectionLimits {
   /** For a request as a whole, milliseconds. */
   readonly timeoutMs: number;
-  /** Requests at once; more wait for a connection. */
-  readonly maxConnections: number;
+  /** Requests at once; more wait for a connection. `null` opens one for each request, and keeps none. */
+  readonly maxConnections: number | null;
 }
 
-/** Opens connections, when they are needed. TLS is verified by the issuer's authorities alone where there are some. */
-export function agentFor(
-  { ca, certificate }: Pick<ClientCredentials, 'ca' | 'certificate'>,
-  { timeoutMs, maxConnections }: ConnectionLimits,
-): Agent {
+/** Opens connections, when they are needed. TLS is verified by the given authorities alone where there are some. */
+export function agentFor({ ca, certificate }: TlsSettings, { timeoutMs, maxConnections }: ConnectionLimits): Agent {
   return new Agent({
     connect: {
       // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED in the environment does not unsay it.
@@ -29,7 +33,7 @@ export function agentFor(
       ...(ca === null ? {} : { ca: [...ca] }),
       ...(certificate ?? {}),
     },
-    connections: maxConnections,
+    ...(maxConnections === null ? { pipelining: 0 } : { connections: maxConnections }),
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
     headersTimeout: timeoutMs,

@@ -26,7 +26,7 @@ export interface ReceivedRequest {
   readonly connection: number;
 }
 
-export interface Receiver {
+export interface UpstreamServer {
   readonly url: string;
   readonly port: number;
   readonly requests: ReceivedRequest[];
@@ -39,7 +39,7 @@ export interface Receiver {
   readonly close: () => Promise<void>;
 }
 
-export interface ReceiverOptions {
+export interface UpstreamServerOptions {
   /** Serve TLS with this certificate. */
   readonly tls?: SecureContextOptions;
   /** Path of a unix socket to listen on instead of a port. */
@@ -52,7 +52,7 @@ export interface ReceiverOptions {
 }
 
 /** The service behind the proxy: keeps what it gets and answers 200 with it as JSON once the body is complete. */
-export async function startReceiver(t: Scope, options: ReceiverOptions = {}): Promise<Receiver> {
+export async function startUpstreamServer(t: Scope, options: UpstreamServerOptions = {}): Promise<UpstreamServer> {
   const own = await startOne(t, options);
   if (!isMirrored) return own;
   const place = options.unix === undefined ? { port: mirrorPortOf(options.port) } : { unix: `${options.unix}.mirror` };
@@ -73,12 +73,12 @@ export async function startReceiver(t: Scope, options: ReceiverOptions = {}): Pr
   };
 }
 
-function findIn({ requests }: Receiver): (requestId: string) => Seen | null {
+function findIn({ requests }: UpstreamServer): (requestId: string) => Seen | null {
   // The last one: a test may use an id twice.
   return (requestId) => requests.findLast((one) => one.field('x-request-id')[0] === requestId) ?? null;
 }
 
-async function startOne(t: Scope, options: ReceiverOptions): Promise<Receiver> {
+async function startOne(t: Scope, options: UpstreamServerOptions): Promise<UpstreamServer> {
   const requests: ReceivedRequest[] = [];
   const open = new Set<object>();
   let behaviour: Behaviour | null = null;

@@ -1,13 +1,13 @@
 /** docs/contract.md 4: what callers are told when the receiver breaks off, is too slow or is not there. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import t from 'tap';
-import { startReceiver } from '../support/receiver.js';
+import { startUpstreamServer } from '../support/upstream-server.js';
 import { until } from '../support/until.js';
 import { startProxyProcess } from '../support/proxy-process.js';
 import { checkRefusal, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const first = await startReceiver(t, { alike: true });
+const first = await startUpstreamServer(t, { alike: true });
 const proxy = await startProxyProcess(t, {
   receiver: first,
   config: {
@@ -161,7 +161,7 @@ t.test('the upstream was certainly not reached: 503', async (t) => {
     );
     t.match(await proxy.logOf(`gone-${method}`), { decision: 'failed', reason: 'upstream_unreachable', status: 503 });
   }
-  const again = await startReceiver(t, { port: first.port, alike: true });
+  const again = await startUpstreamServer(t, { port: first.port, alike: true });
   await until(
     'it is back',
     async () => (await proxy.request({ path: '/orders', headers: proxy.authorization() })).status === 200,

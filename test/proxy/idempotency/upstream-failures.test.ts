@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import type { RawResponse } from '../../support/raw-client.js';
-import { startReceiver } from '../../support/receiver.js';
+import { startUpstreamServer } from '../../support/upstream-server.js';
 import { until } from '../../support/until.js';
 import { down } from './faulty-store.js';
 import { answering, recordOf, startReservingProxy, type ReservingProxy } from './reserving-proxy.js';
@@ -23,7 +23,7 @@ async function staysInDoubt(t: Test, proxy: ReservingProxy, key: string, first: 
 }
 
 t.test('what was certainly not sent frees the key: 503', async (t) => {
-  const gone = await startReceiver(t);
+  const gone = await startUpstreamServer(t);
   const proxy = await startReservingProxy(t, { receiver: gone, config: { upstream: { connect_timeout: '200ms' } } });
   await gone.close();
   const refused = await proxy.write({ key: 'k' });
@@ -32,7 +32,7 @@ t.test('what was certainly not sent frees the key: 503', async (t) => {
   t.equal(recordOf(refused), '');
   t.equal(refused.field('Proxy-Status'), 'sallyport; error=connection_refused');
   t.equal(refused.field('Retry-After'), '1');
-  await startReceiver(t, { port: gone.port });
+  await startUpstreamServer(t, { port: gone.port });
   t.equal((await proxy.write({ key: 'k' })).status, 200, 'a retry runs');
   t.same(proxy.results, ['acquired', 'released', 'acquired', 'completed']);
   await until('the records', () => proxy.records.length === 2);
