@@ -174,7 +174,7 @@ t.test('a connection that fails while it is given up for its time is told once, 
   const note = (error: unknown): void => void uncaught.push(error);
   process.on('uncaughtException', note);
   t.teardown(() => process.off('uncaughtException', note));
-  const { port, close } = await startReceiver(t);
+  const { port, close } = await startUpstreamServer(t);
   await close();
   // Of two addresses: Node tries the second where the first failed.
   const connector = createConnector(settingsOf(`https://localhost:${String(port)}`, { connectTimeoutMs: 200 }), null);
