@@ -114,9 +114,9 @@ t.test('no handshake is begun anew on an open connection', async (t) => {
   });
   t.teardown(() => client.destroy());
   await once(client, 'secureConnect');
-  const outcome = await new Promise<string>((resolve) => {
-    client.on('error', (error) => resolve('code' in error ? String(error.code) : error.message));
-    client.renegotiate({}, (error) => resolve(error === null ? 'renegotiated' : 'refused'));
+  const isAnew = await new Promise<boolean>((resolve) => {
+    client.on('error', () => resolve(false));
+    client.renegotiate({}, (error) => resolve(error === null));
   });
-  t.not(outcome, 'renegotiated');
+  t.equal(isAnew, false);
 });
