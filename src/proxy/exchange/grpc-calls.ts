@@ -4,6 +4,7 @@ import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { KeyAsker } from '../../ports/auth.js';
+import { judgeInTurns } from './event-loop-batch.js';
 import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
 
 /** How long a judgement of a call that lasts holds at most: the set of keys, for one, may change in between. */
@@ -11,9 +12,6 @@ const judgementHoldsMs = 30_000;
 
 /** How often calls are looked at. */
 const lookMs = 1_000;
-
-/** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
-const judgedAtOnce = 32;
 
 /** The request of a call. */
 interface CallClient extends KeyAsker {
@@ -101,14 +99,6 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
         },
       };
     },
-    reauthorize: async () => {
-      let judged = 0;
-      for (const call of [...open]) {
-        if (!open.has(call)) continue;
-        reauthorize(call);
-        judged += 1;
-        if (judged % judgedAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
+    reauthorize: () => judgeInTurns(open, reauthorize),
   };
 }

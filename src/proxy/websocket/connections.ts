@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { denial } from '../../decision/denial.js';
+import { judgeInTurns } from '../exchange/event-loop-batch.js';
 import { takeSettled } from '../maybe-promise.js';
 import { closeCauses } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
@@ -32,9 +32,6 @@ export interface WebSockets {
   /** Opens no more, and closes all. */
   readonly drain: () => void;
 }
-
-/** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
-const judgedAtOnce = 32;
 
 export function createWebSockets(deps: WebSocketsDeps): WebSockets {
   const open = new Set<WebSocket>();
@@ -87,14 +84,7 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       );
     },
     count: () => open.size,
-    reauthorize: async () => {
-      let judged = 0;
-      for (const webSocket of [...open]) {
-        webSocket.reauthorize();
-        judged += 1;
-        if (judged % judgedAtOnce === 0) await nextTurn();
-      }
-    },
+    reauthorize: () => judgeInTurns(open, (webSocket) => webSocket.reauthorize()),
     drain: () => {
       isDraining = true;
       for (const webSocket of open) webSocket.close(closeCauses.shutdown);
