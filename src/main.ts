@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 import { holdSignals, ignoreSignals } from './cli/early-signals.js';
+import { describeBug } from './lib/errors.js';
 
 const argv = process.argv.slice(2);
 // Before anything else is loaded. The other commands end at a signal, as programs do.
 const early = argv[0] === 'serve' ? holdSignals() : null;
 
-// A bug: its message, without the stack, which would tell readers of a container's log no more than where we failed.
+// A bug that ends the process: nothing else tells what it was and where.
 process.on('uncaughtException', (error: unknown) => {
-  process.stderr.write(`error: ${error instanceof Error ? error.message : 'unknown error'}\n`);
+  const { error: kind, at } = describeBug(error);
+  const message = error instanceof Error && error.message !== '' ? error.message : kind;
+  process.stderr.write(`error: ${message}${at === '' ? '' : ` (${kind} ${at})`}\n`);
   process.exit(1);
 });
 
