@@ -1,18 +1,12 @@
 #!/usr/bin/env node
 import { holdSignals, ignoreSignals } from './cli/early-signals.js';
-import { describeBug } from './lib/errors.js';
 
 const argv = process.argv.slice(2);
 // Before anything else is loaded. The other commands end at a signal, as programs do.
 const early = argv[0] === 'serve' ? holdSignals() : null;
 
-// A bug that ends the process: nothing else tells what it was and where.
-process.on('uncaughtException', (error: unknown) => {
-  const { error: kind, at } = describeBug(error);
-  const message = error instanceof Error && error.message !== '' ? error.message : kind;
-  process.stderr.write(`error: ${message}${at === '' ? '' : ` (${kind} ${at})`}\n`);
-  process.exit(1);
-});
+const { endAtUncaught } = await import('./cli/uncaught.js');
+endAtUncaught();
 
 // Started by ourselves, with a channel to us: whoever types it has none.
 if (argv[0] === 'worker' && process.send !== undefined) {

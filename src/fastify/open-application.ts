@@ -17,7 +17,7 @@ import { accept, refuse, type Result } from '../lib/result.js';
 import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
 import { createSlots } from '../proxy/exchange/concurrency.js';
 import { createReservedWrites, type ReservedWrites } from '../proxy/idempotency/coordinator.js';
-import { callerCertificateOf } from '../proxy/inbound/caller-certificate.js';
+import { callerCertificateOf } from '../proxy/inbound/tls/caller-certificate.js';
 import { bodyTimeoutsOf } from '../proxy/inbound/request-body.js';
 import { namesAuthorities } from '../proxy/node-internals/server.js';
 import { node, revision, version } from '../version.js';

@@ -11,10 +11,10 @@ import { clientNetworks, createAddressTest, type ClientNetworks } from '../../li
 import type { Clock, Log } from '../../ports/system.js';
 import type { ConnectionsByProtocol, Metrics } from '../../ports/observability.js';
 import type { Peer } from '../auth/authorize-request.js';
-import { callerCertificateOf } from './caller-certificate.js';
+import { callerCertificateOf } from './tls/caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
-import { HandshakeTurns, type Handshake } from './handshake-turns.js';
+import { HandshakeTurns, type Handshake } from './tls/handshake-turns.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
 import { ReadTurns } from './http2/read-turns.js';

@@ -15,7 +15,8 @@ t.test('every setting of an upstream gives its connections up, but those that co
   const kept = Object.entries(settings)
     .filter(([key, value]) => isSameUpstream(settings, { ...settings, [key]: otherThan(value) }))
     .map(([key]) => key);
-  t.same(kept, ['caFile', 'host', 'beginsTrace', 'stripFields', 'passFields', 'responseTimeoutMs']);
+  const withEachRequest = ['caFile', 'host', 'beginsTrace', 'stripFields', 'passFields', 'responseTimeoutMs'];
+  t.same(kept.sort(), withEachRequest.sort());
   t.ok(isSameUpstream(settings, usualUpstream('http://127.0.0.1:3000')));
   t.notOk(isSameUpstream(settings, { ...settings, later: 1 } as UpstreamSettings), 'one that this test does not know');
   t.end();

@@ -8,15 +8,15 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import t from 'tap';
-import { certificates } from '../../support/certificates.js';
-import { listen } from '../../support/listening.js';
-import { openDescriptors } from '../../support/linux.js';
-import { openssl } from '../../support/openssl.js';
-import { startProxyProcess } from '../../support/proxy-process.js';
-import { connectRaw } from '../../support/raw-client.js';
-import type { Scope } from '../../support/scope.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { until } from '../../support/until.js';
+import { certificates } from '../../../support/certificates.js';
+import { listen } from '../../../support/listening.js';
+import { openDescriptors } from '../../../support/linux.js';
+import { openssl } from '../../../support/openssl.js';
+import { startProxyProcess } from '../../../support/proxy-process.js';
+import { connectRaw } from '../../../support/raw-client.js';
+import type { Scope } from '../../../support/scope.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { until } from '../../../support/until.js';
 
 const connections = 200;
 

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { HandshakeTurns, type Handshake } from '../../../src/proxy/inbound/handshake-turns.js';
-import { clientNetworks } from '../../../src/lib/ip-ranges.js';
-import { until } from '../../support/until.js';
+import { HandshakeTurns, type Handshake } from '../../../../src/proxy/inbound/tls/handshake-turns.js';
+import { clientNetworks } from '../../../../src/lib/ip-ranges.js';
+import { until } from '../../../support/until.js';
 
 interface Fake extends Handshake {
   readonly name: string;

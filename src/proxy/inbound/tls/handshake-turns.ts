@@ -1,6 +1,6 @@
-import { createFairQueue } from '../../decision/limits/fair-queue.js';
-import { createEventLoopBatch } from '../exchange/event-loop-batch.js';
-import type { TurnTaker } from './http2/read-turns.js';
+import { createFairQueue } from '../../../decision/limits/fair-queue.js';
+import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
+import type { TurnTaker } from '../http2/read-turns.js';
 
 /** New connections are accepted before that, one in each turn of the event loop. */
 const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });

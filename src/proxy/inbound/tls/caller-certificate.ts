@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { callerCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
+import { callerCertificate, type CallerCertificate } from '../../../decision/binding/certificate.js';
 
 /**
  * The certificate that a caller showed when its connection began; `null` where it showed none. A session of TLS that is
