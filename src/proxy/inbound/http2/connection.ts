@@ -344,7 +344,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   }
 
   private askWhetherThere(nowMs: number): void {
-    if (this.served.size === 0 || nowMs - this.heardMs < silenceMs) return;
+    if (this.session.destroyed || this.served.size === 0 || nowMs - this.heardMs < silenceMs) return;
     if (this.isAsked) {
       if (nowMs - this.heardMs > 2 * silenceMs) this.cut();
       return;

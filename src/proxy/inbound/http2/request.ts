@@ -120,7 +120,8 @@ export class Http2Request implements ReceivedRequest, BodySource {
   }
 
   sendContinue(): void {
-    if (!this.stream.destroyed && !this.stream.headersSent) this.stream.additionalHeaders({ ':status': 100 });
+    const { destroyed, closed, headersSent } = this.stream;
+    if (!destroyed && !closed && !headersSent) this.stream.additionalHeaders({ ':status': 100 });
   }
 
   /** Its first bytes came, or its end. */

@@ -138,6 +138,8 @@ export class Http2Connection {
     return (
       this.state !== 'draining' &&
       this.state !== 'closed' &&
+      // Node tells that it is gone in a later turn of the event loop.
+      this.session?.destroyed !== true &&
       this.streams.size < Math.min(this.options.maxStreams, this.peerMax)
     );
   }
@@ -233,7 +235,10 @@ export class Http2Connection {
     this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
     this.watch = setInterval(this.look, times.quietMs / 2);
     session
-      .once('connect', () => session.setLocalWindowSize(connectionWindowBytes))
+      // What came with the end of the handshake may have ended it before that is told.
+      .once('connect', () => {
+        if (!session.destroyed) session.setLocalWindowSize(connectionWindowBytes);
+      })
       .on('remoteSettings', ({ maxConcurrentStreams }: Settings) => this.onSettings(maxConcurrentStreams))
       .on('ping', () => this.countControlFrame())
       .on('goaway', (code: number, lastId: number) => this.onGoaway(code, lastId))
@@ -304,8 +309,9 @@ export class Http2Connection {
     } else if (this.limit === null && nowMs - this.heardMs >= times.quietMs) this.ping();
   };
 
-  /** Asks whether the upstream is there. */
+  /** Asks whether the upstream is there, unless Node is about to tell that the connection is gone. */
   private ping(): void {
+    if (this.session?.destroyed === true) return;
     this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the upstream does not respond')));
     this.session?.ping((error) => {
       if (error !== null || this.state === 'closed') return;
