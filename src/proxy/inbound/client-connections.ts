@@ -14,6 +14,7 @@ import type { Peer } from '../auth/authorize-request.js';
 import { callerCertificateOf } from './tls/caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
+import { awaitFirstRecord } from './tls/first-record.js';
 import { HandshakeTurns, type Handshake } from './tls/handshake-turns.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
@@ -91,7 +92,7 @@ export function maxConnectionsOf({
 
 /** Keeps the connections of a listener, and ends them where there is too much to do. */
 export function createClientConnections(
-  { server, isTls, serveHttp1 }: Listener,
+  { server, isTls, serveTls, serveHttp1 }: Listener,
   settings: ListenSettings & { readonly maxConnections: number },
   acceptHttp2: AcceptHttp2,
   { log, clock, metrics }: ClientConnectionsDeps,
@@ -129,7 +130,7 @@ export function createClientConnections(
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty();
     });
-    if (isTls) beginHandshake(socket, networks);
+    if (serveTls !== null) beginHandshake(socket, networks, serveTls);
   });
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     if (isTls) endHandshake(remoteEnd(socket));
@@ -190,19 +191,28 @@ export function createClientConnections(
     return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress), certificate };
   }
 
-  function beginHandshake(socket: Socket, networks: ClientNetworks): void {
+  /** Has TLS begin where its client has said hello, and go on, in its turn. */
+  function beginHandshake(socket: Socket, networks: ClientNetworks, serve: (socket: Socket) => void): void {
     const end = remoteEnd(socket);
+    let isBegun = false;
     const handshake: Handshake = {
       networks,
       isGone: () => handshakes.get(end) !== handshake,
       bytesRead: () => socket.bytesRead,
+      bytesWritten: () => socket.bytesWritten,
       pauseReading: () => stopReading(socket),
-      resumeReading: () => startReading(socket),
+      resumeReading: () => {
+        if (!isBegun) serve(socket);
+        isBegun = true;
+        startReading(socket);
+      },
     };
     handshakes.set(end, handshake);
     socket.once('close', () => endHandshake(end));
-    // Node begins to read in the next tick, and said so first.
-    process.nextTick(() => handshakeTurns.begin(handshake));
+    awaitFirstRecord(socket, {
+      withinMs: settings.headerTimeoutMs,
+      onRecord: () => handshakeTurns.begin(handshake),
+    });
   }
 
   function endHandshake(end: string): void {

@@ -24,6 +24,8 @@ export interface TlsMaterial {
 export interface Listener {
   readonly server: Server;
   readonly isTls: boolean;
+  /** Has Node begin TLS on a connection, on which something may have been read; `null` where there is none. */
+  readonly serveTls: ((socket: Socket) => void) | null;
   /** Has Node's parser of HTTP/1 read a connection, where it does not take each by itself: beside HTTP/2. */
   readonly serveHttp1: ((socket: Socket) => void) | null;
   /**
@@ -73,7 +75,10 @@ export function createListener(
   const listener: Listener = {
     server,
     isTls: tls !== null,
-    serveHttp1: settings.http2 ? takeConnectionListener(server, tls !== null) : null,
+    serveTls: tls === null ? null : takeConnectionListener(server, 'connection'),
+    serveHttp1: settings.http2
+      ? takeConnectionListener(server, tls === null ? 'connection' : 'secureConnection')
+      : null,
     setTls: (material) => {
       if ('setSecureContext' in server && typeof server.setSecureContext === 'function') {
         server.setSecureContext(contextOptions(material));

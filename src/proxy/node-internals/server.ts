@@ -89,13 +89,16 @@ export function stopAccepting(server: NetServer, withinMs: number, onClosed: () 
 }
 
 /**
- * Takes Node's own listener for connections away from a server that has no other yet: the one by which its parser takes
- * each of them.
+ * Takes Node's own listener for connections away from a server that has no other yet: the one by which TLS begins on
+ * each of them, or by which its parser of HTTP/1 takes each.
  *
- * @returns has the parser take this connection. What was read of it before goes to the listeners for `data`.
+ * @returns has TLS, or the parser, take this connection. What was read of it before, and put back, goes to TLS; the
+ *   parser takes what goes to the listeners for `data`.
  */
-export function takeConnectionListener(server: Server, isTls: boolean): (socket: Socket) => void {
-  const event = isTls ? 'secureConnection' : 'connection';
+export function takeConnectionListener(
+  server: Server,
+  event: 'connection' | 'secureConnection',
+): (socket: Socket) => void {
   const [listener, ...others] = server.listeners(event);
   if (listener === undefined || others.length > 0) {
     throw new Error(`Node has ${others.length + 1} listeners for ${event}`);

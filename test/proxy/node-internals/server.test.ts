@@ -16,6 +16,7 @@ import {
   takeConnectionListener,
   watchForLateHeads,
 } from '../../../src/proxy/node-internals/server.js';
+import { startReading, stopReading } from '../../../src/proxy/node-internals/socket.js';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw, type RawConnection } from '../../support/raw-client.js';
@@ -60,7 +61,7 @@ t.test(
   'listeners("connection"): the first one of a server is its parser, which can be given a connection later',
   async (t) => {
     const server = createServer((req, res) => res.end(req.url));
-    const parse = takeConnectionListener(server, false);
+    const parse = takeConnectionListener(server, 'connection');
     server.on('connection', (socket: Socket) => {
       socket.once('data', (first: Buffer) => {
         parse(socket);
@@ -77,9 +78,34 @@ t.test(
     t.throws(() =>
       takeConnectionListener(
         createServer().on('connection', () => undefined),
-        false,
+        'connection',
       ),
     );
+  },
+);
+
+t.test(
+  'listeners("connection"): of a server of TLS it begins TLS, also where the first bytes were put back',
+  async (t) => {
+    const files = certificates(t);
+    const server = createTlsServer({ cert: files.server.cert, key: files.server.key }, (req, res) => res.end(req.url));
+    const begin = takeConnectionListener(server, 'connection');
+    server.on('connection', (socket: Socket) => {
+      socket.once('data', (first: Buffer) => {
+        socket.pause();
+        stopReading(socket);
+        socket.unshift(first);
+        setTimeout(() => {
+          begin(socket);
+          startReading(socket);
+        }, 20);
+      });
+    });
+    const { port } = await listen(t, server);
+    const raw = await connectRaw(port, { tls: { ca: files.ca.cert, servername: 'localhost' } });
+    t.teardown(raw.end);
+    raw.write('GET /first HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.equal((await raw.readResponse())?.text, '/first');
   },
 );
 
