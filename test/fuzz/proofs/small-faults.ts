@@ -39,8 +39,8 @@ export const usedProofFaults: readonly PlantedFault[] = [
   {
     name: 'a store that does not answer lets pass',
     file: used,
-    from: 'if (!answer.ok)',
-    to: "if (!answer.ok) return 'new'; if (false)",
+    from: 'if (!reply.ok)',
+    to: "if (!reply.ok) return 'new'; if (false)",
   },
   { name: 'a proof that was used is new', file: used, from: "return 'used'", to: "return 'new'" },
   { name: 'replicas are not asked', file: used, from: '(confirmedReplicas ?? 0) >= replicas', to: 'true' },
