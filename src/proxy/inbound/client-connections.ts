@@ -21,7 +21,7 @@ import { chooseProtocol } from './http2/first-bytes.js';
 import { ReadTurns } from './http2/read-turns.js';
 import type { Listener } from './listener.js';
 import { countConnection } from '../exchange/event-loop-batch.js';
-import { startReading, stopReading } from '../node-internals/socket.js';
+import { socketBelow, startReading, stopReading } from '../node-internals/socket.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
 const queueLimits: QueueLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
@@ -59,6 +59,12 @@ interface ClientConnections {
   readonly cutOff: () => void;
   /** Resolves once none is open and each one's request has ended: a server says that it is closed before that. */
   readonly allClosed: () => Promise<void>;
+}
+
+interface HandshakeUnderWay {
+  readonly handshake: Handshake;
+  /** Ends it where it takes too long, from the first packet on. */
+  readonly timer: NodeJS.Timeout;
 }
 
 /** What all kinds of connections are asked for. */
@@ -107,8 +113,8 @@ export function createClientConnections(
   const queueBudget = new QueueBudget(queueLimits);
   const readTurns = new ReadTurns();
   const handshakeTurns = new HandshakeTurns();
-  /** By the other end of the connection. */
-  const handshakes = new Map<string, Handshake>();
+  /** Those that are not complete, by their connection of TCP. */
+  const handshakes = new Map<Socket, HandshakeUnderWay>();
   const tell = createFloodLog(log, clock);
   const ended = (ending: ConnectionEnding): void => {
     metrics.connectionEnded(ending);
@@ -133,7 +139,7 @@ export function createClientConnections(
     if (serveTls !== null) beginHandshake(socket, networks, serveTls);
   });
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
-    if (isTls) endHandshake(remoteEnd(socket));
+    endHandshake(tcpOf(socket));
     // One that was refused.
     if (socket.destroyed) return;
     if (!settings.http2) acceptHttp1(socket);
@@ -193,11 +199,10 @@ export function createClientConnections(
 
   /** Has TLS begin where its client has said hello, and go on, in its turn. */
   function beginHandshake(socket: Socket, networks: ClientNetworks, serve: (socket: Socket) => void): void {
-    const end = remoteEnd(socket);
     let isBegun = false;
     const handshake: Handshake = {
       networks,
-      isGone: () => handshakes.get(end) !== handshake,
+      isGone: () => !handshakes.has(socket),
       bytesRead: () => socket.bytesRead,
       bytesWritten: () => socket.bytesWritten,
       pauseReading: () => stopReading(socket),
@@ -207,19 +212,18 @@ export function createClientConnections(
         startReading(socket);
       },
     };
-    handshakes.set(end, handshake);
-    socket.once('close', () => endHandshake(end));
-    awaitFirstRecord(socket, {
-      withinMs: settings.headerTimeoutMs,
-      onRecord: () => handshakeTurns.begin(handshake),
-    });
+    handshakes.set(socket, { handshake, timer: setTimeout(() => socket.destroy(), settings.headerTimeoutMs) });
+    socket.once('close', () => endHandshake(socket));
+    awaitFirstRecord(socket, () => handshakeTurns.begin(handshake));
   }
 
-  function endHandshake(end: string): void {
-    const handshake = handshakes.get(end);
-    if (handshake === undefined) return;
-    handshakes.delete(end);
-    handshakeTurns.end(handshake);
+  /** It is complete, or its connection is closed. */
+  function endHandshake(socket: Socket): void {
+    const underWay = handshakes.get(socket);
+    if (underWay === undefined) return;
+    clearTimeout(underWay.timer);
+    handshakes.delete(socket);
+    handshakeTurns.end(underWay.handshake);
   }
 
   /** `first` is what was read of it. */
@@ -268,8 +272,8 @@ export function createClientConnections(
   /** Those whose handshake is not complete, or whose protocol is not known, with when and where from they came. */
   function handshaking(): readonly (readonly [Socket, Pick<IdleConnection, 'sinceMs' | 'networks'>])[] {
     if (!isTls && !settings.http2) return [];
-    const serving = new Set([...connections.keys()].map(remoteEnd));
-    return [...sockets].filter(([socket]) => !serving.has(remoteEnd(socket)));
+    const serving = new Set([...connections.keys()].map(tcpOf));
+    return [...sockets].filter(([socket]) => !serving.has(socket));
   }
 
   /** Ends some that rest; `false` where none does. */
@@ -317,7 +321,7 @@ export function createFloodLog(
   };
 }
 
-/** The same for a TCP connection and for the TLS connection on it, and for no other. */
-function remoteEnd({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress ?? ''} ${remotePort ?? ''}`;
+/** The connection of TCP below one of TLS; any other is one itself. */
+function tcpOf(socket: Socket): Socket {
+  return socket instanceof TLSSocket ? socketBelow(socket) : socket;
 }

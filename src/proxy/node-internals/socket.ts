@@ -56,6 +56,11 @@ export function onPushedEnd(socket: TLSSocket, onEnd: () => void): void {
   };
 }
 
+/** The connection that TLS was begun on: `tls._parent`. Its addresses would name it no longer once it is closed. */
+export function socketBelow(socket: TLSSocket): Socket {
+  return (socket as TLSSocket & { readonly _parent: Socket | null })._parent ?? socket;
+}
+
 interface Handle {
   readonly readStop: () => void;
   readonly readStart: () => void;

@@ -12,6 +12,7 @@ import {
   onDestroySoon,
   onPushedEnd,
   readInPlaceOfParser,
+  socketBelow,
   startReading,
   stopReading,
   wakeStream,
@@ -160,6 +161,26 @@ t.test('socket.push(null): a TLS connection pushes its end once, before TCP belo
   client.on('end', () => told.push('end')).resume();
   await until('the end', () => told.includes('end'));
   t.same(told, ['pushed', 'end']);
+});
+
+t.test('tls._parent: the connection that TLS was begun on', async (t) => {
+  const {
+    ca,
+    server: { cert, key },
+  } = certificates(t);
+  const accepted: Socket[] = [];
+  const below: Socket[] = [];
+  const server = createTlsServer({ cert, key }, (socket) => below.push(socketBelow(socket)));
+  server.prependListener('connection', (socket: Socket) => accepted.push(socket));
+  const { port } = await listen(t, server);
+  for (let i = 0; i < 2; i++) {
+    const client = connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca.cert });
+    t.teardown(() => client.destroy());
+    await until('TLS began', () => below.length === i + 1);
+    t.equal(below[i], accepted[i]);
+    accepted[i]?.destroy();
+    await until('it is closed', () => accepted[i]?.closed === true);
+  }
 });
 
 t.test('_handle.readStop, _handle.readStart: what HTTP/2 reads past the stream waits', async (t) => {

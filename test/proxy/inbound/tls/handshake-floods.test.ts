@@ -100,6 +100,41 @@ for (const [title, said] of [
   });
 }
 
+t.test('hellos that are reset at once leave nothing, and one that stalls is ended in time', async (t) => {
+  const files = certificates(t);
+  const proxy = await startProxyProcess(t, {
+    config: {
+      listen: {
+        tls: { cert_file: files.server.certFile, key_file: files.server.keyFile },
+        header_timeout: '1s',
+      },
+    },
+  });
+  const hello = await clientHello(t);
+  const atRest = openDescriptors(proxy.process.pid);
+  const stalled = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect(proxy.port, '127.0.0.1').on('error', () => undefined);
+      t.teardown(() => socket.destroy());
+      await once(socket, 'connect');
+      socket.resume().write(hello);
+      return socket;
+    }),
+  );
+  // Some of them before they are accepted, which then have no address.
+  proxy.signal('SIGSTOP');
+  for (let i = 0; i < connections; i++) {
+    const socket = connect(proxy.port, '127.0.0.1').on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(hello);
+    setImmediate(() => socket.resetAndDestroy());
+  }
+  proxy.signal('SIGCONT');
+  await until('those that stall are ended', () => stalled.every(({ closed }) => closed), 20_000);
+  await until('nothing is left', () => openDescriptors(proxy.process.pid) <= atRest + 2, 20_000);
+  t.equal(await proxy.metric('sallyport_connections_open'), 0);
+});
+
 t.test('no handshake is begun anew on an open connection', async (t) => {
   const files = certificates(t);
   const proxy = await startProxyProcess(t, {
