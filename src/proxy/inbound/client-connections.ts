@@ -197,7 +197,7 @@ export function createClientConnections(
     return { remoteAddress, encrypted, trusted: isTrusted(remoteAddress), certificate };
   }
 
-  /** Has TLS begin where its client has said hello, and go on, in its turn. */
+  /** Has TLS begin and go on in its turn: where handshakes are many, once its client has said hello. */
   function beginHandshake(socket: Socket, networks: ClientNetworks, serve: (socket: Socket) => void): void {
     let isBegun = false;
     const handshake: Handshake = {
@@ -214,7 +214,9 @@ export function createClientConnections(
     };
     handshakes.set(socket, { handshake, timer: setTimeout(() => socket.destroy(), settings.headerTimeoutMs) });
     socket.once('close', () => endHandshake(socket));
-    awaitFirstRecord(socket, () => handshakeTurns.begin(handshake));
+    // To read the hello here costs a tenth of a handshake: where they are few, TLS does it.
+    if (handshakeTurns.hasRoom()) handshakeTurns.begin(handshake);
+    else awaitFirstRecord(socket, () => handshakeTurns.begin(handshake));
   }
 
   /** It is complete, or its connection is closed. */

@@ -38,9 +38,14 @@ export class HandshakeTurns {
   private readonly waiting = createFairQueue<Handshake>(Infinity);
   private isTurning = false;
 
-  /** Its client has said hello. */
+  /** Whether they are so few that another one is read from at once. */
+  hasRoom(): boolean {
+    return this.reading.size < readAtOnce.most && this.waiting.size() === 0;
+  }
+
+  /** To be called where there is room, or once its client has said hello. */
   begin(handshake: Handshake): void {
-    if (this.reading.size < readAtOnce.most && this.waiting.size() === 0) {
+    if (this.hasRoom()) {
       this.readOn(handshake);
       return;
     }
