@@ -8,7 +8,8 @@ import { section } from '../schema/section.js';
 import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
 import { createFoldedTable } from '../../decision/route/conflicts/folded-table.js';
 import { openRoute } from '../../decision/route/open-route.js';
-import type { Route } from '../../decision/route/policy.js';
+import { representativeMethods } from '../../decision/route/conflicts/unreachable.js';
+import type { RouteTable } from '../../decision/route/route-table.js';
 import type { Unmatched } from '../../decision/route/shadow-mode.js';
 
 export const mode = section({
@@ -20,8 +21,7 @@ export const mode = section({
     ),
   check,
   compile: (file, { values, table }): { readonly unmatched: Unmatched | null } => ({
-    unmatched:
-      file === 'shadow' ? compileUnmatched(table.routes, values.upstream.response_timeout, values.receiver) : null,
+    unmatched: file === 'shadow' ? compileUnmatched(table, values.upstream.response_timeout, values.receiver) : null,
   }),
   keys: { '': saidByAnother },
 });
@@ -58,7 +58,7 @@ export function checkModeOfRoutes({ rawValue, routes }: ParsedConfig, report: Re
 }
 
 /** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
-function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, receiver: ReceiverFile): Unmatched {
+function compileUnmatched(table: RouteTable, responseTimeoutMs: number, receiver: ReceiverFile): Unmatched {
   const router = receiverRouter(receiver);
   return {
     route: {
@@ -71,12 +71,7 @@ function compileUnmatched(routes: readonly Route[], responseTimeoutMs: number, r
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs,
     },
-    readings: createFoldedTable(routes, foldingOf(router)),
-    ranForOptions: router.optionsAsGet ? namedMethods(routes) : [],
+    readings: createFoldedTable(table.routes, foldingOf(router)),
+    ranForOptions: router.optionsAsGet ? representativeMethods(table) : [],
   };
-}
-
-/** The methods that routes name, and GET, which stands for others where a route takes any. */
-function namedMethods(routes: readonly Route[]): readonly string[] {
-  return [...new Set(['GET', ...routes.flatMap(({ methods }) => [...(methods ?? [])])])];
 }

@@ -134,6 +134,7 @@ export function createClientConnections(
     sockets.set(socket, { sinceMs: clock.monotonic(), networks });
     socket.once('close', () => {
       sockets.delete(socket);
+      endHandshake(socket);
       if (sockets.size === 0) onEmpty();
     });
     if (serveTls !== null) beginHandshake(socket, networks, serveTls);
@@ -202,7 +203,7 @@ export function createClientConnections(
     let isBegun = false;
     const handshake: Handshake = {
       networks,
-      isGone: () => !handshakes.has(socket),
+      isGone: () => socket.destroyed || !handshakes.has(socket),
       bytesRead: () => socket.bytesRead,
       bytesWritten: () => socket.bytesWritten,
       pauseReading: () => stopReading(socket),
@@ -213,7 +214,6 @@ export function createClientConnections(
       },
     };
     handshakes.set(socket, { handshake, timer: setTimeout(() => socket.destroy(), settings.headerTimeoutMs) });
-    socket.once('close', () => endHandshake(socket));
     // To read the hello here costs a tenth of a handshake: where they are few, TLS does it.
     if (handshakeTurns.hasRoom()) handshakeTurns.begin(handshake);
     else awaitFirstRecord(socket, () => handshakeTurns.begin(handshake));

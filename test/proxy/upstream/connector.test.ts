@@ -8,7 +8,7 @@ import { listen } from '../../support/listening.js';
 import { startUpstreamServer } from '../../support/upstream-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
-import { rest, settingsOf, startUpstream } from './upstream-harness.js';
+import { rest, settingsOf, startUpstream, uncaughtErrors } from './upstream-harness.js';
 
 const files = certificates(t);
 
@@ -170,10 +170,7 @@ function activeTimers(): number {
 }
 
 t.test('a connection that fails while it is given up for its time is told once, and ends nobody', async (t) => {
-  const uncaught: unknown[] = [];
-  const note = (error: unknown): void => void uncaught.push(error);
-  process.on('uncaughtException', note);
-  t.teardown(() => process.off('uncaughtException', note));
+  const uncaught = uncaughtErrors(t);
   const { port, close } = await startUpstreamServer(t);
   await close();
   // Of two addresses: Node tries the second where the first failed.

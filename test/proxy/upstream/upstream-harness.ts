@@ -124,3 +124,31 @@ export function startUpstream(
     },
   };
 }
+
+/** Asks for `/`, and resolves with the body, or with why there is none. */
+export function ask(upstream: Upstream): Promise<string> {
+  return new Promise((resolve) => {
+    let body = '';
+    upstream.send(
+      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
+      {
+        onHead: () => undefined,
+        onData: (bytes) => {
+          body += bytes.toString();
+          return true;
+        },
+        onEnd: () => resolve(body),
+        onError: ({ reason }) => resolve(reason),
+      },
+    );
+  });
+}
+
+/** Errors that nobody takes from now on, each of which would end the process. */
+export function uncaughtErrors(t: Scope): readonly unknown[] {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.on('uncaughtException', note);
+  t.teardown(() => process.off('uncaughtException', note));
+  return uncaught;
+}

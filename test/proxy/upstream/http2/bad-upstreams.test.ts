@@ -9,7 +9,7 @@ import { createHttp2Upstream } from '../../../../src/proxy/upstream/http2/pool.j
 import type { Upstream } from '../../../../src/proxy/upstream/pool/pool.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
-import { settingsOf, startUpstream } from '../upstream-harness.js';
+import { ask, settingsOf, startUpstream } from '../upstream-harness.js';
 import {
   code,
   data,
@@ -165,24 +165,6 @@ function startHurried(t: Scope, url: string, times = { quietMs: 60, pingMs: 60, 
   const upstream = createHttp2Upstream(settings, createConnector(settings, null), times);
   t.teardown(upstream.close);
   return upstream;
-}
-
-function ask(upstream: Upstream): Promise<string> {
-  return new Promise((resolve) => {
-    let body = '';
-    upstream.send(
-      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
-      {
-        onHead: () => undefined,
-        onData: (bytes) => {
-          body += bytes.toString();
-          return true;
-        },
-        onEnd: () => resolve(body),
-        onError: ({ reason }) => resolve(reason),
-      },
-    );
-  });
 }
 
 t.test('a connection on which nothing comes is asked by PING, and given up where that is not answered', async (t) => {

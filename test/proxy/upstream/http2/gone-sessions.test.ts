@@ -12,7 +12,7 @@ import { certificates } from '../../../support/certificates.js';
 import { listen } from '../../../support/listening.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
-import { settingsOf } from '../upstream-harness.js';
+import { ask, settingsOf, uncaughtErrors } from '../upstream-harness.js';
 import {
   code,
   frameOf,
@@ -24,24 +24,6 @@ import {
   type FrameUpstream,
 } from './frame-upstream.js';
 
-function ask(upstream: Upstream): Promise<string> {
-  return new Promise((resolve) => {
-    let body = '';
-    upstream.send(
-      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
-      {
-        onHead: () => undefined,
-        onData: (bytes) => {
-          body += bytes.toString();
-          return true;
-        },
-        onEnd: () => resolve(body),
-        onError: ({ reason }) => resolve(reason),
-      },
-    );
-  });
-}
-
 function startPool(t: Scope, url: string, ca: string | null, quietMs = 60): Upstream {
   const settings = settingsOf(url, { http2: true, maxConnections: 1, maxStreams: 1 });
   const upstream = createHttp2Upstream(settings, createConnector(settings, ca), {
@@ -51,15 +33,6 @@ function startPool(t: Scope, url: string, ca: string | null, quietMs = 60): Upst
   });
   t.teardown(upstream.close);
   return upstream;
-}
-
-/** What nobody takes would end the process. */
-function uncaughtErrors(t: Scope): readonly unknown[] {
-  const uncaught: unknown[] = [];
-  const note = (error: unknown): void => void uncaught.push(error);
-  process.on('uncaughtException', note);
-  t.teardown(() => process.off('uncaughtException', note));
-  return uncaught;
 }
 
 const goaway = (errorCode: number): Buffer => {
