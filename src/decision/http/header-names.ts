@@ -28,6 +28,11 @@ export function carriedKey(key: string): string {
 
 const carryingPrefix = 'grpcmetadata';
 
+/** Whether it is one of these, or carries one. */
+export function namesOneOf(keys: ReadonlySet<string>, key: string): boolean {
+  return keys.has(key) || keys.has(carriedKey(key));
+}
+
 /** Headers of a request that are read here, in lower case. */
 const judgedNames = [
   'authorization',

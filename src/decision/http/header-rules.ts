@@ -2,6 +2,7 @@ import {
   carriedKey,
   isFieldName,
   lookAlikeKey,
+  namesOneOf,
   certificateHeaders,
   certificatePrefixes,
   clientCertHeader,
@@ -190,16 +191,14 @@ function requestKind(
 ): RequestHeaderKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
-  const carried = carriedKey(key);
-  if (identityKeys.has(key) || identityKeys.has(carried)) return 'reserved';
+  if (namesOneOf(identityKeys, key)) return 'reserved';
   const lowerCase = name.toLowerCase();
   const judged = judgedHeaders.get(lowerCase);
   if (judged !== undefined) return judged;
   if (readsClientCert && lowerCase === clientCertHeader) return clientCertHeader;
   if (hopByHopHeaders.has(lowerCase)) return 'hop-by-hop';
   if (passNames.has(lowerCase)) return 'passed';
-  if (isReserved(carried)) return 'reserved';
-  if ((listedKeys.has(key) || listedKeys.has(carried)) && !isConsulted(name)) return 'reserved';
+  if (isReserved(carriedKey(key)) || (namesOneOf(listedKeys, key) && !isConsulted(name))) return 'reserved';
   if (!name.includes('_') || underscoreFields === 'allow') return 'passed';
   return underscoreFields === 'drop' ? 'underscored' : 'refused';
 }

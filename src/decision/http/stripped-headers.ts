@@ -2,6 +2,7 @@
 import {
   carriedKey,
   lookAlikeKey,
+  namesOneOf,
   certificateHeaders,
   certificatePrefixes,
   hopByHopHeaders,
@@ -95,8 +96,8 @@ export function strippedKind(
 ): StrippedKind {
   const key = lookAlikeKey(name);
   const carried = carriedKey(key);
-  if (identityKeys.has(key) || identityKeys.has(carried)) return 'identity';
-  if (listedKeys.has(key) || listedKeys.has(carried)) return 'listed';
+  if (namesOneOf(identityKeys, key)) return 'identity';
+  if (namesOneOf(listedKeys, key)) return 'listed';
   if (!isReserved(carried)) return 'underscore';
   const isForwarded = forwardedPrefixes.some((prefix) => carried.startsWith(prefix));
   return kindOfKey.get(carried) ?? (isForwarded ? 'forwarded' : 'override');
