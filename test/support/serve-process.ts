@@ -82,6 +82,8 @@ export function startServe(t: Scope, configFile: string, options: ServeOptions =
       until(`the ${listener} listener`, () => {
         if (!running) throw new Error(`serve ended before it listened:\n${text}`);
         return listenerPort(lines, listener);
+      }).catch((error: unknown) => {
+        throw new Error(`${text}\nhas not listened`, { cause: error });
       }),
     signal: (signal) => child.kill(signal),
     exited,

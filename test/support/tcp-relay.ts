@@ -17,8 +17,12 @@ export interface TcpRelay {
   readonly holdAnswers: () => void;
   /** From now on no byte passes on the connections that there are; new ones are well. */
   readonly forget: () => void;
-  /** Resets every connection; new ones are taken. */
+  /** Ends every connection; new ones are taken. */
   readonly cut: () => void;
+  /** Resets every connection with the client, as a host does that knows nothing of it. */
+  readonly reset: () => void;
+  /** Sends clients what the server never sent, on the connections that there are. */
+  readonly inject: (bytes: Buffer) => void;
   /** Cuts once, when a client has sent this text: before the server got it, or when the server has answered it. */
   readonly cutAt: (text: string, moment: 'before' | 'after') => void;
   /** From now on answers are late by so many milliseconds; 0 ends it. */
@@ -121,6 +125,12 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
       }
     },
     cut,
+    reset: () => {
+      for (const { client } of pairs) client.resetAndDestroy();
+    },
+    inject: (bytes) => {
+      for (const { client } of pairs) client.write(bytes);
+    },
     cutAt: (text, moment) => {
       trap = { text, moment, sprung: false };
     },

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
+import { Connector } from './connector.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { DeadlinePassed } from '../scripts/errors.js';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
@@ -46,6 +47,7 @@ function transportOf(settings: RedisSettings, { host, port }: RedisAddress) {
   return {
     host,
     port,
+    Connector,
     ...encryptionOf(settings, { host }),
     connectTimeout: connectTimeoutMs,
     disconnectTimeout: disconnectTimeoutMs,

@@ -4,6 +4,9 @@ import { startFakeRedis } from '../../../support/fake-redis.js';
 import { freePort } from '../../../support/listening.js';
 import { startRedis } from '../../../support/redis-server.js';
 import type { Scope } from '../../../support/scope.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { brokenRecord } from '../../../support/tls-records.js';
+import { until } from '../../../support/until.js';
 import { acquire, freshScope, reserveOf } from '../../store-commands.js';
 import { openStore, redisSettings } from '../redis-store.js';
 
@@ -70,6 +73,24 @@ t.test('a server of another CA is refused, and so is one that only the system wo
       ok: false,
       error: { kind: 'unreachable', mayHaveRun: false },
     });
+  }
+});
+
+t.test('a connection whose TLS is broken by bytes of somebody else is made anew, reset or not', async (t) => {
+  const port = await startTls(t, files.server);
+  const relay = await startRelay(t, port);
+  const { store, up } = openStore(t, redisSettings(relay.port, { tls: { ca: () => files.ca.cert, serverName: null } }));
+  await up();
+  for (const isReset of [true, false, true]) {
+    const before = relay.accepted();
+    // The server learns nothing of it, so that nothing but what the client does ends the connection.
+    relay.forget();
+    relay.inject(brokenRecord());
+    // Of each, Node tells by an error.
+    if (isReset) setTimeout(relay.reset, 20);
+    await until('another connection', () => relay.accepted() > before);
+    await up();
+    await acquire(store, freshScope(), reserveOf('a'));
   }
 });
 
