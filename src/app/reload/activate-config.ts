@@ -6,6 +6,7 @@ import { createCacheBudget } from '../../adapters/oauth/response-cache.js';
 import { createIntrospector, type RunningIntrospection } from '../../adapters/oauth/introspector.js';
 import type { ProcessMetrics } from '../../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../../config/types.js';
+import type { Revocations } from '../../decision/route/policy.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type {
   IntrospectionState,
@@ -103,7 +104,14 @@ export function createConfigActivator(
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
-  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), lookups, deps);
+  const revokedNow = (): Revocations => running.activeConfig.config.revoked;
+  let running: Running = run(
+    config,
+    config.issuers.map(newIssuer),
+    newUpstream(config.upstream, upstreamCa),
+    { lookups, revokedNow },
+    deps,
+  );
   for (const issuer of running.issuers) void startIssuer(issuer);
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
@@ -184,7 +192,7 @@ export function createConfigActivator(
     });
     const isSame = before.upstream.ca === nextCa && isSameUpstream(before.upstream.settings, next.upstream);
     const upstream = isSame ? { ...before.upstream, settings: next.upstream } : newUpstream(next.upstream, nextCa);
-    running = run(next, issuers, upstream, lookups, deps);
+    running = run(next, issuers, upstream, { lookups, revokedNow }, deps);
     for (const { source, introspection } of issuers) {
       replaced.remove(source);
       if (introspection !== null) replaced.remove(introspection);
@@ -255,7 +263,7 @@ function run(
   config: CompiledConfig,
   issuers: readonly RunningIssuer[],
   upstream: RunningUpstream,
-  lookups: TokenLookups,
+  { lookups, revokedNow }: { readonly lookups: TokenLookups; readonly revokedNow: () => Revocations },
   { sessions, assertions, proofs, revocations }: ConfigActivatorDeps,
 ): Running {
   const { assertion } = config;
@@ -273,6 +281,7 @@ function run(
       sessions,
       proofs,
       listed: revocations.listed,
+      revokedNow,
       knowsRevocations: revocations.areKnown,
       assertion: assertion === null ? null : (request) => assertions.headers(request, assertion),
       upstream: upstream.upstream,

@@ -42,8 +42,9 @@ export interface ActiveConfig {
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
   readonly verified: VerifiedTokens | null;
   /**
-   * What is revoked, by the config and through the store. The one part that changes by itself: asked whenever something
-   * is judged, so that a request that waited for a key or a body is held to what was revoked meanwhile.
+   * What is revoked, by this config and the one in force by then, and through the store. The one part that changes by
+   * itself: asked whenever something is judged, so that a request that waited for a key or a body is held to what was
+   * revoked meanwhile.
    */
   readonly revocations: () => readonly Revocations[];
   /**
@@ -59,16 +60,20 @@ interface RunningParts extends Omit<ActiveConfig, 'config' | 'headerRules' | 're
   readonly isCallingSide?: boolean;
   /** What is revoked through the store. */
   readonly listed: () => readonly Revocations[];
+  /** What the config in force revokes, which may be a later one by then. Left out where there is no later one. */
+  readonly revokedNow?: () => Revocations;
 }
 
 /** A config with the parts that run beside it: what requests are decided by. */
 export function createActiveConfig(
   config: CompiledConfig,
-  { listed, isCallingSide = false, ...parts }: RunningParts,
+  { listed, revokedNow = () => config.revoked, isCallingSide = false, ...parts }: RunningParts,
 ): ActiveConfig {
   const own = [config.revoked];
   const revocations = (): readonly Revocations[] => {
     const more = listed();
+    const now = revokedNow();
+    if (now !== config.revoked) return [...own, now, ...more];
     return more.length === 0 ? own : [...own, ...more];
   };
   return {

@@ -7,7 +7,7 @@ import { fileSource, type ConfigSource } from '../../../src/app/config/config-so
 import { certificates } from '../../support/certificates.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
-import { request } from '../../support/raw-client.js';
+import { connectRaw, request } from '../../support/raw-client.js';
 import { startUpstreamServer } from '../../support/upstream-server.js';
 import { replaceFile } from '../../support/replace-file.js';
 import type { Scope } from '../../support/scope.js';
@@ -254,6 +254,28 @@ t.test('a request ends under the policy it started with', async (t) => {
   t.equal((await proxy.request({ path: '/orders' })).status, 403, 'the new policy is in force');
   (answerKeys as (() => void) | null)?.();
   t.equal((await waiting).status, 200);
+});
+
+t.test('a write whose body is still coming is held to what an edit revokes, and to no other edit', async (t) => {
+  const route = { name: 'write', methods: ['POST'], path: '/orders', permissions: [], idempotency: 'required' };
+  const config = { store: { memory: {} }, routes: [{ ...route, subjects: ['checkout'] }] };
+  const rows: readonly (readonly [string, ConfigTree, number])[] = [
+    ['of its route', { ...config, routes: [{ ...route, subjects: ['reporting'] }] }, 200],
+    ['of who is revoked', { ...config, revoked: { subjects: ['checkout'] } }, 401],
+  ];
+  for (const [name, edited, status] of rows) {
+    const proxy = await startInProcessProxy(t, { config });
+    const connection = await connectRaw(proxy.port);
+    const headers = [`Authorization: Bearer ${proxy.token()}`, 'Host: x', 'Idempotency-Key: a', 'Content-Length: 2'];
+    connection.write(`POST /orders HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n{`);
+    await until('it is under way', async () => (await proxy.metric('sallyport_requests_in_flight')) === 1);
+    proxy.rewrite(edited);
+    await proxy.app.reload();
+    connection.write('}');
+    t.equal((await connection.readResponse())?.status, status, name);
+    t.equal(proxy.receiver.requests.length, status === 200 ? 1 : 0, name);
+    connection.end();
+  }
 });
 
 t.test('a request that takes long ends with the upstream it started with', async (t) => {

@@ -24,6 +24,7 @@ t.test('a server that hangs for longer than anybody waits is used as soon as it 
   const server = await startRedis(t);
   const { store, up, problem, log } = openStore(t, redisSettings(server.port, { reserveTimeoutMs: 200 }));
   await up();
+  const floorS = store.issuedBeforeFloorS();
   server.freeze();
   t.teardown(server.thaw);
   await problem(/no answer/);
@@ -31,6 +32,6 @@ t.test('a server that hangs for longer than anybody waits is used as soon as it 
   server.thaw();
   await up();
   await acquire(store, freshScope(), reserveOf('a'));
-  t.equal(store.issuedBeforeFloorS(), null, 'it is the same run');
+  t.equal(store.issuedBeforeFloorS(), floorS, 'it is the same run');
   t.ok(log.lines.length < 10, log.lines.join('\n'));
 });
