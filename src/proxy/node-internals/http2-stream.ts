@@ -58,6 +58,31 @@ export function closeOnceWritten(stream: Http2Stream): void {
   else stream.once('finish', close);
 }
 
+const doomed = new WeakSet<Http2Session>();
+
+/**
+ * Has a connection that is to be destroyed live until what was read is taken in. Node destroys one in the midst of it,
+ * as at a GOAWAY, and nghttp2 before 1.68.1 reads on then: a frame of a wrong size behind that aborts the process
+ * (CVE-2026-27135). Replaces `session.destroy`, which Node's own code calls as well.
+ */
+export function destroyAfterReading(session: Http2Session): void {
+  const value: Http2Session['destroy'] = (...given) => {
+    if (doomed.has(session)) return;
+    doomed.add(session);
+    // Within the reading, ticks and promises are run as well.
+    setImmediate(() => {
+      Reflect.deleteProperty(session, 'destroy');
+      session.destroy(...given);
+    });
+  };
+  Object.defineProperty(session, 'destroy', { value, configurable: true, writable: true });
+}
+
+/** Whether a connection is destroyed, or will be in this turn of the loop. */
+export function isDestroyed(session: Http2Session): boolean {
+  return session.destroyed || doomed.has(session);
+}
+
 /** Holds native connections, each for a stream, until that stream was collected. */
 const natives = new FinalizationRegistry<object>(() => undefined);
 

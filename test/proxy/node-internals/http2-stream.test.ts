@@ -5,7 +5,14 @@
 import { once } from 'node:events';
 import { connect, type ClientHttp2Stream } from 'node:http2';
 import t, { type Test } from 'tap';
-import { nativeSession, readOn, readPast, resetStream } from '../../../src/proxy/node-internals/http2-stream.js';
+import {
+  destroyAfterReading,
+  isDestroyed,
+  nativeSession,
+  readOn,
+  readPast,
+  resetStream,
+} from '../../../src/proxy/node-internals/http2-stream.js';
 import { until } from '../../support/until.js';
 import {
   code,
@@ -130,3 +137,21 @@ t.test('kHandle: what Node has of a connection is found by it while the connecti
   session.destroy();
   await until('it is closed', () => nativeSession(session) === null);
 });
+
+t.test(
+  'session.destroy: Node ends a connection by it at a GOAWAY, and it can wait for a turn of the loop',
+  async (t) => {
+    const upstream = await startFrameUpstream(t, (id, peer) => peer.send(goaway(id, code.internalError)));
+    const session = connect(upstream.url).on('error', () => undefined);
+    destroyAfterReading(session);
+    const calls: boolean[] = [];
+    const later = session.destroy.bind(session);
+    session.destroy = (...given) => {
+      later(...given);
+      calls.push(session.destroyed, isDestroyed(session));
+    };
+    session.request({ ':path': '/' }, { endStream: true }).on('error', () => undefined);
+    await until('it is destroyed', () => session.destroyed);
+    t.same(calls.slice(0, 2), [false, true]);
+  },
+);

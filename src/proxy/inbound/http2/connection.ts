@@ -15,7 +15,13 @@ import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import type { PipelinedRequest } from '../client-connection.js';
-import { freeAfterStream, nativeSession, resetStream } from '../../node-internals/http2-stream.js';
+import {
+  destroyAfterReading,
+  freeAfterStream,
+  isDestroyed,
+  nativeSession,
+  resetStream,
+} from '../../node-internals/http2-stream.js';
 import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
@@ -72,10 +78,10 @@ const maxInvalidFrames = 100;
 const lingerMs = 2_000;
 
 /**
- * How long a caller with requests under way may be silent before it is asked whether it is there, and as long for its
- * response; milliseconds. It also ends what nghttp2 has given up: on Node 20 it says GOAWAY for some mistakes of a
- * connection, such as DATA on a stream that was ended, and takes and sends nothing from then on, but the connection
- * stays open.
+ * How long a caller may be silent before it is asked whether it is there, and as long for its response; milliseconds.
+ * Where it has no requests under way, it is asked once. It also ends what nghttp2 has given up: on Node 20 it says
+ * GOAWAY for some mistakes of a connection, such as DATA on a stream that was ended, and takes and sends nothing from
+ * then on, but the connection stays open.
  */
 const silenceMs = 10_000;
 
@@ -128,7 +134,10 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private usefulBytes = 0;
   private readBytes = 0;
   private heardMs: number;
+  /** Whether it has to say something, or it is gone. */
   private isAsked = false;
+  /** Whether it was asked since its last request. */
+  private wasAskedIdle = false;
   /** Since when nothing is left to do on it but to end; `null` before. */
   private endsSinceMs: number | null = null;
 
@@ -156,6 +165,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
+    destroyAfterReading(this.session);
     socket.on('end', this.onCallerEnd).once('close', () => options.readTurns.delete(this));
     options.readTurns.add(this);
     this.native = nativeSession(this.session);
@@ -224,7 +234,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
 
   /** A shutdown was announced, or it has served enough: the caller is asked to open no more streams. */
   announceEnd(): void {
-    if (this.isGoingAway || this.session.destroyed) return;
+    if (this.isGoingAway || isDestroyed(this.session)) return;
     this.isGoingAway = true;
     this.session.goaway(NGHTTP2_NO_ERROR, anyStream);
   }
@@ -254,7 +264,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       this.cut();
       return;
     }
-    if (this.session.destroyed) return;
+    if (isDestroyed(this.session)) return;
     for (const request of this.served.values()) request.expire(nowMs);
     this.countOverhead(nowMs);
     this.askWhetherThere(nowMs);
@@ -280,6 +290,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private serve(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
     const { options } = this;
     this.requests += 1;
+    this.wasAskedIdle = false;
     options.readTurns.count(this, rawHeaders.length / 2);
     const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
     const head = read.ok ? read.value : read.error.head;
@@ -336,7 +347,10 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     let useful = this.usefulBytes;
     for (const request of this.served.values()) useful += request.bodyBytes();
     const surplus = bytesRead - this.readBytes - 2 * useful;
-    if (bytesRead !== this.readBytes) this.heardMs = nowMs;
+    if (bytesRead !== this.readBytes) {
+      this.heardMs = nowMs;
+      this.isAsked = false;
+    }
     this.readBytes = bytesRead;
     this.usefulBytes = 0;
     for (const request of this.served.values()) this.usefulBytes -= request.bodyBytes();
@@ -344,15 +358,20 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   }
 
   private askWhetherThere(nowMs: number): void {
-    if (this.session.destroyed || this.served.size === 0 || nowMs - this.heardMs < silenceMs) return;
+    const { session } = this;
+    if (isDestroyed(session) || nowMs - this.heardMs < silenceMs) return;
     if (this.isAsked) {
       if (nowMs - this.heardMs > 2 * silenceMs) this.cut();
       return;
     }
-    this.isAsked = this.session.ping(() => {
-      this.isAsked = false;
-      this.heardMs = this.now();
-    });
+    if (this.served.size === 0) {
+      if (this.wasAskedIdle) return;
+      this.wasAskedIdle = true;
+    }
+    this.isAsked = true;
+    // Node sends no PING on a connection that is closing.
+    if (session.closed) session.settings({});
+    else session.ping(ignore);
   }
 
   /**
@@ -360,7 +379,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
    * limit until all is written, and then until the caller ends its side.
    */
   private isStuck(nowMs: number): boolean {
-    const isOver = this.session.destroyed || (this.isClosing && this.served.size === 0);
+    const isOver = isDestroyed(this.session) || (this.isClosing && this.served.size === 0);
     this.endsSinceMs = isOver ? (this.endsSinceMs ?? nowMs) : null;
     if (this.endsSinceMs !== null) return nowMs - this.endsSinceMs >= lingerMs;
     for (const { abortedMs } of this.served.values()) {
@@ -382,13 +401,13 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   }
 
   private close(): void {
-    if (this.isClosing || this.session.destroyed) return;
+    if (this.isClosing || isDestroyed(this.session)) return;
     this.isClosing = true;
     this.session.close();
   }
 
   private calm(): void {
-    if (this.session.destroyed) return;
+    if (isDestroyed(this.session)) return;
     this.isClosing = true;
     this.options.onAbuse();
     // Without an error Node takes no note of the code, and says NO_ERROR.

@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
-import { freeAfterStream, nativeSession } from '../../node-internals/http2-stream.js';
+import { destroyAfterReading, freeAfterStream, isDestroyed, nativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
@@ -139,7 +139,7 @@ export class Http2Connection {
       this.state !== 'draining' &&
       this.state !== 'closed' &&
       // Node tells that it is gone in a later turn of the event loop.
-      this.session?.destroyed !== true &&
+      (this.session === null || !isDestroyed(this.session)) &&
       this.streams.size < Math.min(this.options.maxStreams, this.peerMax)
     );
   }
@@ -180,7 +180,7 @@ export class Http2Connection {
   /** Opens a stream. `null` where none can be opened any more: nothing was sent. */
   request(head: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream | null {
     const { session } = this;
-    if (session !== null && !session.closed && !session.destroyed) return session.request(head, options);
+    if (session !== null && !session.closed && !isDestroyed(session)) return session.request(head, options);
     this.fail(new NotProcessed());
     return null;
   }
@@ -230,6 +230,7 @@ export class Http2Connection {
       settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
       maxHeaderListPairs: maxHeaders,
     });
+    destroyAfterReading(session);
     this.session = session;
     this.native = nativeSession(session);
     this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
@@ -237,7 +238,7 @@ export class Http2Connection {
     session
       // What came with the end of the handshake may have ended it before that is told.
       .once('connect', () => {
-        if (!session.destroyed) session.setLocalWindowSize(connectionWindowBytes);
+        if (!isDestroyed(session)) session.setLocalWindowSize(connectionWindowBytes);
       })
       .on('remoteSettings', ({ maxConcurrentStreams }: Settings) => this.onSettings(maxConcurrentStreams))
       .on('ping', () => this.countControlFrame())
@@ -311,9 +312,10 @@ export class Http2Connection {
 
   /** Asks whether the upstream is there, unless Node is about to tell that the connection is gone. */
   private ping(): void {
-    if (this.session?.destroyed === true) return;
+    const { session } = this;
+    if (session === null || isDestroyed(session)) return;
     this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the upstream does not respond')));
-    this.session?.ping((error) => {
+    session.ping((error) => {
       if (error !== null || this.state === 'closed') return;
       this.stopLimit();
       this.heardMs = performance.now();

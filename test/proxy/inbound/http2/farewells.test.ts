@@ -1,0 +1,98 @@
+/**
+ * A GOAWAY, and in one piece with it what is not well formed. nghttp2 before 1.68.1 aborts the process at some of it
+ * where its connection is ended in the midst of its reading (CVE-2026-27135), so that the proxy is one of its own.
+ */
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { fieldBlock, flags, frame, frameTypes, preface, uint32 } from '../../../support/http2-frames.js';
+import { startProxyProcess } from '../../../support/proxy-process.js';
+import { startFrameUpstream, settingsFrame } from '../../upstream/http2/frame-upstream.js';
+import { until } from '../../../support/until.js';
+
+const { headers, reset, settings, goAway, ping, priority, windowUpdate, data, continuation } = frameTypes;
+const goaways = [0, 1].map((code) => frame(goAway, 0, 0, Buffer.concat([uint32(0), uint32(code)])));
+
+/** Frames of a wrong size, of streams that there are and of others. */
+const misshapen: readonly Buffer[] = [1, 3, 5].flatMap((stream) => [
+  frame(reset, 0, stream, Buffer.alloc(3)),
+  frame(priority, 0, stream, Buffer.alloc(4)),
+  frame(windowUpdate, 0, stream, Buffer.alloc(3)),
+  frame(windowUpdate, 0, stream, Buffer.alloc(4)),
+  frame(data, flags.padded, stream, Buffer.from([9])),
+  frame(continuation, 0, stream, Buffer.alloc(1)),
+  frame(headers, flags.endHeaders, stream),
+  frame(5, flags.endHeaders, stream),
+]);
+const ofTheConnection: readonly Buffer[] = [
+  frame(settings, 0, 0, Buffer.alloc(5)),
+  frame(settings, flags.ack, 0, Buffer.alloc(6)),
+  frame(ping, 0, 0, Buffer.alloc(7)),
+  frame(goAway, 0, 0, Buffer.alloc(3)),
+  frame(windowUpdate, 0, 0, Buffer.alloc(4)),
+];
+
+function head(stream: number, isLast: boolean): Buffer {
+  const block = fieldBlock([':method', 'GET', ':scheme', 'http', ':path', '/healthz', ':authority', 'a']);
+  return frame(headers, flags.endHeaders | (isLast ? flags.endStream : 0), stream, block);
+}
+
+t.setTimeout(120_000);
+
+t.test('of a caller', async (t) => {
+  const proxy = await startProxyProcess(t, { config: { listen: { http2: true } } });
+  for (const goaway of goaways) {
+    for (const before of [[], [head(1, false)], [head(1, true)]]) {
+      for (const between of [[], [head(3, false)], [head(3, true)]]) {
+        const pieces = [...misshapen, ...ofTheConnection].map((last) =>
+          Buffer.concat([...before, goaway, ...between, last]),
+        );
+        const sockets = pieces.map((bytes) => {
+          const socket = connect(proxy.port, '127.0.0.1').on('error', () => undefined);
+          socket.write(Buffer.concat([preface, frame(settings, 0, 0)]));
+          setTimeout(() => socket.write(bytes), 50);
+          return socket.resume();
+        });
+        await delay(150);
+        for (const socket of sockets) socket.destroy();
+      }
+    }
+  }
+  t.ok(proxy.process.isRunning());
+  t.equal((await proxy.request({ path: '/healthz' })).status, 200);
+  // Mistakes for which nghttp2 gives a connection up: Node 20 learns nothing more of it, not even its end.
+  for (const mistake of [frame(priority, 0, 1, Buffer.from([0, 0, 0, 1, 1])), frame(data, 0, 1), head(2, true)]) {
+    const socket = connect(proxy.port, '127.0.0.1').on('error', () => undefined);
+    socket.write(Buffer.concat([preface, frame(settings, 0, 0), mistake]), () =>
+      setTimeout(() => socket.destroy(), 50),
+    );
+  }
+  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
+  await until('every connection has ended', async () => (await proxy.metric('sallyport_connections_open')) === 0);
+  t.same(await proxy.stop(), { code: 0, signal: null });
+});
+
+t.test('of an upstream', async (t) => {
+  const all = goaways.flatMap((goaway) =>
+    [[], [head(2, true)]].flatMap((between) =>
+      [...misshapen, ...ofTheConnection].map((last) => Buffer.concat([goaway, ...between, last])),
+    ),
+  );
+  let next = 0;
+  const upstream = await startFrameUpstream(t, (_id, peer) => {
+    const bytes = all[next % all.length];
+    next += 1;
+    peer.send(...(bytes === undefined ? [] : [settingsFrame([]), bytes]));
+  });
+  const proxy = await startProxyProcess(t, {
+    config: { upstream: { url: upstream.url, http2: true, response_timeout: '500ms' } },
+  });
+  for (let round = 0; round < all.length / 8; round += 1) {
+    const asked = Array.from({ length: 8 }, async () => (await proxy.request({ path: '/healthz' })).status);
+    for (const status of await Promise.all(asked)) t.ok([502, 503, 504].includes(status), String(status));
+  }
+  t.ok(next >= all.length);
+  t.ok(proxy.process.isRunning());
+  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
+  t.same(await proxy.stop(), { code: 0, signal: null });
+});
