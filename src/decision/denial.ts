@@ -25,7 +25,7 @@ export interface RefusalResponse {
   readonly status: number;
   /** Last part of `urn:sallyport:…`, or `null` for `about:blank`, which tells nothing but the status. */
   readonly type: string | null;
-  /** Short text for people; the same for every occurrence of the type (RFC 9457 §3.1.3). */
+  /** Short text for people; the same for every occurrence of the reason (RFC 9457 §3.1.3). */
   readonly title: string;
   readonly error: ProxyError;
   /** Seconds for `Retry-After`, where the reason asks for one. */
