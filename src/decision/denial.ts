@@ -71,7 +71,7 @@ export const responses = {
     error: 'http_request_error',
   },
   method_malformed: request('The method is malformed'),
-  http_version: request('Only HTTP/1.1 is supported'),
+  http_version: request('The HTTP version is not supported'),
   framing: request('The message framing is malformed'),
   field_malformed: request('A header field is malformed'),
   field_repeated: request('A header field that may occur once is repeated'),
