@@ -131,7 +131,12 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     } else if (plan.kind === 'refuse') {
       this.summary.record = plan.reservationId;
       this.refuse(plan.denial);
-    } else if (this.deps.reserving !== null) this.reserve(this.deps.reserving, admission, plan);
+    } else {
+      const { reserving } = this.deps;
+      // Without a store nothing is planned to be reserved: `planRequest` refuses it.
+      if (reserving === null) throw new Error('a write was planned to be reserved where there is no store');
+      this.reserve(reserving, admission, plan);
+    }
   }
 
   /**
