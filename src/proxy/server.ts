@@ -165,8 +165,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     isShuttingDown: () => isShuttingDown,
   };
 
-  const serve =
-    deps.decide?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
+  const serve = (request: ReceivedRequest): RequestHandler =>
+    deps.decide === undefined ? new Exchange(exchangeDeps, request) : deps.decide.serve(exchangeDeps, request);
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
   const healthDeps = { clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug };
@@ -182,7 +182,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     }
     if (!connection.accepts()) return;
     const upgrade = req.afterHead === null ? null : new UpgradeRequest(res, req.socket, connection, req.afterHead);
-    req.exchange = serve(exchangeDeps, new Http1Request(req, res, connection, upgrade));
+    req.exchange = serve(new Http1Request(req, res, connection, upgrade));
     connection.enqueue(req.exchange);
   };
   const refuse = (socket: Socket, reason: Denial, asked?: ParsedLine): void => {
@@ -277,9 +277,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       maxHeaderBytes: listen.maxHeaderBytes,
       keepAliveMs: listen.keepAliveTimeoutMs,
       serve: (request) =>
-        listen.answersGrpcHealth && isHealthCheck(request.head)
-          ? new HealthCheck(request, healthDeps)
-          : serve(exchangeDeps, request),
+        listen.answersGrpcHealth && isHealthCheck(request.head) ? new HealthCheck(request, healthDeps) : serve(request),
       takePlace: () => {
         // Streams of all connections together: as many as there may be connections, each of which may have a request.
         if (streams >= maxConnections) return false;
