@@ -112,7 +112,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private onAcquired(admission: Admission, lease: Lease): void {
     this.lease = lease;
     this.admission = admission;
-    if (admission.principal !== null) this.received.connection.markTrusted();
+    if (admission.principal !== null) this.received.connection.markAuthenticated();
     this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
     if (admission.route.isGrpc) {
@@ -433,8 +433,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     return clientOf(this.deps, this.head, this.received.connection.peer);
   }
 
-  isKnown(): boolean {
-    return this.received.connection.isTrusted();
+  hasAuthenticated(): boolean {
+    return this.received.connection.hasAuthenticated();
   }
 
   now(): number {

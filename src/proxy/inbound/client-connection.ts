@@ -81,7 +81,7 @@ export class ClientConnection {
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
   private idleSinceMs: number;
   private readonly networks: ClientNetworks;
-  private hasGoodCredential = false;
+  private isAuthenticated = false;
   private flushTimer: NodeJS.Timeout | null = null;
   private headTimer: NodeJS.Timeout | null = null;
   /** Gives a head that is overdue because it was not read its time again. */
@@ -152,19 +152,19 @@ export class ClientConnection {
   }
 
   /** A request of it was let through for somebody. */
-  markTrusted(): void {
-    this.hasGoodCredential = true;
+  markAuthenticated(): void {
+    this.isAuthenticated = true;
   }
 
   /** Whether one was. */
-  isTrusted(): boolean {
-    return this.hasGoodCredential;
+  hasAuthenticated(): boolean {
+    return this.isAuthenticated;
   }
 
   /** How little would be lost with it; `null` while a request is being served. */
   idleState(): IdleConnection | null {
     if (this.current !== null || this.isClosing) return null;
-    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+    return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
   }
 
   /** Whether a request of it is being served, or it was switched to another protocol. */

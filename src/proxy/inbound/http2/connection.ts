@@ -120,7 +120,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private readonly controls: TokenBucket;
   private readonly overhead: TokenBucket;
   private requests = 0;
-  private hasGoodCredential = false;
+  private isAuthenticated = false;
   private isGoingAway = false;
   private isClosing = false;
   private idleSinceMs: number;
@@ -185,12 +185,12 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     return this.socket.destroyed;
   }
 
-  markTrusted(): void {
-    this.hasGoodCredential = true;
+  markAuthenticated(): void {
+    this.isAuthenticated = true;
   }
 
-  isTrusted(): boolean {
-    return this.hasGoodCredential;
+  hasAuthenticated(): boolean {
+    return this.isAuthenticated;
   }
 
   /** How many requests of it are being served. */
@@ -201,7 +201,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   /** How little would be lost with it; `null` while requests are being served. */
   idleState(): IdleConnection | null {
     if (this.served.size > 0 || this.isClosing) return null;
-    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+    return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
   }
 
   finish(exchange: PipelinedRequest, nowMs: number): void {
