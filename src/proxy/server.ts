@@ -28,7 +28,7 @@ import { createReservedWrites } from './idempotency/coordinator.js';
 import { planRequest } from './idempotency/plan-reservation.js';
 import { createSlots, type Slots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
-import { adoptConnection, stopAccepting } from './node-internals/server.js';
+import { adoptConnection, longestAcceptMs, stopAccepting } from './node-internals/server.js';
 import { openUnixSocket } from './inbound/unix-socket.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
@@ -44,9 +44,6 @@ const announcedMs = 2_000;
  * came last.
  */
 const lastArrivalsMs = 500;
-
-/** Before the port is closed, connections that wait are accepted, for no longer than this; milliseconds. */
-const longestAcceptMs = 250;
 
 /**
  * In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses

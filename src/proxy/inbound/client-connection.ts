@@ -39,8 +39,11 @@ const maxWaiting = 100;
 /** The read that ends a head may bring up to this much of the body as well. */
 const oneReadBytes = 64 * 1024;
 
-/** How long what the caller still sends is read after our last response, so that it gets to read it. */
-const lingerMs = 2_000;
+/**
+ * How long a connection may take to end once we have ended it, milliseconds. What the caller still sends is read
+ * meanwhile, so that it gets to read our last response.
+ */
+export const lingerMs = 2_000;
 
 export interface ClientConnectionOptions {
   readonly peer: Peer;

@@ -14,7 +14,7 @@ import type { IdleConnection } from '../../../decision/limits/idle-connections.j
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
-import type { PipelinedRequest } from '../client-connection.js';
+import { lingerMs, type PipelinedRequest } from '../client-connection.js';
 import { freeAfterStream, nativeSession, resetStream } from '../../node-internals/http2-stream.js';
 import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
@@ -67,9 +67,6 @@ const bytesForOneOfOverhead = 64;
 
 /** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
 const maxInvalidFrames = 100;
-
-/** How long a connection may take to end, or a stream, once we have ended it: its caller may not read; milliseconds. */
-const lingerMs = 2_000;
 
 /**
  * How long a caller with requests under way may be silent before it is asked whether it is there, and as long for its
