@@ -14,10 +14,10 @@ interface IssuedToken {
 }
 
 /** Of a token whose life nobody tells: RFC 6749 §5.1 only recommends `expires_in`. */
-export const unknownLifetimeMs = 5 * 60_000;
+const unknownLifetimeMs = 5 * 60_000;
 
 /** Whatever the server says, a token is asked for once a day. */
-export const maxLifetimeMs = 24 * 3_600_000;
+const maxLifetimeMs = 24 * 3_600_000;
 
 /** Whether a text can stand behind `Bearer`: 1 to 8,192 characters. */
 export function isBearerToken(text: string): boolean {
