@@ -1,4 +1,5 @@
 /** Keeps the layers: which folder may import which, what the pure ones may touch, and how long a file may get. */
+import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
 import ts from 'typescript';
 import { layers, type Layer } from './support/layers.js';
@@ -29,6 +30,25 @@ const chance = new Set([
   'Server',
   'connect',
   'createServer',
+]);
+
+/** Lists of names that are imported, or exported again, from a file. */
+const namedFrom = /\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'(\.[^']+)'/g;
+/** The same where the file is loaded when the code gets there. */
+const namedLater = /\bconst\s+\{([^}]*)\}\s+=\s+await\s+import\(\s*'(\.[^']+)'/g;
+/** A file of which anything may be used. */
+const asAWhole = /\*(?:\s+as\s+\w+)?\s+from\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'/g;
+const declaration = /^export (?:async |abstract )?(?:const|let|function\*?|class|interface|type|enum) ([\w$]+)/gm;
+
+/** Exported, and imported by nobody. */
+const exportedAllTheSame = new Set([
+  // The compiler writes these names into the declarations of other files.
+  'src/config/schema/section.ts: Section',
+  'src/config/sections/egress/egress.ts: EgressSettings',
+  'src/config/sections/listeners/decide.ts: DecideSettings',
+  'src/proxy/upstream/http2/connection.ts: ConnectionTimes',
+  // It stands for `node:os`, from which a package of the page takes it.
+  'src/playground/node/os.ts: availableParallelism',
 ]);
 
 const sources = projectFiles('src')
@@ -91,6 +111,20 @@ t.test('what Node does not document is used in one folder', (t) => {
 
 t.test('no imports in a circle, but of types', (t) => {
   t.same(circles(sources), []);
+  t.end();
+});
+
+t.test('what a file exports is imported by another, of src or of test', (t) => {
+  const unused = unusedExports(projectFiles().filter((path) => /\.(tsx?|mjs)$/.test(path)));
+  t.same(
+    unused.filter((name) => !exportedAllTheSame.has(name)),
+    [],
+  );
+  t.same(
+    [...exportedAllTheSame].filter((name) => !unused.includes(name)),
+    [],
+    'and no exception is for one that is imported',
+  );
   t.end();
 });
 
@@ -198,6 +232,36 @@ function circles(files: readonly SourceFile[]): string[] {
   };
   for (const { path } of files) walk(path, []);
   return found;
+}
+
+/** Exports of src that no list of imports names. Files that are imported as a whole are left out. */
+function unusedExports(paths: readonly string[]): readonly string[] {
+  const texts = new Map(paths.map((path) => [path, readProjectFile(path)]));
+  const fileOf = (path: string, text: string): string => {
+    const from = normalize(join(dirname(path), text)).replace(/^(?:\.build\/)?(?:dist\/)?/, (start) =>
+      start.endsWith('dist/') ? 'src/' : '',
+    );
+    const file = from.replace(/\.js$/, '.ts');
+    return texts.has(file) ? file : `${file}x`;
+  };
+  const taken = new Set<string>();
+  const whole = new Set<string>();
+  for (const [path, text] of texts) {
+    for (const [, list = '', from = ''] of [...text.matchAll(namedFrom), ...text.matchAll(namedLater)]) {
+      for (const [, name = ''] of list.matchAll(/(?:^|,)\s*(?:type\s+)?([\w$]+)/g)) {
+        taken.add(`${fileOf(path, from)}: ${name}`);
+      }
+    }
+    for (const [, from, later = ''] of text.replace(namedLater, '').matchAll(asAWhole)) {
+      whole.add(fileOf(path, from ?? later));
+    }
+  }
+  return [...texts].flatMap(([path, text]) => {
+    if (!path.startsWith('src/') || whole.has(path)) return [];
+    return [...text.matchAll(declaration)]
+      .map(([, name = '']) => `${path}: ${name}`)
+      .filter((name) => !taken.has(name));
+  });
 }
 
 function impurities({ path, nodes, imports }: SourceFile): string[] {

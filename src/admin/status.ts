@@ -72,7 +72,7 @@ export interface Status {
   readonly workers?: WorkersStatus;
 }
 
-export interface WorkersStatus {
+interface WorkersStatus {
   /** As many as there should be. */
   readonly count: number;
   /** How many ended that nobody had asked to, since the start. */

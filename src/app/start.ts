@@ -30,7 +30,7 @@ import { node, revision, version } from '../version.js';
 export interface AppOptions extends ComposeOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
-  /** Called once, when all is built and nobody is listened to yet. */
+  /** Called once, when all is built and before a listener opens. */
   readonly onBuilt?: () => void;
 }
 

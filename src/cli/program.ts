@@ -171,7 +171,7 @@ export async function createProgram(whole: readonly string[], io: Io): Promise<C
   const program = defineCommand({
     name: 'sallyport',
     about:
-      'Auth sidecar in front of one receiving service: verifies service tokens, authorizes each operation and stops replays.',
+      'Auth sidecar in front of one upstream: verifies service tokens, authorizes each operation and stops replays.',
     examples: [
       ...(tools.dev === undefined ? [] : [tryOut]),
       ['run it with a config of yours', 'sallyport check sallyport.yaml && sallyport serve sallyport.yaml'],

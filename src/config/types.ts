@@ -257,7 +257,7 @@ export interface OAuthTokenSettings {
 }
 
 /** A token that something else writes to a file. */
-export interface FileTokenSettings {
+interface FileTokenSettings {
   readonly kind: 'file';
   readonly name: string;
   /** Read again, at most each second. */

@@ -49,7 +49,7 @@ function sums(counts: readonly Readonly<Partial<Record<string, number>>>[]): Rea
 }
 
 /** Which of the two times is meant. */
-export type Timing = 'duration' | 'overhead';
+type Timing = 'duration' | 'overhead';
 
 /**
  * The time in seconds that so large a part of the requests between two looks took at most; `null` where there were

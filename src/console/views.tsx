@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { JSX } from 'preact';
 
 /** Names as the address has them, and as people read them; the first is shown where the address has none. */
-export type Views<Name extends string> = readonly [readonly [Name, string], ...(readonly (readonly [Name, string])[])];
+type Views<Name extends string> = readonly [readonly [Name, string], ...(readonly (readonly [Name, string])[])];
 
 /** The part of the address behind `#` says which view is shown, so that a view can be kept and gone back to. */
 export function useView<Name extends string>(views: Views<Name>): Name {

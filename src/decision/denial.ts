@@ -25,7 +25,7 @@ export interface RefusalResponse {
   readonly status: number;
   /** Last part of `urn:sallyport:…`, or `null` for `about:blank`, which tells nothing but the status. */
   readonly type: string | null;
-  /** Short text for people; the same for every occurrence of the type (RFC 9457 §3.1.3). */
+  /** Short text for people; the same for every occurrence of the reason (RFC 9457 §3.1.3). */
   readonly title: string;
   readonly error: ProxyError;
   /** Seconds for `Retry-After`, where the reason asks for one. */
@@ -71,7 +71,7 @@ export const responses = {
     error: 'http_request_error',
   },
   method_malformed: request('The method is malformed'),
-  http_version: request('Only HTTP/1.1 is supported'),
+  http_version: request('The HTTP version is not supported'),
   framing: request('The message framing is malformed'),
   field_malformed: request('A header field is malformed'),
   field_repeated: request('A header field that may occur once is repeated'),

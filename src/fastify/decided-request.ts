@@ -33,8 +33,8 @@ export interface DecidingParts extends Omit<Recorder, 'requestLog'> {
   readonly requestLog: (record: Parameters<Recorder['requestLog']>[0], request: FastifyRequest) => void;
   readonly peerOf: (request: FastifyRequest) => Peer;
   /** Whether the connection has shown a good credential before. */
-  readonly isKnown: (request: FastifyRequest) => boolean;
-  readonly markKnown: (request: FastifyRequest) => void;
+  readonly hasAuthenticated: (request: FastifyRequest) => boolean;
+  readonly markAuthenticated: (request: FastifyRequest) => void;
   readonly routes: Pick<RouteRegister, 'policyOf' | 'isOwn'>;
   readonly patternOf: (url: string) => RoutePattern;
   /** `null` where there is no store. */
@@ -119,7 +119,7 @@ export class DecidedRequest implements KeyAsker {
 
   private onAcquired(admission: Admission, lease: Lease): void {
     this.lease = lease;
-    if (admission.principal !== null) this.parts.markKnown(this.request);
+    if (admission.principal !== null) this.parts.markAuthenticated(this.request);
     this.summary.shadow = admission.shadow;
     this.plan(admission, lease);
   }
@@ -288,8 +288,8 @@ export class DecidedRequest implements KeyAsker {
     return clientOf(this.parts, this.head, this.peer);
   }
 
-  isKnown(): boolean {
-    return this.parts.isKnown(this.request);
+  hasAuthenticated(): boolean {
+    return this.parts.hasAuthenticated(this.request);
   }
 
   now(): number {

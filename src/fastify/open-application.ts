@@ -110,7 +110,7 @@ export async function openApplication(
   phase = 'serving';
 
   const isTrusted = createAddressTest(config.listen.trustForwarded);
-  const known = new WeakSet<object>();
+  const authenticated = new WeakSet<object>();
   const patterns = new Map<string, RoutePattern>();
   const requestLog = createApplicationRequestLog(config.log);
   return accept({
@@ -132,8 +132,8 @@ export async function openApplication(
           certificate: callerCertificateOf(socket, namesAuthorities(app.server)),
         };
       },
-      isKnown: ({ raw: { socket } }) => known.has(socket),
-      markKnown: ({ raw: { socket } }) => known.add(socket),
+      hasAuthenticated: ({ raw: { socket } }) => authenticated.has(socket),
+      markAuthenticated: ({ raw: { socket } }) => authenticated.add(socket),
       routes,
       reserving: writes === null ? null : { writes, bodyTimeouts: bodyTimeoutsOf(config.listen), clock: systemClock },
       patternOf: (url) => {

@@ -19,7 +19,7 @@ interface Rewriting {
 }
 
 /** What the caller sent: what an earlier rewriting took away is put back where it is shown now. */
-export interface CallerHeaders {
+interface CallerHeaders {
   /** Names and values in turn. */
   readonly raw: readonly string[];
   /** The same as Node reads them; `null` where nothing was taken away yet. */

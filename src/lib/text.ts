@@ -27,6 +27,14 @@ export function isVisibleAscii(value: unknown, maxLength: number): value is stri
   return typeof value === 'string' && value.length <= maxLength && visibleAscii.test(value);
 }
 
+/** A comma is no part of it, so two headers that something joined into one are refused. */
+const b64Token = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/** Tells whether a text can be a bearer token: RFC 6750 §2.1 `b64token`, RFC 9110 §11.2 `token68`. */
+export function isB64Token(text: string): boolean {
+  return b64Token.test(text);
+}
+
 /**
  * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop,
  * because a pattern for it takes time in the square of a long run of blanks.

@@ -29,7 +29,7 @@ export interface KeyAsker {
   /** Of the client; empty where there is none. */
   readonly address: () => string;
   /** Whether its connection has shown a good credential before. */
-  readonly isKnown: () => boolean;
+  readonly hasAuthenticated: () => boolean;
   /** Whether nobody waits for the response any more. */
   readonly isGone: () => boolean;
   /** Milliseconds since the epoch. */

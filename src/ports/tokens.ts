@@ -34,7 +34,7 @@ export interface ProofSigner {
 }
 
 /** What a proof says of its request (RFC 9449 §4.2). */
-export interface ProofInput {
+interface ProofInput {
   /** As it is sent. */
   readonly method: string;
   /** Where it is sent; query and fragment are no part of the proof. */

@@ -28,7 +28,7 @@ import { createReservedWrites } from './idempotency/coordinator.js';
 import { planRequest } from './idempotency/plan-reservation.js';
 import { createSlots, type Slots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
-import { adoptConnection, stopAccepting } from './node-internals/server.js';
+import { adoptConnection, longestAcceptMs, stopAccepting } from './node-internals/server.js';
 import { openUnixSocket } from './inbound/unix-socket.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
@@ -44,9 +44,6 @@ const announcedMs = 2_000;
  * came last.
  */
 const lastArrivalsMs = 500;
-
-/** Before the port is closed, connections that wait are accepted, for no longer than this; milliseconds. */
-const longestAcceptMs = 250;
 
 /**
  * In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses
@@ -165,8 +162,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     isShuttingDown: () => isShuttingDown,
   };
 
-  const serve =
-    deps.decide?.serve ?? ((_deps: ExchangeDeps, request: ReceivedRequest) => new Exchange(exchangeDeps, request));
+  const serve = (request: ReceivedRequest): RequestHandler =>
+    deps.decide === undefined ? new Exchange(exchangeDeps, request) : deps.decide.serve(exchangeDeps, request);
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
   const healthDeps = { clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug };
@@ -182,7 +179,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     }
     if (!connection.accepts()) return;
     const upgrade = req.afterHead === null ? null : new UpgradeRequest(res, req.socket, connection, req.afterHead);
-    req.exchange = serve(exchangeDeps, new Http1Request(req, res, connection, upgrade));
+    req.exchange = serve(new Http1Request(req, res, connection, upgrade));
     connection.enqueue(req.exchange);
   };
   const refuse = (socket: Socket, reason: Denial, asked?: ParsedLine): void => {
@@ -277,9 +274,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       maxHeaderBytes: listen.maxHeaderBytes,
       keepAliveMs: listen.keepAliveTimeoutMs,
       serve: (request) =>
-        listen.answersGrpcHealth && isHealthCheck(request.head)
-          ? new HealthCheck(request, healthDeps)
-          : serve(exchangeDeps, request),
+        listen.answersGrpcHealth && isHealthCheck(request.head) ? new HealthCheck(request, healthDeps) : serve(request),
       takePlace: () => {
         // Streams of all connections together: as many as there may be connections, each of which may have a request.
         if (streams >= maxConnections) return false;

@@ -35,7 +35,7 @@ async function mint(core: CoreClient, validity: number): Promise<Minted> {
 }
 
 /**
- * Issue 4: requests go through a proxy while the Core's keys rotate: none is refused that may not be, and no token
+ * Requests go through a proxy while the Core's keys rotate: none is refused that may not be, and no token
  * passes once its key has left the set. Runs until so many requests were sent and so many keys have signed.
  */
 export async function keyRotation(t: Test, { requests, keys, toTheEnd }: RotationRun): Promise<void> {

@@ -4,7 +4,7 @@ import { isThere } from './programs.mjs';
 const usage = `npm test                                     everything that can be run here, an hour on two cores; installs nothing
 npm test -- --install                        first gets what is missing: Debian packages by apt-get, as root or by sudo without a
                                              password, and helm and kubectl into node_modules/.cache; what stays missing is a failure
-npm test -- test/proxy/framing.test.ts …     these files or folders only, without the other steps; a few seconds
+npm test -- test/proxy/client-app.test.ts …  these files or folders only, without the other steps; a few seconds
 npm test -- --types test/proxy/ …            looks at the types of everything first, ten seconds more
 npm run test:unit                            the files that start no process and no program, many in one process
 npm test -- --changed                        the files that load or name what changed since this branch left main, or --changed=REF

@@ -1,4 +1,4 @@
-/** Issue 4: keys that rotate under load. `rotation.long.test.ts` does the same with 10,000 requests. */
+/** Keys that rotate under load. `rotation.long.test.ts` does the same with 10,000 requests. */
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';

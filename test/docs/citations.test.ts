@@ -53,7 +53,7 @@ const old: readonly (readonly [string, RegExp])[] = [
     /\b(?:REPLAY|ENGINE|PEERS|FAULTS|SECURITY (?:R-|\d)|(?:CONTRACT|DESIGN|HOUSE|FIELD|FIRST-HOUR)\.md)(?!\w)/,
   ],
   ['a property without its page', /\bpropert(?:y|ies) \d/],
-  ['an issue by its number', /\bissue #?\d/],
+  ['an issue by its number', /\b[Ii]ssue #?\d/],
 ];
 
 /** Pages whose own numbers they are, and files with made-up citations. */
@@ -202,6 +202,7 @@ t.test('citations that are made up, or of an old form, are found', (t) => {
     ['REPLAY 4', 'a note of design: REPLAY 4'],
     ['ENGINE: so', 'a note of design: ENGINE: so'],
     ['issue 3', 'an issue by its number: issue 3'],
+    ['Issue #4: so', 'an issue by its number: Issue #4: so'],
   ] as const) {
     t.same(
       follow('made', text).problems.filter((found) => found === `made: ${problem}`),

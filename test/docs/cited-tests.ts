@@ -16,6 +16,19 @@ export function citedTests(cell: string): readonly CitedTest[] {
   return found.map(([, path = '', title = '']) => ({ path, title: title.replace(/\\([*_|])/g, '$1') }));
 }
 
+/** The tests that tables name by a path from `test/`: `proxy/a.test.ts`: its title; another title of it. */
+export function testsNamedIn(text: string): readonly CitedTest[] {
+  return [...text.matchAll(/^\|.*/gm)].flatMap(([row]) =>
+    [...row.matchAll(/`([\w./-]+\.ts)`: ([^|`]+)/g)].flatMap(([, path = '', titles = '']) =>
+      titles
+        .split('; ')
+        .map((title) => title.replace(/;? *$/, ''))
+        .filter((title) => title !== '')
+        .map((title) => ({ path, title })),
+    ),
+  );
+}
+
 /** Titles of the tests of a file, as they are written, and names of the rows of its tables. */
 export function titlesOf(path: string): ReadonlySet<string> {
   const found = readProjectFile(path).matchAll(

@@ -254,7 +254,17 @@ t.test('policy is reloaded from the ConfigMap: only what is read at start restar
     before,
     'routes and mode',
   );
-  t.not(sums({ store: { memory: {} } }), before, 'the store');
+  for (const values of [
+    { listen: { max_in_flight: 100 } },
+    { admin: { console: false } },
+    { probes: { app: { live: '/live' } } },
+    { sessions: { cookie_domain: 'example.com' } },
+    { store: { memory: {} } },
+    { decide: { port: 9100 } },
+    { workers: 2 },
+  ]) {
+    t.not(sums(values), before, Object.keys(values).join());
+  }
   const { spec } = templateOf(one(rendered[0]?.manifests ?? [], 'Deployment'));
   t.notMatch(stringify(spec), 'subPath', 'a file mounted by subPath would never change');
 });

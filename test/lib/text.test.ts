@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isVisibleAscii, oneLine } from '../../src/lib/text.js';
+import { isB64Token, isVisibleAscii, oneLine } from '../../src/lib/text.js';
 
 t.test('what breaks or disguises a line is escaped, and reads back as it was', async (t) => {
   const texts = ['plain', 'é ü 漢', '\u2028', '\u2029a', '\x7f\x85\x9f', 'a\u202eb\u2066c\u200f'];
@@ -30,5 +30,21 @@ t.test('what may go to a header and a log line', (t) => {
     { name: 'undefined', input: undefined, expected: false },
   ];
   for (const { name, input, expected } of cases) t.equal(isVisibleAscii(input, 4), expected, name);
+  t.end();
+});
+
+t.test('what can be a bearer token', (t) => {
+  const cases: { name: string; input: string; expected: boolean }[] = [
+    { name: 'every character of it', input: 'AZaz09-._~+/', expected: true },
+    { name: 'padded', input: 'a==', expected: true },
+    { name: 'empty', input: '', expected: false },
+    { name: 'padding alone', input: '==', expected: false },
+    { name: 'padding inside', input: 'a=b', expected: false },
+    { name: 'two that were joined', input: 'a,b', expected: false },
+    { name: 'a blank', input: 'a b', expected: false },
+    { name: 'a newline at the end', input: 'a\n', expected: false },
+    { name: 'beyond ASCII', input: 'é', expected: false },
+  ];
+  for (const { name, input, expected } of cases) t.equal(isB64Token(input), expected, name);
   t.end();
 });

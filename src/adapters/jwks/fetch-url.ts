@@ -6,6 +6,7 @@ import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.j
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { MetadataState } from '../../ports/auth.js';
 import type { Files } from '../../ports/system.js';
+import { isB64Token } from '../../lib/text.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */
 const maxRedirects = 3;
@@ -61,9 +62,6 @@ function fail(why: string, status: number | null = null): Result<never, FetchFai
   return refuse({ why, status });
 }
 
-/** RFC 6750 §2.1. */
-const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
-
 /** A server takes no longer header anyway. */
 const maxTokenBytes = 8 * 1024;
 
@@ -72,7 +70,7 @@ async function readToken(tokenFile: string | null, files: Files): Promise<Result
   const text = await files.read(tokenFile, { maxBytes: maxTokenBytes });
   if (!text.ok) return refuse(`the token file ${tokenFile} ${text.error}`);
   const token = text.value.trim();
-  return bearerToken.test(token) ? accept(token) : refuse(`the token file ${tokenFile} holds no bearer token`);
+  return isB64Token(token) ? accept(token) : refuse(`the token file ${tokenFile} holds no bearer token`);
 }
 
 async function fetchWith(

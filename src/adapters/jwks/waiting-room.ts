@@ -44,7 +44,7 @@ export function createWaitingRoom(max = maxWaiting): WaitingRoom {
 
   function enter(waiter: Waiter): boolean {
     const { asker } = waiter;
-    const section = asker?.isKnown() === true ? known : strangers;
+    const section = asker?.hasAuthenticated() === true ? known : strangers;
     const { entered, ousted } = section.enter({
       waiter,
       networks: clientNetworks(asker?.address() ?? ''),

@@ -61,7 +61,7 @@ export function createBudget(perSecond: number, perAddress: number): Budget {
 
   return {
     take: (asker, nowMs) => {
-      const rated = bucketsFor(asker?.isKnown() === true ? known : strangers, asker?.address() ?? '', nowMs);
+      const rated = bucketsFor(asker?.hasAuthenticated() === true ? known : strangers, asker?.address() ?? '', nowMs);
       for (const { bucket, rate } of rated) refill(bucket, rate, nowMs);
       if (rated.some(({ bucket }) => bucket.left < 1)) return null;
       for (const { bucket } of rated) bucket.left -= 1;

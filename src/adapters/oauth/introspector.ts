@@ -115,7 +115,7 @@ export function createIntrospector(
     }
     if (closed) return unavailable;
     const isKnownGood = known !== null && known.claims !== null;
-    const group = isKnownGood || asker?.isKnown() === true ? 'callers' : 'strangers';
+    const group = isKnownGood || asker?.hasAuthenticated() === true ? 'callers' : 'strangers';
     const refund = isKnownGood ? noRefund : budget.take(asker, nowMs);
     const isFull = group === 'strangers' ? ofStrangers >= maxInFlight / 2 : underWay.size >= maxInFlight;
     if (refund === null || isFull) {

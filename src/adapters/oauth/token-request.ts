@@ -20,7 +20,7 @@ interface TokenRequestDeps {
 }
 
 /** Where tokens are asked for, as the issuer's metadata says. */
-export interface TokenEndpoint {
+interface TokenEndpoint {
   readonly find: () => Promise<Result<{ readonly url: string; readonly mtlsUrl: string | null }, string>>;
   /** It was not there: it is looked for anew. */
   readonly forget: () => void;

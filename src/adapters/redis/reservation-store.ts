@@ -188,7 +188,7 @@ export function createUnexpectedRecords({
       const nowMs = clock.monotonic();
       if (nowMs < quietUntilMs) return;
       quietUntilMs = nowMs + quietMs;
-      log.error('the store holds something that is not ours to touch: requests that meet it are answered 503', {
+      log.error('unexpected data under our key prefix: requests that use this key get 503', {
         key,
         reason,
       });

@@ -23,8 +23,8 @@ export const serializers = {
   'http/json': { traces: JsonTraceSerializer, metrics: JsonMetricsSerializer, logs: JsonLogsSerializer },
 } as const satisfies Readonly<Record<Protocol, object>>;
 
-export type ReadableSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
-export type ReadableLogRecord = Parameters<typeof ProtobufLogsSerializer.serializeRequest>[0][number];
+type ReadableSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
+type ReadableLogRecord = Parameters<typeof ProtobufLogsSerializer.serializeRequest>[0][number];
 export type ResourceMetrics = Parameters<typeof ProtobufMetricsSerializer.serializeRequest>[0];
 export type Resource = ReadableSpan['resource'];
 

@@ -10,7 +10,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
 
 /** What a collector answered, or why there is nothing. */
-export type SendResult =
+type SendResult =
   | { readonly kind: 'answered'; readonly body: Buffer }
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | null }
   | { readonly kind: 'failed'; readonly why: string };

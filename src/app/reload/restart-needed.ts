@@ -22,8 +22,8 @@ function changedAtStart(name: SectionName, opened: CompiledConfig, wanted: Compi
 }
 
 /**
- * A new config with what is open in the place of what it asks for, so that no half of `listen`, `store`, `sessions` or
- * `telemetry` takes effect.
+ * A new config with what is open in the place of what it asks for, so that no half of a section that is opened at start
+ * takes effect. `workers` and `egress.listen` are read once, from the config of the start.
  */
 export function withOpened(wanted: CompiledConfig, opened: CompiledConfig): CompiledConfig {
   const { listen, admin, probes, store, sessions, decide } = opened;

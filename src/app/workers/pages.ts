@@ -34,7 +34,7 @@ interface SharedPagesDeps {
   readonly monotonicMs: () => number;
 }
 
-export interface SharedPages {
+interface SharedPages {
   readonly readiness: () => Promise<Readiness>;
   /** `null` where no worker answers. */
   readonly status: () => Promise<Status | null>;
@@ -206,4 +206,4 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
   };
 }
 
-export const unanswered: Page = json(503, { problem: 'no worker answers' });
+const unanswered: Page = json(503, { problem: 'no worker answers' });

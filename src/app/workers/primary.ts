@@ -11,6 +11,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { timestamp } from '../../lib/timestamp.js';
 import { createFloodLog } from '../../proxy/inbound/client-connections.js';
 import type { TlsMaterial } from '../../proxy/inbound/listener.js';
+import { longestAcceptMs } from '../../proxy/node-internals/server.js';
 import { node, revision, version } from '../../version.js';
 import { createAdminServers } from '../admin-servers.js';
 import { readListenerCertificates, tlsMaterial, watchCertificates } from '../certificates/certificates.js';
@@ -33,9 +34,6 @@ const closeWithinMs = 4_000;
 
 /** A worker that answers so much later than it should is not waited for, milliseconds. */
 const lateMs = 1_000;
-
-/** Before a listener is closed, connections that wait are accepted, for no longer than this; milliseconds. */
-const longestAcceptMs = 250;
 
 /** Starts workers, and serves through them. Leaves nothing open where it refuses. */
 export async function startPrimary(

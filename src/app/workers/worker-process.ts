@@ -6,7 +6,7 @@ import type { createSharedCounts } from './limit-counts.js';
 import type { PlaceMember, SharedPlaces } from './shared-places.js';
 import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './messages.js';
 
-export interface WorkerEnd {
+interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -61,7 +61,7 @@ interface PendingCall {
 const mostAhead = 16;
 
 /** The first argument of a worker's process, which nobody types. */
-export const workerArgument = 'worker';
+const workerArgument = 'worker';
 
 /** Starts the process of a worker. It does nothing before its `start`. */
 export function startWorkerProcess(number: number, deps: WorkerProcessDeps): WorkerProcess {

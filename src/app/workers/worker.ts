@@ -26,7 +26,7 @@ import { findWithoutPart, ownConnections, shareConfig, type Share } from './shar
 import { createWorkerPlaces, type WorkerPlaces } from './worker-places.js';
 
 /** The channel to the primary. */
-export interface PrimaryChannel {
+interface PrimaryChannel {
   readonly send: (message: ToPrimary, onSent?: () => void) => void;
   /** Calls back with each message, and with what came with it. */
   readonly onMessage: (listener: (message: ToWorker, handle: unknown) => void) => void;

@@ -24,7 +24,7 @@ export interface ProofRules {
 }
 
 /** What has to be proved, and for what. */
-export interface ExpectedProof {
+interface ExpectedProof {
   readonly method: string;
   /** What precedes the query in the request target, as it was judged. */
   readonly path: string;

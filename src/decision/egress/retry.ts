@@ -62,7 +62,7 @@ export interface RetryLimits {
  */
 export type NoRetryReason = 'final' | 'in_doubt' | 'body_not_held' | 'attempts' | 'time' | 'budget';
 
-export type RetryVerdict =
+type RetryVerdict =
   | { readonly kind: 'pass'; readonly reason: NoRetryReason }
   | {
       readonly kind: 'retry';

@@ -31,7 +31,7 @@ export function planRenewal(lifetimeMs: number, random: number): RenewalPlan {
 }
 
 /** One moment, on the clock that never goes back and on that of the day, which goes on while the machine sleeps. */
-export interface Moment {
+interface Moment {
   readonly monotonicMs: number;
   readonly dayMs: number;
 }
@@ -83,7 +83,7 @@ export function backOffMs(failures: number, random: number, retryAfterMs: number
 }
 
 /** How long an issuer is left alone. */
-export interface BackOff {
+interface BackOff {
   /** In a row. */
   readonly failures: number;
   /** Monotonic. */
@@ -113,7 +113,7 @@ const invalidationEveryMs = 10_000;
  * How many invalidations still count: a target that takes no token at all must not have a new one made for each
  * request.
  */
-export interface InvalidationBudget {
+interface InvalidationBudget {
   readonly left: number;
   /** Monotonic. */
   readonly atMs: number;

@@ -4,6 +4,7 @@ import { maxTokenBytes, parseCompactJws, readPayload } from '../token/compact-jw
 import { bearerDigest } from '../token/credential.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
+import { isB64Token } from '../../lib/text.js';
 
 /** A token that was issued. */
 interface IssuedToken {
@@ -13,17 +14,14 @@ interface IssuedToken {
 }
 
 /** Of a token whose life nobody tells: RFC 6749 §5.1 only recommends `expires_in`. */
-export const unknownLifetimeMs = 5 * 60_000;
+const unknownLifetimeMs = 5 * 60_000;
 
 /** Whatever the server says, a token is asked for once a day. */
-export const maxLifetimeMs = 24 * 3_600_000;
-
-/** RFC 6750 §2.1 `b64token`. */
-const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
+const maxLifetimeMs = 24 * 3_600_000;
 
 /** Whether a text can stand behind `Bearer`: 1 to 8,192 characters. */
 export function isBearerToken(text: string): boolean {
-  return text.length <= maxTokenBytes && bearerToken.test(text);
+  return text.length <= maxTokenBytes && isB64Token(text);
 }
 
 /**

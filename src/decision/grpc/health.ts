@@ -17,7 +17,7 @@ const serving = Uint8Array.of(0x08, 0x01);
 const notServing = Uint8Array.of(0x08, 0x02);
 
 /** A response to a call of the health service. */
-export interface HealthResponse {
+interface HealthResponse {
   readonly headers: readonly string[];
   /** Empty where the call failed. */
   readonly body: Uint8Array;

@@ -14,6 +14,9 @@ export interface Framing {
  */
 const decimal = /^[0-9]{1,16}$/;
 
+/** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
+export const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
 const chunkedCoding = /^chunked$/i;
 
 /**

@@ -12,7 +12,7 @@ export type ConnectionEnding = (typeof connectionEndings)[number];
 export interface IdleConnection {
   readonly networks: ClientNetworks;
   /** Whether a request of it was let through for somebody with a good credential. */
-  readonly isTrusted: boolean;
+  readonly hasAuthenticated: boolean;
   /** When its last request was answered, or it came; monotonic milliseconds. */
   readonly sinceMs: number;
 }
@@ -82,9 +82,9 @@ function inOrder(one: Candidate, other: Candidate): number {
 }
 
 /** Lower gives way earlier. */
-function rankOf({ isTrusted, sinceMs }: IdleConnection, nowMs: number, isGreedy: boolean): number {
+function rankOf({ hasAuthenticated, sinceMs }: IdleConnection, nowMs: number, isGreedy: boolean): number {
   const isYoung = nowMs - sinceMs < graceMs;
-  if (!isTrusted && !isYoung) return 0;
-  if (isGreedy) return isTrusted ? 2 : 1;
-  return isTrusted ? 4 : 3;
+  if (!hasAuthenticated && !isYoung) return 0;
+  if (isGreedy) return hasAuthenticated ? 2 : 1;
+  return hasAuthenticated ? 4 : 3;
 }

@@ -5,6 +5,7 @@ import type { RequestHeaders } from '../http/request-headers.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { readSessionHeaders, type SessionHeaders } from '../session/headers.js';
 import { isSessionHeader } from '../session/token.js';
+import { isB64Token } from '../../lib/text.js';
 
 /** What a caller shows to prove who it is. */
 export type Credential =
@@ -70,9 +71,6 @@ export function bearerDigest(token: string): string {
   return headerDigest(usualScheme + token);
 }
 
-/** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two headers that something joined into one are refused. */
-const token = /^[A-Za-z0-9._~+/-]+=*$/;
-
 /**
  * Tokens that were verified before, by digests: one that is among them was read as a token then, character by
  * character.
@@ -97,7 +95,7 @@ export function readBearer(authorization: string | null): Result<string, Denial>
   const isBearer = scheme.test(authorization);
   if (!isBearer && !saysDpop(authorization)) return refuse(denial('credential_malformed'));
   const value = isBearer ? tokenIn(authorization) : authorization.slice(dpopScheme.length);
-  if (value.length > maxTokenBytes || !token.test(value)) return refuse(denial('credential_malformed'));
+  if (value.length > maxTokenBytes || !isB64Token(value)) return refuse(denial('credential_malformed'));
   return accept(value);
 }
 

@@ -4,6 +4,9 @@ import type { JsonObject } from '../../lib/strict-json.js';
 /** Longest subject, in visible ASCII characters: it goes to a header and to every log line. */
 export const maxSubjectLength = 1_024;
 
+/** Longest subject that a route may name. */
+export const maxApprovedSubjectLength = 256;
+
 /** Who a verified credential speaks for. */
 export interface Principal {
   /** What kind of credential it was. */

@@ -16,7 +16,7 @@ import type { Problem } from '../../config/load/report.js';
 import { completeBy } from './completion/complete.js';
 import { look } from './look.js';
 
-export interface EditorProps {
+interface EditorProps {
   readonly label: string;
   readonly text: string;
   readonly problems: readonly Problem[];

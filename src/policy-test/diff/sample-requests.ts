@@ -5,7 +5,7 @@ import type { Route } from '../../decision/route/policy.js';
 import { placeOf, type RouteNode, type RouteTable } from '../../decision/route/route-table.js';
 
 /** One path, as a request spells it. */
-export interface Spelling {
+interface Spelling {
   /** Decoded segments. */
   readonly segments: readonly string[];
   /** The request target. */

@@ -19,7 +19,7 @@ export function explanationLines(explained: Explained): readonly string[] {
     ...steps.flatMap(stepLines),
     ...(headers === null
       ? []
-      : ['  the receiving service would see', ...headers.map(([name, value]) => `    ${name}: ${value}`)]),
+      : ['  the upstream would see', ...headers.map(([name, value]) => `    ${name}: ${value}`)]),
     conclusion(explained),
   ].map(escapeControls);
 }

@@ -211,10 +211,10 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'upstream_unreachable':
       return [`nothing answered at ${config.upstream.url}; nothing was sent`];
     case 'upstream_failed':
-      return ['the receiving service broke off, or answered something that is no HTTP; it may have acted'];
+      return ['the upstream broke off, or answered something that is no HTTP; it may have acted'];
     case 'upstream_timeout':
       return [
-        `the receiving service was slower than response_timeout, ${(route ?? config.upstream).responseTimeoutMs} ms; it may have acted`,
+        `the upstream was slower than response_timeout, ${(route ?? config.upstream).responseTimeoutMs} ms; it may have acted`,
       ];
     case 'authorization_refused':
       return ['the target of egress has a token of its own; only for an exchange the caller sends one'];

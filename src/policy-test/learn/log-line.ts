@@ -5,6 +5,7 @@ import { reasons } from '../../decision/denial.js';
 import { scopeToken } from '../../decision/token/service-token.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { isJsonArray, parseStrictJson, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { maxApprovedSubjectLength } from '../../decision/token/principal.js';
 
 /** A request whose caller was verified. */
 export interface SeenRequest {
@@ -48,7 +49,6 @@ type LineReading =
 const maxDepth = 4;
 const maxPathBytes = 8 * 1024;
 const maxIssuerNameLength = 64;
-const maxSubjectLength = 256;
 const maxPermissions = 256;
 
 /** As the log writes it. */
@@ -122,7 +122,7 @@ function callerOf(line: JsonObject): Pick<SeenRequest, 'issuer' | 'subject'> | S
   if (kind !== 'service') return 'broken';
   if (typeof grpcStatus === 'number') return 'grpc';
   if (!isVisibleAscii(issuer, maxIssuerNameLength)) return 'broken';
-  return isVisibleAscii(subject, maxSubjectLength) ? { issuer, subject } : 'subject';
+  return isVisibleAscii(subject, maxApprovedSubjectLength) ? { issuer, subject } : 'subject';
 }
 
 /** Permissions that a route can ask for: others grant nothing. */

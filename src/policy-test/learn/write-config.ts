@@ -4,7 +4,7 @@ import type { ProposedRoute, ProposedSubject, Proposal, Sighting } from './propo
 import { maxTermValues } from './terms.js';
 
 /** Why nobody reserves on a learnt route: so it was in shadow mode. */
-export const unreservedBecause =
+const unreservedBecause =
   'learnt in shadow mode, where nothing is reserved: nobody has decided yet whether this write may run twice';
 
 interface Learnt {

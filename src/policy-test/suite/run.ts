@@ -86,7 +86,7 @@ function compare({ expect }: PolicyCase, explained: Explained): readonly string[
   const received = headersReceived(explained.ruling);
   for (const [name, value] of Object.entries(expect.headers ?? {})) {
     if (received === null) {
-      found.push(`header ${name}: expected ${shown(value)}, but the receiving service is not asked`);
+      found.push(`header ${name}: expected ${shown(value)}, but the upstream is not asked`);
     } else differ(`header ${name}`, value, received.get(name.toLowerCase()) ?? null);
   }
   return found;

@@ -138,7 +138,7 @@ async function keyFor({ keyId, header }: SignedToken, keys: KeySource): Promise<
     const lookup = await keys.find(keyId);
     return lookup.kind === 'found' && lookup.key.algorithm === header['alg'] ? lookup.key : null;
   } catch {
-    // A source that breaks its word: nothing is known of the token, as when it was refused.
+    // A key source must not reject; if it does, nothing is known of the token.
     return null;
   }
 }

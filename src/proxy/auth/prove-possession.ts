@@ -9,7 +9,7 @@ import type { ProofKeeper } from '../../ports/auth.js';
 export type ProofVerifier = (key: string) => Result<Proof, Denial>;
 
 /** What is asked of one request. */
-export interface Possession {
+interface Possession {
   /** What the token is bound to; `undefined` where that is nothing. */
   readonly confirmation: Confirmation | undefined;
   /** Whether the request says, by its scheme, that its token is bound to a key. */

@@ -176,7 +176,11 @@ export function createRevocationPoller({
   ): void {
     if (isFirst || added.length + undone.length > 0) {
       const held = list.held.size;
-      log.info('revocations', { held, added: some(added.map(({ id }) => id)), undone: some(undone) });
+      log.info('revocations were read from the store', {
+        held,
+        added: some(added.map(({ id }) => id)),
+        undone: some(undone),
+      });
     }
     const unread = stored.unreadable.length + refused;
     if (unread > notInForce) {

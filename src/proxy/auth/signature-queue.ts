@@ -64,7 +64,7 @@ export function createSignatureQueue({ maxWaiting, atOnce }: QueueLimits = usual
 
   function sectionOf(asker: KeyAsker | null): FairQueue<PendingCheck> {
     if (asker === null) return ours;
-    return asker.isKnown() ? known : strangers;
+    return asker.hasAuthenticated() ? known : strangers;
   }
 
   function next(): PendingCheck | null {

@@ -11,8 +11,8 @@ export function describedConnection(
 ): RequestConnection {
   return {
     peer: { ...connection.peer, encrypted, certificate: null },
-    markTrusted: () => connection.markTrusted(),
-    isTrusted: () => connection.isTrusted(),
+    markAuthenticated: () => connection.markAuthenticated(),
+    hasAuthenticated: () => connection.hasAuthenticated(),
     finish: (_request, nowMs) => finish(nowMs),
   };
 }

@@ -18,7 +18,7 @@ import { answeringHost, describedConnection } from './asking-proxy.js';
 import { EnvoyCheckWriter } from './envoy-check-writer.js';
 
 /** What a call may be like, and what reads it. */
-export interface CheckSettings {
+interface CheckSettings {
   readonly messages: CheckMessages;
   /** Of the message, with its prefix. */
   readonly maxBytes: number;

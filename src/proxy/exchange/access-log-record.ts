@@ -10,6 +10,7 @@ import type { Metrics, Outcome, Protocol, RequestRecord } from '../../ports/obse
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import { unread, type Admission, type Findings, type Peer } from '../auth/authorize-request.js';
 import { newRequestId } from './ids.js';
+import { switchingProtocols } from '../upstream/http1/response-head.js';
 
 /** Where the end of each request is told. */
 export interface Recorder {
@@ -102,8 +103,6 @@ interface EndedRequest {
 }
 
 const maxPathLength = 8 * 1024;
-
-const switchingProtocols = 101;
 
 /** From this status on something failed; below it something was refused. */
 const firstFailure = 500;

@@ -27,7 +27,7 @@ interface OwnSlots extends Slots {
 }
 
 /** Everybody without a credential, together. */
-export const anonymous = '';
+export const strangers = '';
 
 type Caller = Pick<Principal, 'kind' | 'issuer' | 'subject' | 'name'>;
 
@@ -39,7 +39,7 @@ export function holderOf({
   readonly principal: Caller | null;
   readonly route: { readonly access: 'public' | 'protected' };
 }): string {
-  if (principal === null || access === 'public') return anonymous;
+  if (principal === null || access === 'public') return strangers;
   return principal.name ?? principalName(principal);
 }
 
@@ -90,7 +90,7 @@ export class FairShareLimiter {
 
   /** What this holder may have. */
   mostOf(holder: string): number {
-    return holder === anonymous ? this.maxOfStrangers : this.maxOfCaller;
+    return holder === strangers ? this.maxOfStrangers : this.maxOfCaller;
   }
 
   /** What this holder has. */

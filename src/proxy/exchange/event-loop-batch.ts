@@ -80,17 +80,3 @@ export function createEventLoopBatch({ connectionsFirst = false }: { readonly co
 
 /** The batch of all that arrives in one turn: requests are decided together, at its end. */
 export const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
-
-/** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
-const judgedAtOnce = 32;
-
-/** Judges all that are open, some in each turn of the event loop; those that end meanwhile are left out. */
-export async function judgeInTurns<T>(open: ReadonlySet<T>, judge: (one: T) => void): Promise<void> {
-  let judged = 0;
-  for (const one of [...open]) {
-    if (!open.has(one)) continue;
-    judge(one);
-    judged += 1;
-    if (judged % judgedAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
-  }
-}

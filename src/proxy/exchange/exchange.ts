@@ -112,7 +112,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private onAcquired(admission: Admission, lease: Lease): void {
     this.lease = lease;
     this.admission = admission;
-    if (admission.principal !== null) this.received.connection.markTrusted();
+    if (admission.principal !== null) this.received.connection.markAuthenticated();
     this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
     if (admission.route.isGrpc) {
@@ -131,7 +131,12 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     } else if (plan.kind === 'refuse') {
       this.summary.record = plan.reservationId;
       this.refuse(plan.denial);
-    } else if (this.deps.reserving !== null) this.reserve(this.deps.reserving, admission, plan);
+    } else {
+      const { reserving } = this.deps;
+      // Without a store nothing is planned to be reserved: `planRequest` refuses it.
+      if (reserving === null) throw new Error('a write was planned to be reserved where there is no store');
+      this.reserve(reserving, admission, plan);
+    }
   }
 
   /**
@@ -428,8 +433,8 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     return clientOf(this.deps, this.head, this.received.connection.peer);
   }
 
-  isKnown(): boolean {
-    return this.received.connection.isTrusted();
+  hasAuthenticated(): boolean {
+    return this.received.connection.hasAuthenticated();
   }
 
   now(): number {

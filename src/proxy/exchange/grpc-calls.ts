@@ -4,11 +4,8 @@ import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { KeyAsker } from '../../ports/auth.js';
-import { judgeInTurns } from './event-loop-batch.js';
+import { reauthorizeAfterMs, reauthorizeInTurns } from './reauthorization.js';
 import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
-
-/** How long a judgement of a call that lasts holds at most: the set of keys, for one, may change in between. */
-const judgementHoldsMs = 30_000;
 
 /** How often calls are looked at. */
 const lookMs = 1_000;
@@ -45,7 +42,7 @@ interface OpenCall {
   readonly peer: Peer;
   readonly admission: Admission;
   /** Of the monotonic clock. */
-  judgedMs: number;
+  authorizedMs: number;
 }
 
 export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps): GrpcCalls {
@@ -55,8 +52,8 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
     stopLooking = null;
     const nowMs = clock.monotonic();
     for (const call of open) {
-      if (nowMs - call.judgedMs < judgementHoldsMs && !hasExpired(call)) continue;
-      call.judgedMs = nowMs;
+      if (nowMs - call.authorizedMs < reauthorizeAfterMs && !hasExpired(call)) continue;
+      call.authorizedMs = nowMs;
       reauthorize(call);
     }
     if (open.size > 0) stopLooking = timers.after(lookMs, look);
@@ -84,7 +81,7 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
   };
   return {
     begin: (client, head, peer, admission) => {
-      const call: OpenCall = { client, head, peer, admission, judgedMs: clock.monotonic() };
+      const call: OpenCall = { client, head, peer, admission, authorizedMs: clock.monotonic() };
       open.add(call);
       stopLooking ??= timers.after(lookMs, look);
       // The deadline is of the whole call, streams included (https://grpc.io/docs/guides/deadlines/).
@@ -99,6 +96,6 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
         },
       };
     },
-    reauthorize: () => judgeInTurns(open, reauthorize),
+    reauthorize: () => reauthorizeInTurns(open, reauthorize),
   };
 }

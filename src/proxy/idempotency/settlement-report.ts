@@ -37,7 +37,7 @@ const mostNamed = 100;
 
 const checkStore = 'check the persistence and replication of the store: while it forgets, a write may run twice';
 const findOut =
-  'find out from the receiving service whether the write was applied, then run: sallyport record --config FILE resolve ID';
+  'find out from the upstream whether the write was applied, then run: sallyport record --config FILE resolve ID';
 
 export function createSettlementReport({
   log,
@@ -132,13 +132,13 @@ export function createSettlementReport({
 
   function tellFenced({ recordId: record, write, deduplicates }: Settling): void {
     if (deduplicates) {
-      log.warn('a write was sent twice: another attempt took it over; the receiving service runs it once', { record });
+      log.warn('a write was sent twice: another attempt took it over; the upstream runs it once', { record });
       return;
     }
     const toDo = {
       record,
       what_to_do:
-        'compare what the receiving service recorded for this operation; find out why the store lost the first reservation',
+        'compare what the upstream recorded for this operation; find out why the store lost the first reservation',
     };
     if (write.kind !== 'mark') {
       log.error('a write ran twice: another attempt owns its reservation', toDo);

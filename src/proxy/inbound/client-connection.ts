@@ -39,8 +39,11 @@ const maxWaiting = 100;
 /** The read that ends a head may bring up to this much of the body as well. */
 const oneReadBytes = 64 * 1024;
 
-/** How long what the caller still sends is read after our last response, so that it gets to read it. */
-const lingerMs = 2_000;
+/**
+ * How long a connection may take to end once we have ended it, milliseconds. What the caller still sends is read
+ * meanwhile, so that it gets to read our last response.
+ */
+export const lingerMs = 2_000;
 
 export interface ClientConnectionOptions {
   readonly peer: Peer;
@@ -81,7 +84,7 @@ export class ClientConnection {
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
   private idleSinceMs: number;
   private readonly networks: ClientNetworks;
-  private hasGoodCredential = false;
+  private isAuthenticated = false;
   private flushTimer: NodeJS.Timeout | null = null;
   private headTimer: NodeJS.Timeout | null = null;
   /** Gives a head that is overdue because it was not read its time again. */
@@ -152,19 +155,19 @@ export class ClientConnection {
   }
 
   /** A request of it was let through for somebody. */
-  markTrusted(): void {
-    this.hasGoodCredential = true;
+  markAuthenticated(): void {
+    this.isAuthenticated = true;
   }
 
   /** Whether one was. */
-  isTrusted(): boolean {
-    return this.hasGoodCredential;
+  hasAuthenticated(): boolean {
+    return this.isAuthenticated;
   }
 
   /** How little would be lost with it; `null` while a request is being served. */
   idleState(): IdleConnection | null {
     if (this.current !== null || this.isClosing) return null;
-    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+    return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
   }
 
   /** Whether a request of it is being served, or it was switched to another protocol. */

@@ -286,7 +286,7 @@ export function createClientConnections(
       if (rest !== null && !socket.destroyed) resting.push({ socket, rest });
     }
     for (const [socket, came] of handshaking()) {
-      if (!socket.destroyed) resting.push({ socket, rest: { ...came, isTrusted: false } });
+      if (!socket.destroyed) resting.push({ socket, rest: { ...came, hasAuthenticated: false } });
     }
     const chosen = chooseToEnd(
       resting.map(({ rest }) => rest),

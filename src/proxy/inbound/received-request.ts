@@ -10,9 +10,9 @@ import type { PipelinedRequest } from './client-connection.js';
 export interface RequestConnection {
   readonly peer: Peer;
   /** A request of it was let through for somebody. */
-  readonly markTrusted: () => void;
+  readonly markAuthenticated: () => void;
   /** Whether one was. */
-  readonly isTrusted: () => boolean;
+  readonly hasAuthenticated: () => boolean;
   /** The request is answered, or nobody is left to answer to. `nowMs` is of the monotonic clock. */
   readonly finish: (request: PipelinedRequest, nowMs: number) => void;
 }

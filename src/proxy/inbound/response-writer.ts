@@ -8,8 +8,8 @@ import { bodyless } from '../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from './gathered-writes.js';
 import type { UpgradedSocket, UpgradeRequest } from '../websocket/upgrade-request.js';
 
-/** How long a caller may leave a response of ours, which is short, in its connection. */
-const refusalFlushMs = 10_000;
+/** How long a caller may leave a response of ours, which is short, unread; milliseconds. */
+export const refusalFlushMs = 10_000;
 
 /** Longer bodies cost more to copy than a write. */
 const maxCoalescedBytes = 16 * 1024;

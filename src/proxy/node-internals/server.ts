@@ -33,6 +33,9 @@ export function namesAuthorities(server: Server): boolean {
 /** Loopback addresses that stand for "all addresses", which nothing can be connected to everywhere. */
 const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
+/** Before a listener is closed, connections that wait are accepted, for no longer than this; milliseconds. */
+export const longestAcceptMs = 250;
+
 /**
  * Accepts no more connections, by `net.Server.prototype.close`. The `close` of `http.Server` also ends connections
  * whose last response is still being read, and looks for late heads no more.

@@ -3,8 +3,7 @@ import { grpcStatusIn } from '../../decision/grpc/status.js';
 import { withTraceparent } from '../../decision/telemetry/trace-context.js';
 import type { SentSpan } from '../../ports/tracing.js';
 import type { UpstreamRequest } from './call.js';
-
-const switchingProtocols = 101;
+import { switchingProtocols } from './http1/response-head.js';
 
 /** What a request of a trace is to the upstream: a span of its own, from here to the end of its response. */
 export class CallSpan {

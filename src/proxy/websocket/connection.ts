@@ -9,6 +9,7 @@ import { readAgreement, webSocketProtocol } from '../../decision/websocket/hands
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { upstreamRequest, withRenewedToken } from '../exchange/forwarded-messages.js';
+import { reauthorizeAfterMs } from '../exchange/reauthorization.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { ActiveConfig } from '../auth/active-config.js';
@@ -52,9 +53,6 @@ export interface WebSocketHost {
   /** It is over, or never came to be: `null`. */
   readonly onClosed: (webSocket: WebSocket, cause: CloseCause | null) => void;
 }
-
-/** How long a judgement of an open connection holds at most: the set of keys, for one, may change in between. */
-const judgementHoldsMs = 30_000;
 
 /**
  * One WebSocket connection from its opening handshake to its end. An upstream that does not switch has answered a plain
@@ -176,7 +174,7 @@ export class WebSocket implements UpstreamOperation {
 
   private scheduleReauthorization(): void {
     this.stopTimer();
-    this.stopTimer = this.host.timers.after(Math.min(judgementHoldsMs, this.expiresInMs()), () => this.reauthorize());
+    this.stopTimer = this.host.timers.after(Math.min(reauthorizeAfterMs, this.expiresInMs()), () => this.reauthorize());
   }
 
   /** Milliseconds until the credential ends, as long as it may be behind our clock; endless without one. */

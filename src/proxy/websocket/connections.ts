@@ -1,5 +1,5 @@
 import { denial } from '../../decision/denial.js';
-import { judgeInTurns } from '../exchange/event-loop-batch.js';
+import { reauthorizeInTurns } from '../exchange/reauthorization.js';
 import { takeSettled } from '../maybe-promise.js';
 import { closeCauses } from '../../decision/websocket/close-codes.js';
 import type { Clock, Timers } from '../../ports/system.js';
@@ -84,7 +84,7 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       );
     },
     count: () => open.size,
-    reauthorize: () => judgeInTurns(open, (webSocket) => webSocket.reauthorize()),
+    reauthorize: () => reauthorizeInTurns(open, (webSocket) => webSocket.reauthorize()),
     drain: () => {
       isDraining = true;
       for (const webSocket of open) webSocket.close(closeCauses.shutdown);

@@ -94,9 +94,14 @@ export function createKeySourceHarness(
 /** Somebody who asks from that address. */
 export function asker(
   address = '192.0.2.1',
-  { isKnown = false, isGone }: { isKnown?: boolean; isGone?: () => boolean } = {},
+  { hasAuthenticated = false, isGone }: { hasAuthenticated?: boolean; isGone?: () => boolean } = {},
 ): KeyAsker {
-  return { address: () => address, isKnown: () => isKnown, isGone: isGone ?? (() => false), now: () => 0 };
+  return {
+    address: () => address,
+    hasAuthenticated: () => hasAuthenticated,
+    isGone: isGone ?? (() => false),
+    now: () => 0,
+  };
 }
 
 /** A source of the URL whose first attempt is over. */

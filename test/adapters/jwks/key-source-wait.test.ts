@@ -176,8 +176,8 @@ t.test(
       const next = rsaKey('d-2');
       const honest = [
         asker('192.0.2.1'),
-        asker('192.0.2.2', { isKnown: true }),
-        asker('203.0.113.9', { isKnown: true }),
+        asker('192.0.2.2', { hasAuthenticated: true }),
+        asker('203.0.113.9', { hasAuthenticated: true }),
       ].map(async (caller) => lookUp(`d-new-${String(round)}`, caller));
       server.setKeys([one, { ...next.jwk, kid: `d-new-${String(round)}` }]);
       time.advance(cooldownMs);

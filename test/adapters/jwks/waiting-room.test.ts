@@ -3,7 +3,11 @@ import { createWaitingRoom, maxWaiting, type Waiter } from '../../../src/adapter
 import { asker } from './key-source-harness.js';
 
 interface Told {
-  readonly enter: (name: string, from: string, more?: { isKnown?: boolean; isGone?: () => boolean }) => boolean;
+  readonly enter: (
+    name: string,
+    from: string,
+    more?: { hasAuthenticated?: boolean; isGone?: () => boolean },
+  ) => boolean;
   /** Who was answered, and how, in that order. */
   readonly answers: string[];
   readonly room: ReturnType<typeof createWaitingRoom>;
@@ -61,8 +65,10 @@ t.test('a /48 of IPv6 is one holder beside others, however many networks it has'
 t.test('connections with a good credential have places of their own', (t) => {
   const { enter, answers } = open(8);
   for (const name of ['a', 'b', 'c', 'd']) t.ok(enter(name, '203.0.113.9'));
-  for (const name of ['e', 'f', 'g', 'h']) t.ok(enter(name, '203.0.113.9', { isKnown: true }), 'from the same address');
-  t.notOk(enter('i', '203.0.113.9', { isKnown: true }));
+  for (const name of ['e', 'f', 'g', 'h']) {
+    t.ok(enter(name, '203.0.113.9', { hasAuthenticated: true }), 'from the same address');
+  }
+  t.notOk(enter('i', '203.0.113.9', { hasAuthenticated: true }));
   t.same(answers, []);
   t.end();
 });

@@ -118,6 +118,11 @@ export async function startIntrospector(t: Scope, options: IntrospectorOptions =
 }
 
 /** Somebody who waits at this address. */
-export function asker(address: string, isKnown = false): KeyAsker {
-  return { address: () => address, isKnown: () => isKnown, isGone: () => false, now: () => Date.now() };
+export function asker(address: string, hasAuthenticated = false): KeyAsker {
+  return {
+    address: () => address,
+    hasAuthenticated: () => hasAuthenticated,
+    isGone: () => false,
+    now: () => Date.now(),
+  };
 }

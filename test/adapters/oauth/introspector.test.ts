@@ -61,9 +61,16 @@ t.test('made-up tokens are asked about no more often than the budget says', asyn
   });
   server.tokens.set('good', active());
   t.equal(await ask('good', asker('192.0.2.1')), 'active');
-  const flood = async (from: string, count: number, address: string, isKnown = false): Promise<readonly string[]> =>
+  const flood = async (
+    from: string,
+    count: number,
+    address: string,
+    hasAuthenticated = false,
+  ): Promise<readonly string[]> =>
     Promise.all(
-      Array.from({ length: count }, async (_, index) => ask(`${from}${String(index)}`, asker(address, isKnown))),
+      Array.from({ length: count }, async (_, index) =>
+        ask(`${from}${String(index)}`, asker(address, hasAuthenticated)),
+      ),
     );
   const one = await flood('a', 1_000, '192.0.2.1');
   t.equal(one.filter((answer) => answer === 'inactive').length, 10, 'five times what one address may in a second');

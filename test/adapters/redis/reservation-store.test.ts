@@ -169,7 +169,7 @@ t.test('the Redis store', async (t) => {
       t.same(await server.client.hgetall(key), before, name);
     }
     t.equal(store.state().up, true, 'one record says nothing of the store');
-    const told = log.lines.filter((line) => line.includes('not ours to touch'));
+    const told = log.lines.filter((line) => line.includes('unexpected data under our key prefix'));
     t.equal(told.length, 1, 'and it is told, once in a while');
     t.match(told[0], /"key":"sallyport:\{.{43}\}:i:.{43}/);
   });
@@ -301,7 +301,7 @@ t.test('the Redis store', async (t) => {
         if (typeof held === 'string') await server.client.set(key, held);
         else if (held !== null) await server.client.hset(key, held);
         t.match(await ask(store, scope), answer, name);
-        const lines = log.lines.filter((line) => line.includes('not ours to touch'));
+        const lines = log.lines.filter((line) => line.includes('unexpected data under our key prefix'));
         t.equal(lines.length, told === null ? 0 : 1, name);
         if (told !== null) {
           t.ok(

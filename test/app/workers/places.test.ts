@@ -3,7 +3,7 @@ import t from 'tap';
 import { createSharedPlaces, longestRecallMs, type PlaceMember } from '../../../src/app/workers/shared-places.js';
 import { createWorkerPlaces, longestAskMs, type WorkerPlaces } from '../../../src/app/workers/worker-places.js';
 import type { ToPrimary, ToWorker } from '../../../src/app/workers/messages.js';
-import { anonymous, slotsOfHolder, type Slot, type Slots } from '../../../src/proxy/exchange/concurrency.js';
+import { strangers, slotsOfHolder, type Slot, type Slots } from '../../../src/proxy/exchange/concurrency.js';
 import { createRandom } from '../../proxy/exchange/chaos.js';
 
 type FromWorker = Extract<ToPrimary, { kind: 'places' }>;
@@ -210,8 +210,8 @@ t.test('who stays within the part of a worker costs no message, and who has gone
 
 t.test('one caller, and strangers, have their share of all places and no more, over all workers', async (t) => {
   for (const [holder, max] of [
-    [anonymous, 8],
-    [anonymous, 100],
+    [strangers, 8],
+    [strangers, 100],
     ['one', 18],
     ['one', 24],
     ['one', 512],
@@ -406,7 +406,7 @@ t.test('never more than there are, and never refused while some are free, whatev
     const max = [1, 2, 3, 5, 10, 20, 64, 200][below(8)] ?? 1;
     const most = slotsOfHolder(max);
     const workers = new Workers(count, max);
-    const holders = [anonymous, 'one', 'two', 'three'];
+    const holders = [strangers, 'one', 'two', 'three'];
     let requests: Request[] = [];
     const heldBy = (holder: string): number =>
       requests.filter((request) => request.holder === holder && typeof request.place === 'function').length;
@@ -418,7 +418,7 @@ t.test('never more than there are, and never refused while some are free, whatev
       const worker = workers.all[below(workers.all.length)];
       if (worker === undefined) throw new Error('no worker');
       const choice = below(100);
-      if (choice < 30) requests.push(workers.take(worker, holders[below(holders.length)] ?? anonymous));
+      if (choice < 30) requests.push(workers.take(worker, holders[below(holders.length)] ?? strangers));
       else if (choice < 50) {
         const [request] = requests.splice(below(requests.length), 1);
         if (typeof request?.place === 'function') request.place();
@@ -439,7 +439,7 @@ t.test('never more than there are, and never refused while some are free, whatev
     check();
     // Nothing is on its way now: who is refused is so for a reason, and who is not was right to be let in.
     for (let turn = 0; turn < 150; turn += 1) {
-      const holder = holders[below(holders.length)] ?? anonymous;
+      const holder = holders[below(holders.length)] ?? strangers;
       if (below(3) === 0) {
         const [request] = requests.splice(below(requests.length), 1);
         request?.place?.();

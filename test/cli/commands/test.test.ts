@@ -158,7 +158,7 @@ t.test('a failed case says what is not as expected, where it stands, and why', a
     '       status: expected 200, got 403',
     '       route: expected "x", got "list-orders"',
     '       reservation: expected "required", got "none"',
-    '       header a: expected "b", but the receiving service is not asked',
+    '       header a: expected "b", but the upstream is not asked',
     '     | denied: 403 subject_not_approved (route list-orders)',
     '1 case, 1 failed',
   ]) {

@@ -12,7 +12,7 @@ function restOf(text: string): IdleConnection {
   const [, site = '', own = '', seconds = ''] = /^(.)(\D?)([^!]*)/.exec(text) ?? [];
   return {
     networks: { site, own: site + own },
-    isTrusted: text.endsWith('!'),
+    hasAuthenticated: text.endsWith('!'),
     sinceMs: nowMs - 1000 * parseFloat(seconds),
   };
 }
@@ -56,7 +56,7 @@ t.test('the first to go are the same, however many are asked for', (t) => {
   const rests = fc.array(
     fc.record({
       networks: fc.constantFrom('a', 'b', 'c').map(networksOf),
-      isTrusted: fc.boolean(),
+      hasAuthenticated: fc.boolean(),
       sinceMs: fc.integer({ min: nowMs - 3_000, max: nowMs }),
     }),
     { maxLength: 30 },

@@ -12,9 +12,9 @@ const signingInput = Buffer.from('header.payload');
 const good = { signingInput, signature: signatureBy('ES384', privateKey, signingInput) };
 const bad = { signingInput: Buffer.from('header.other'), signature: good.signature };
 
-function from(address: string, more: { isKnown?: boolean; isGone?: () => boolean } = {}): KeyAsker {
-  const { isKnown = false, isGone = () => false } = more;
-  return { address: () => address, isKnown: () => isKnown, isGone, now: () => 0 };
+function from(address: string, more: { hasAuthenticated?: boolean; isGone?: () => boolean } = {}): KeyAsker {
+  const { hasAuthenticated = false, isGone = () => false } = more;
+  return { address: () => address, hasAuthenticated: () => hasAuthenticated, isGone, now: () => 0 };
 }
 
 interface Told {
@@ -65,7 +65,7 @@ t.test('who sends many waits behind everybody else for all but the first', async
   for (let index = 0; index < 40; index += 1) ask(`flood ${String(index)}`, from('203.0.113.9'));
   for (let index = 0; index < 8; index += 1) ask('a /48', from(`2001:db8:1:${String(index)}::1`));
   ask('honest', from('192.0.2.1'), good);
-  ask('caller', from('203.0.113.9', { isKnown: true }), good);
+  ask('caller', from('203.0.113.9', { hasAuthenticated: true }), good);
   await over();
   const places = ['honest holds', 'caller holds'].map((name) => answers.indexOf(name));
   t.ok(
@@ -75,10 +75,10 @@ t.test('who sends many waits behind everybody else for all but the first', async
 });
 
 t.test('callers with a good credential and strangers take turns, whoever sends many', async (t) => {
-  for (const isKnown of [true, false]) {
+  for (const hasAuthenticated of [true, false]) {
     const { ask, answers, over } = open(100);
-    for (let index = 0; index < 40; index += 1) ask('flood', from('203.0.113.9', { isKnown }));
-    ask('honest', from('192.0.2.1', { isKnown: !isKnown }), good);
+    for (let index = 0; index < 40; index += 1) ask('flood', from('203.0.113.9', { hasAuthenticated }));
+    ask('honest', from('192.0.2.1', { hasAuthenticated: !hasAuthenticated }), good);
     await over();
     t.ok(answers.indexOf('honest holds') < 4, `after ${String(answers.indexOf('honest holds'))} others`);
   }

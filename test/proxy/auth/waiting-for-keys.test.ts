@@ -86,7 +86,7 @@ t.test('a token that ends while its key is waited for is refused', async (t) => 
   const asked: unknown[] = [];
   const waitingUntil = (endMs: number): KeyAsker => ({
     address: () => '',
-    isKnown: () => false,
+    hasAuthenticated: () => false,
     isGone: () => false,
     now: () => endMs,
   });
@@ -130,7 +130,12 @@ t.test("where one issuer's key is known and accepts, no other issuer is asked to
 t.test("whoever waits for one issuer's key is gone when another issuer has accepted", async (t) => {
   const token = mintToken({ key, nowMs });
   const waiting: KeyAsker[] = [];
-  const asker: KeyAsker = { address: () => '192.0.2.1', isKnown: () => true, isGone: () => false, now: () => nowMs };
+  const asker: KeyAsker = {
+    address: () => '192.0.2.1',
+    hasAuthenticated: () => true,
+    isGone: () => false,
+    now: () => nowMs,
+  };
   const slow: ActiveIssuer = {
     rules: issuerRules(other),
     keys: {
@@ -150,7 +155,7 @@ t.test("whoever waits for one issuer's key is gone when another issuer has accep
   };
   const verdict = verifyCredential(token, [slow, soon], nowMs, null, asker);
   t.same(
-    waiting.map((each) => [each.isGone(), each.address(), each.isKnown(), each.now()]),
+    waiting.map((each) => [each.isGone(), each.address(), each.hasAuthenticated(), each.now()]),
     [[false, '192.0.2.1', true, nowMs]],
   );
   t.equal(outcomeOf(await verdict), 'accepted by core');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createSlots, holderOf, anonymous } from '../../../src/proxy/exchange/concurrency.js';
+import { createSlots, holderOf, strangers } from '../../../src/proxy/exchange/concurrency.js';
 
 t.test('there are as many slots as were asked for, and each is given back once', (t) => {
   const slots = createSlots(2);
@@ -7,7 +7,7 @@ t.test('there are as many slots as were asked for, and each is given back once',
   const second = slots.take('a caller');
   t.ok(first !== null && second !== null);
   t.equal(slots.take('a caller'), null);
-  t.equal(slots.take(anonymous), null);
+  t.equal(slots.take(strangers), null);
   first?.();
   first?.();
   t.equal(slots.taken(), 1);
@@ -26,7 +26,7 @@ t.test('public requests take three quarters at most, rounded up', (t) => {
   ]) {
     const slots = createSlots(max);
     let taken = 0;
-    while (slots.take(anonymous) !== null) taken += 1;
+    while (slots.take(strangers) !== null) taken += 1;
     t.equal(taken, open, String(max));
     for (let i = open; i < max; i++) t.not(slots.take('a caller'), null, 'the rest is for callers with a credential');
     t.equal(slots.take('a caller'), null);
@@ -67,7 +67,7 @@ t.test('a caller is who it says it is, whatever token it shows; on public routes
   ];
   t.equal(new Set(holders).size, holders.length);
   t.equal(holderOf({ principal: { ...caller }, route: closed }), holders[0]);
-  t.equal(holderOf({ principal: null, route: closed }), anonymous);
-  t.equal(holderOf({ principal: caller, route: open }), anonymous);
+  t.equal(holderOf({ principal: null, route: closed }), strangers);
+  t.equal(holderOf({ principal: caller, route: open }), strangers);
   t.end();
 });

@@ -6,7 +6,7 @@ import type { ReservationScope } from '../../../src/decision/idempotency/scope.j
 import { createPendingWrites } from '../../../src/proxy/idempotency/pending-limit.js';
 import { createBufferBudget, readWhole } from '../../../src/proxy/idempotency/body-buffer.js';
 import { Lease } from '../../../src/proxy/exchange/admission-control.js';
-import { createSlots, anonymous } from '../../../src/proxy/exchange/concurrency.js';
+import { createSlots, strangers } from '../../../src/proxy/exchange/concurrency.js';
 import { until } from '../../support/until.js';
 
 t.test('a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
@@ -127,7 +127,7 @@ t.test('a caller with several bodies has a quarter of the budget, with one body 
 
 t.test('a lease that two hold is free when both let go, and its place among all before that where one says so', (t) => {
   const slots = createSlots(1);
-  const take = (): (() => void) => slots.take(anonymous) ?? (t.fail('there is a place') as never);
+  const take = (): (() => void) => slots.take(strangers) ?? (t.fail('there is a place') as never);
   let left = 0;
   const leave = (): void => void (left += 1);
   const lease = new Lease(take(), leave);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
-import { anonymous } from '../../../src/proxy/exchange/concurrency.js';
+import { strangers } from '../../../src/proxy/exchange/concurrency.js';
 import { responseMs, runBench, tick, upstreamMs, type RunBench, type RunOptions } from './run-bench.js';
 
 /** A run that was sent; what was said until then is forgotten. */
@@ -190,7 +190,7 @@ t.test(
       await bench.begin();
       t.same(bench.events, ['asked'], name);
       const [request] = bench.sent;
-      t.match(request, { holder: anonymous, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
+      t.match(request, { holder: strangers, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
       t.same(request?.headers, ['Host', 'h', ...headers], name);
       t.same(request?.body, body === null ? null : Buffer.from(body), name);
       t.equal(request?.lateRefusal?.(), null);

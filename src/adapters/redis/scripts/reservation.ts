@@ -15,7 +15,7 @@
  */
 import { longestAheadMs, overtakingReleaseMs } from '../../../decision/idempotency/record.js';
 
-/** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
+/** `read` returns nothing, a record, or unexpected data: of another version, or damaged. */
 const prelude = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

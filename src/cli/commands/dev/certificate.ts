@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 /** In PEM. */
-export interface SelfSigned {
+interface SelfSigned {
   readonly certificate: string;
   readonly privateKey: string;
 }

@@ -12,7 +12,7 @@ export function createDevCommand(io: Io): Command {
   const command = defineCommand({
     name: 'dev',
     about:
-      'Run everything on loopback: Core emulator, or an issuer of another profile, demo receiving service and proxy. Prints the config and commands to try.',
+      'Run everything on loopback: Core emulator, or an issuer of another profile, demo upstream and proxy. Prints the config and commands to try.',
     examples: [
       ['with a demo service', 'sallyport dev'],
       ['with tokens of OAuth, of Kubernetes or of SPIFFE', 'sallyport dev --profile oauth'],
@@ -43,7 +43,7 @@ export function createDevCommand(io: Io): Command {
         .choices(devProfiles)
         .default('core'),
     )
-    .option('--upstream <url>', 'a receiving service of yours in the place of the demo one', originArgument)
+    .option('--upstream <url>', 'an upstream of yours in the place of the demo one', originArgument)
     .option('--grpc', 'HTTP/2 on both sides and a demo service of gRPC; not with --upstream or a config')
     .option('--bound', 'TLS, and tokens that are bound to a key or a certificate; not with --grpc and --egress')
     .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)

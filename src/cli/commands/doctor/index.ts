@@ -11,7 +11,7 @@ export function createDoctorCommand(io: Io): Command {
   const command = defineCommand({
     name: 'doctor',
     about:
-      'Look at what the config needs: keys of each issuer, clock, receiving service and ways past the proxy, settings of proxies that ask, Redis, certificates, file modes. ' +
+      'Look at what the config needs: keys of each issuer, clock, upstream and ways past the proxy, settings of proxies that ask, Redis, certificates, file modes. ' +
       'One line each: "ok|warning|problem: what; fix: ...".',
     examples: [
       ['where the proxy will run', 'sallyport doctor sallyport.yaml'],

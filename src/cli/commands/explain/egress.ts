@@ -13,7 +13,7 @@ import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { PolicyRequest } from '../../../policy-test/simulate/decide.js';
 
 /** What `explain --egress --json` prints. */
-export interface EgressExplanation {
+interface EgressExplanation {
   readonly allowed: boolean;
   /** Why not; `null` where it is. */
   readonly reason: Denial['reason'] | null;

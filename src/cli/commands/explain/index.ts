@@ -12,7 +12,7 @@ export function createExplainCommand(io: Io): Command {
     defineCommand({
       name: 'explain',
       about:
-        'Explain one decision, step by step, by the code that serves requests. Nothing is sent to the receiving service or to the store.',
+        'Explain one decision, step by step, by the code that serves requests. Nothing is sent to the upstream or to the store.',
       examples: [
         [
           'a request with the token of a real caller',

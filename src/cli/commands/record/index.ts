@@ -82,7 +82,7 @@ function listCommand(io: Io): Command {
 function showCommand(io: Io): Command {
   const command = defineCommand({
     name: 'show',
-    about: 'Show one record: its state, its times and who owns it. Never what the receiving service answered.',
+    about: 'Show one record: its state, its times and who owns it. Never what the upstream answered.',
     examples: [
       ['for people', 'sallyport record show ID'],
       ['for programs', 'sallyport record show ID --json'],
@@ -125,10 +125,7 @@ function resolveCommand(io: Io): Command {
   });
   const taking = takesConfig(command.argument('<id>', 'id of the record', idArgument))
     .addOption(
-      new Option('--outcome <outcome>', 'what the receiving service says of the write').choices([
-        'committed',
-        'not-applied',
-      ]),
+      new Option('--outcome <outcome>', 'what the upstream says of the write').choices(['committed', 'not-applied']),
     )
     .option('--reason <text>', 'how that was found out, and by whom', reasonArgument)
     .action(async (id: string, file: string | undefined, _options: object, asked: Command) => {

@@ -12,6 +12,7 @@ import { tokenDigest } from '../../../decision/revocation/match.js';
 import { checkRevocationValue, type RevocationKind } from '../../../decision/revocation/record.js';
 import { readToken } from '../../stdin.js';
 import type { Io } from '../../io.js';
+import { isB64Token } from '../../../lib/text.js';
 
 /** What is to be revoked, as arguments say it. */
 export interface TargetOptions {
@@ -156,13 +157,10 @@ function isOpaqueOf(token: string, { config: { issuers } }: Circumstances): bool
   return (
     token.length <= maxTokenBytes &&
     isOpaque(token) &&
-    bearerToken.test(token) &&
+    isB64Token(token) &&
     issuers.some(({ introspection }) => introspection !== null && token.startsWith(introspection.rules.tokenPrefix))
   );
 }
-
-/** RFC 6750 §2.1 `b64token`. */
-const bearerToken = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /**
  * What the token says, or `null` where no proxy would look at it: revoking a part of a token would stop nothing. The

@@ -14,7 +14,7 @@ import { compileTarget, targetSchema, type TargetSettings } from './targets.js';
 import { checkTokens, compileTokens, tokensSchema } from './tokens.js';
 
 /** Where the calling side listens instead of a port. */
-export interface SocketPlace {
+interface SocketPlace {
   readonly path: string;
   /** Of the socket's file: who may connect. */
   readonly mode: number;

@@ -133,7 +133,7 @@ export const targetSchema = map({
     .describe('When a connection carries another request, as `upstream.reuse`. With http2 it means nothing.'),
 });
 
-export type TargetFile = z.output<typeof targetSchema>;
+type TargetFile = z.output<typeof targetSchema>;
 
 /** Compiles one target. */
 export function compileTarget(file: TargetFile, absolute: AbsolutePath): TargetSettings {

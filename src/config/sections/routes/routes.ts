@@ -27,6 +27,7 @@ import { section } from '../../schema/section.js';
 import { checkSessionsOfRoutes, compileSessionPolicy } from '../sessions.js';
 import { readMethod } from '../../../decision/http/request-head.js';
 import type { Approval, Limits, Mode, Route, RoutePath } from '../../../decision/route/policy.js';
+import { maxApprovedSubjectLength } from '../../../decision/token/principal.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
 const routeName = text(
@@ -91,19 +92,19 @@ const pageOrigin = text(
   300,
 );
 
-const subjectAllowed = '1 to 256 visible ASCII characters, or { prefix: … }';
+const subjectAllowed = `1 to ${maxApprovedSubjectLength} visible ASCII characters, or { prefix: … }`;
 
 /** Ends where a part of the name does: `orders` would allow `orders-test` as well. */
 const subjectPrefix = text(
   /^(?!\/+$|[A-Za-z][A-Za-z0-9+.-]*:\/+$)[\x21-\x7e]*\/$/,
-  '2 to 256 visible ASCII characters that end in a slash, and not all that stands before a name',
-  256,
+  `2 to ${maxApprovedSubjectLength} visible ASCII characters that end in a slash, and not all that stands before a name`,
+  maxApprovedSubjectLength,
 );
 
 const subjectOrPrefix = z
   .union(
     [
-      visibleText(256),
+      visibleText(maxApprovedSubjectLength),
       map({ prefix: subjectPrefix.describe('How the subjects begin: all that do are approved. It ends in a slash.') }),
     ],
     subjectAllowed,

@@ -144,7 +144,7 @@ function verifyAfterFetch(
 function bound(asker: KeyAsker): KeyAsker {
   return {
     address: () => asker.address(),
-    isKnown: () => asker.isKnown(),
+    hasAuthenticated: () => asker.hasAuthenticated(),
     isGone: () => asker.isGone(),
     now: () => asker.now(),
   };

@@ -14,7 +14,7 @@ import type { IdleConnection } from '../../../decision/limits/idle-connections.j
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
-import type { PipelinedRequest } from '../client-connection.js';
+import { lingerMs, type PipelinedRequest } from '../client-connection.js';
 import {
   destroyAfterReading,
   freeAfterStream,
@@ -74,9 +74,6 @@ const bytesForOneOfOverhead = 64;
 /** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
 const maxInvalidFrames = 100;
 
-/** How long a connection may take to end, or a stream, once we have ended it: its caller may not read; milliseconds. */
-const lingerMs = 2_000;
-
 /**
  * How long a caller may be silent before it is asked whether it is there, and as long for its response; milliseconds.
  * Where it has no requests under way, it is asked once. It also ends what nghttp2 has given up: on Node 20 it says
@@ -126,7 +123,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private readonly controls: TokenBucket;
   private readonly overhead: TokenBucket;
   private requests = 0;
-  private hasGoodCredential = false;
+  private isAuthenticated = false;
   private isGoingAway = false;
   private isClosing = false;
   private idleSinceMs: number;
@@ -195,12 +192,12 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     return this.socket.destroyed;
   }
 
-  markTrusted(): void {
-    this.hasGoodCredential = true;
+  markAuthenticated(): void {
+    this.isAuthenticated = true;
   }
 
-  isTrusted(): boolean {
-    return this.hasGoodCredential;
+  hasAuthenticated(): boolean {
+    return this.isAuthenticated;
   }
 
   /** How many requests of it are being served. */
@@ -211,7 +208,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   /** How little would be lost with it; `null` while requests are being served. */
   idleState(): IdleConnection | null {
     if (this.served.size > 0 || this.isClosing) return null;
-    return { networks: this.networks, isTrusted: this.hasGoodCredential, sinceMs: this.idleSinceMs };
+    return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
   }
 
   finish(exchange: PipelinedRequest, nowMs: number): void {

@@ -10,12 +10,10 @@ import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
 import type { ResponseWriter, ResponseWriterHost } from '../received-request.js';
+import { refusalFlushMs } from '../response-writer.js';
 import type { Http2Request } from './request.js';
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
-
-/** How long a caller may leave a response of ours, which is short, unread. */
-const refusalFlushMs = 10_000;
 
 /**
  * How long the rest of a request may come after its response was given, milliseconds; then the stream is reset with

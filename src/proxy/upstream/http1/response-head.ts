@@ -32,7 +32,7 @@ const statusAt = 'HTTP/1.1 '.length;
 const statusEnd = statusAt + 3;
 
 const firstFinal = 200;
-const switchingProtocols = 101;
+export const switchingProtocols = 101;
 const noContent = 204;
 const notModified = 304;
 

@@ -1,3 +1,5 @@
+import { contentLengthOf, expectsBody } from '../../../decision/http/framing.js';
+
 /** What is written of a request before its body. */
 interface RequestHeadParts {
   readonly method: string;
@@ -19,11 +21,6 @@ const te = 'te';
 
 /** The one value of TE that is sent: that trailers are taken (RFC 9110 §10.1.4). */
 const trailersOnly = 'trailers';
-
-const decimal = /^[0-9]{1,16}$/;
-
-/** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
-const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
  * The one form that a head of ours has. What goes in was judged header by header; this holds the whole once more, and
@@ -96,5 +93,5 @@ function isNamed(name: string, lowerCase: string): boolean {
 
 /** `NaN` where it is none. */
 function lengthOf(value: string): number {
-  return decimal.test(value) ? Number(value) : NaN;
+  return contentLengthOf(value) ?? NaN;
 }

@@ -128,7 +128,7 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
     host: upstreamHost(settings.url),
     send: (request, sink) => {
       const call = new Call(request, false, sink, host, beginSpan(request, settings));
-      if (!queues.mayStart(call)) {
+      if (!queues.tryToStartInTurn(call)) {
         joinQueue(call, Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
       }
       return call;

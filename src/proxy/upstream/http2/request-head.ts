@@ -1,4 +1,5 @@
 import { sensitiveHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import { contentLengthOf, expectsBody } from '../../../decision/http/framing.js';
 import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
 import { connectionHeaders, oneLineHeaders } from '../../../decision/http2/header-names.js';
@@ -22,10 +23,6 @@ export interface HeadRules {
 
 const method = /^[!#$%&'*+\-.^_`|~0-9A-Z]+$/;
 const target = /^[\x21-\x7e]+$/;
-const decimal = /^[0-9]{1,16}$/;
-
-/** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
-const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** The name in lower case, as HTTP/2 has it; empty where it may be no header of a request there. */
 const sentName = memoize(
@@ -67,7 +64,8 @@ export function requestHead(
     }
     if (name === 'te' && value !== 'trailers') return null;
     if (name === 'content-length') {
-      if (isStated || !decimal.test(value) || Number(value) !== length) return null;
+      const stated = contentLengthOf(value);
+      if (isStated || stated === null || stated !== length) return null;
       isStated = true;
     }
     addHeader(head, name, value);

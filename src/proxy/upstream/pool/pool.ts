@@ -160,7 +160,7 @@ function createHttp1Upstream(settings: UpstreamSettings, connector: Connector): 
     send: (request, sink) => {
       const isAlone = request.upgrade !== undefined || needsOwnConnection(request, settings);
       const call = new Call(request, isAlone, sink, host, beginSpan(request, settings));
-      if (!queues.mayStart(call)) {
+      if (!queues.tryToStartInTurn(call)) {
         call.wait(Math.max(0, settings.connectTimeoutMs - (request.waitedMs ?? 0)));
         queues.join(call);
       }

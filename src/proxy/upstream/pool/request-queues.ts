@@ -55,7 +55,7 @@ export class RequestQueues<C extends CallConnection> {
   }
 
   /** Starts a call, where nobody has the next turn, its holder may have a connection and there is one. */
-  mayStart(call: QueuedCall<C>): boolean {
+  tryToStartInTurn(call: QueuedCall<C>): boolean {
     return !this.startsSoon && this.tryToStart(call);
   }
 

@@ -1,10 +1,9 @@
 /** Spellings that differ at the end of a segment, and HEAD that runs what GET runs. */
-import fc from 'fast-check';
 import t from 'tap';
 import { findFolds } from '../../../../src/decision/route/conflicts/find-conflicts.js';
 import { createRouteTable } from '../../../../src/decision/route/route-table.js';
 import { routeOf } from '../route-samples.js';
-import { compareWithModel, foldsOf, issuers, sequences, strict } from './fold-model.js';
+import { foldsOf, issuers, strict } from './fold-model.js';
 
 const endingCases = [
   {
@@ -214,40 +213,5 @@ t.test('HEAD that reaches a less restrictive route than GET does', (t) => {
     issuers,
   ).folds;
   t.match(fold, { method: 'HEAD', runs: 'GET' });
-  t.end();
-});
-
-t.test('finds every format that reaches a less restrictive route, and nothing else, where most paths have one', (t) => {
-  const suffixed = ['a.zz', 'a..zz'];
-  // Each literal in upper case, with a dot and with a suffix that no path has, and text that no path has.
-  const texts = [
-    ...['a', 'b', ...suffixed].flatMap((text) => [text, text.toUpperCase(), `${text}.`, `${text}.x`]),
-    'x',
-  ];
-  const requests = sequences(texts, 3).flatMap((parts) => [parts, [...parts, '']]);
-  const part = fc.constantFrom('a', 'b', '{x}', '{x}', ...suffixed);
-  const path = fc
-    .tuple(fc.array(part, { minLength: 1, maxLength: 3 }), fc.constantFrom('', '', '', '/', '/**'))
-    // No request has more than three segments, and what is below a path is to be asked for too.
-    .map(([parts, end]) => `/${(end === '/**' ? parts.slice(0, 2) : parts).join('/')}${end}`);
-  const routes = fc.array(
-    fc.tuple(fc.constantFrom('GET', 'GET', 'HEAD', '*'), path, fc.constantFrom('public', 'u', 'v', 'u,v')),
-    { minLength: 2, maxLength: 5 },
-  );
-  const receivers = fc.record({
-    caseSensitive: fc.boolean(),
-    strictSlash: fc.boolean(),
-    formatSuffix: fc.constant(true),
-    trailingDots: fc.boolean(),
-    headAsGet: fc.boolean(),
-    optionsAsGet: fc.constant(false),
-    pathInfo: fc.constant(false),
-  });
-  fc.assert(
-    fc.property(routes, receivers, (specs, receiver) => {
-      compareWithModel(specs, receiver, requests);
-    }),
-    { numRuns: 50 },
-  );
   t.end();
 });

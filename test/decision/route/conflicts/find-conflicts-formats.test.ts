@@ -1,0 +1,40 @@
+/** Drawn policies of paths with formats, against a model: in a file of its own, since it takes most of a minute. */
+import fc from 'fast-check';
+import t from 'tap';
+import '../../../support/campaign.js';
+import { compareWithModel, sequences } from './fold-model.js';
+
+t.test('finds every format that reaches a less restrictive route, and nothing else, where most paths have one', (t) => {
+  const suffixed = ['a.zz', 'a..zz'];
+  // Each literal in upper case, with a dot and with a suffix that no path has, and text that no path has.
+  const texts = [
+    ...['a', 'b', ...suffixed].flatMap((text) => [text, text.toUpperCase(), `${text}.`, `${text}.x`]),
+    'x',
+  ];
+  const requests = sequences(texts, 3).flatMap((parts) => [parts, [...parts, '']]);
+  const part = fc.constantFrom('a', 'b', '{x}', '{x}', ...suffixed);
+  const path = fc
+    .tuple(fc.array(part, { minLength: 1, maxLength: 3 }), fc.constantFrom('', '', '', '/', '/**'))
+    // No request has more than three segments, and what is below a path is to be asked for too.
+    .map(([parts, end]) => `/${(end === '/**' ? parts.slice(0, 2) : parts).join('/')}${end}`);
+  const routes = fc.array(
+    fc.tuple(fc.constantFrom('GET', 'GET', 'HEAD', '*'), path, fc.constantFrom('public', 'u', 'v', 'u,v')),
+    { minLength: 2, maxLength: 5 },
+  );
+  const receivers = fc.record({
+    caseSensitive: fc.boolean(),
+    strictSlash: fc.boolean(),
+    formatSuffix: fc.constant(true),
+    trailingDots: fc.boolean(),
+    headAsGet: fc.boolean(),
+    optionsAsGet: fc.constant(false),
+    pathInfo: fc.constant(false),
+  });
+  fc.assert(
+    fc.property(routes, receivers, (specs, receiver) => {
+      compareWithModel(specs, receiver, requests);
+    }),
+    { numRuns: 50 },
+  );
+  t.end();
+});
