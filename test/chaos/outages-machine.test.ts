@@ -1,6 +1,6 @@
 import { openSync, closeSync } from 'node:fs';
 import t from 'tap';
-import { fullDevice } from '../support/linux.js';
+import { childrenOf, fullDevice } from '../support/linux.js';
 import { limitDescriptors } from '../support/prlimit.js';
 import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
@@ -87,4 +87,36 @@ t.test(machineOutages.noDescriptors.name, async (t) => {
   });
   await until('ready', async () => (await proxy.admin('/readyz')).status === 200);
   t.ok(proxy.process.isRunning());
+});
+
+t.test(`${machineOutages.noDescriptors.name}, in every worker`, async (t) => {
+  const proxy = await startProxyProcess(t, { config: { workers: 2 } });
+  const open: RawConnection[] = [];
+  t.teardown(() => {
+    for (const connection of open) connection.end();
+  });
+  const ask = async (): Promise<number | null> => {
+    const connection = await connectRaw(proxy.port).catch(() => null);
+    if (connection === null) return null;
+    open.push(connection);
+    connection.write(requestBytes(proxy.port, { path: '/orders', headers: proxy.authorization() }));
+    return Promise.race([
+      connection.readResponse().then((response) => response?.status ?? null),
+      connection.closed.then(() => null),
+    ]);
+  };
+  t.equal(await ask(), 200);
+  const workers = childrenOf(proxy.process.pid);
+  t.equal(workers.length, 2);
+  for (const worker of workers) limitDescriptors(worker, 0);
+  await until('a connection that nobody can take is closed', async () => (await ask()) === null);
+  t.ok((await Promise.all(Array.from({ length: 40 }, ask))).includes(null), 'and so are others that come at once');
+  for (const connection of open.splice(0)) connection.end();
+  for (const worker of workers) limitDescriptors(worker, 1_000);
+  await until('new connections are served', async () => (await ask()) === 200);
+  await until('by each worker at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, ask));
+    return answers.every((status) => status === 200);
+  });
+  t.same(childrenOf(proxy.process.pid), workers, 'the same ones');
 });

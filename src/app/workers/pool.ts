@@ -100,10 +100,12 @@ export function createPool(deps: PoolDeps): Pool {
       places,
       onLines: deps.onLines,
       onFree: handover.goOn,
-      onGone: (left) => {
+      onGone: () => {
         serving.delete(number);
-        for (const accepted of left) handover.give(accepted);
         dropWhereOver();
+      },
+      onLeft: (left) => {
+        for (const accepted of left) handover.give(accepted);
       },
     });
     alive.add(worker);

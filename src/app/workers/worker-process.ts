@@ -1,5 +1,6 @@
 /** One worker as the primary sees it: a process, the channel to it, and the lines that it writes. */
 import { fork, type ChildProcess } from 'node:child_process';
+import { onHandleLost } from '../../proxy/node-internals/child-process.js';
 import { connectionHandle } from '../../proxy/node-internals/server.js';
 import type { AcceptedConnection, ConnectionTaker } from './handover.js';
 import type { createSharedCounts } from './limit-counts.js';
@@ -45,8 +46,10 @@ interface WorkerProcessDeps {
   readonly onLines: (lines: string) => void;
   /** It took a connection, and can be given another. */
   readonly onFree: () => void;
-  /** It is gone, and did not take these. */
-  readonly onGone: (left: readonly AcceptedConnection[]) => void;
+  /** It is gone. */
+  readonly onGone: () => void;
+  /** It did not take these, which others may. */
+  readonly onLeft: (left: readonly AcceptedConnection[]) => void;
 }
 
 interface PendingCall {
@@ -60,6 +63,9 @@ interface PendingCall {
  */
 const mostAhead = 16;
 
+/** Milliseconds in which a worker takes a connection. One that stood still for longer may have it all the same. */
+const takenWithinMs = 2_000;
+
 /** The first argument of a worker's process, which nobody types. */
 const workerArgument = 'worker';
 
@@ -72,7 +78,10 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   });
   const calls = new Map<number, PendingCall>();
   const queue: AcceptedConnection[] = [];
-  let handing: { readonly id: number; readonly accepted: AcceptedConnection } | null = null;
+  let handing: { readonly id: number; readonly accepted: AcceptedConnection; readonly timer: NodeJS.Timeout } | null =
+    null;
+  /** Whether it did not take the last one: it gets them one by one until it does. */
+  let isShort = false;
   let last = 0;
   let numbers: Numbers | null = null;
   let heardAtMs = deps.nowMs();
@@ -92,9 +101,19 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
       const handle = connectionHandle(accepted.socket);
       if (handle === null) continue;
       last += 1;
-      handing = { id: last, accepted };
+      handing = { id: last, accepted, timer: setTimeout(giveUp, takenWithinMs) };
       send({ kind: 'connection', id: last, listener: accepted.listener }, handle);
     }
+  }
+
+  /** It has no file descriptor left, or stands still. */
+  function giveUp(): void {
+    clearTimeout(handing?.timer);
+    handing?.accepted.socket.destroy();
+    handing = null;
+    isShort = true;
+    deps.onLeft(queue.splice(0));
+    deps.onFree();
   }
 
   child.on('message', (message: ToPrimary) => {
@@ -109,8 +128,12 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
         calls.delete(message.id);
         return;
       case 'took':
+        isShort = false;
+        // It is late, and no more waited for.
+        if (handing?.id !== message.id) return;
+        clearTimeout(handing.timer);
         // Ours is a second reference to it.
-        if (handing?.id === message.id) handing.accepted.socket.destroy();
+        handing.accepted.socket.destroy();
         handing = null;
         handNext();
         deps.onFree();
@@ -122,6 +145,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
         member?.take(message);
     }
   });
+  onHandleLost(child, giveUp);
   // What cannot be sent to a process that ends is told by its end.
   child.on('error', () => undefined);
   relayLines(child, deps.onLines);
@@ -134,8 +158,10 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     for (const { reject } of calls.values()) reject(new Error(`worker ${String(number)} ended`));
     calls.clear();
     const left = [...(handing === null ? [] : [handing.accepted]), ...queue.splice(0)];
+    clearTimeout(handing?.timer);
     handing = null;
-    deps.onGone(left);
+    deps.onLeft(left);
+    deps.onGone();
   }
   child.once('disconnect', leave);
   const ended = new Promise<WorkerEnd>((resolve) => {
@@ -169,7 +195,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     joinPlaces: () => {
       if (!isGone) member = deps.places.join(number, send);
     },
-    isFree: () => !isGone && queue.length < mostAhead,
+    isFree: () => !isGone && (isShort ? handing === null : queue.length < mostAhead),
     give: (accepted) => {
       queue.push(accepted);
       handNext();
