@@ -7,7 +7,8 @@ import type { ChildProcess } from 'node:child_process';
  */
 export function onHandleLost(child: ChildProcess, tell: () => void): void {
   child.on('internalMessage', (message: unknown) => {
-    if (typeof message === 'object' && message !== null && 'cmd' in message && message.cmd === 'NODE_HANDLE_NACK')
-      {tell();}
+    if (typeof message === 'object' && message !== null && 'cmd' in message && message.cmd === 'NODE_HANDLE_NACK') {
+      tell();
+    }
   });
 }
