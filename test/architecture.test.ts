@@ -88,7 +88,7 @@ t.test('the adapters of one technology do not know those of another', (t) => {
 t.test('what Node does not document is used in one folder', (t) => {
   const folder = 'src/proxy/node-internals/';
   const internal =
-    /\._\w+\b(?!\()|\b_readableState\b|\.(?:push|read|resume|pause|destroySoon|onIncoming) = |\.push\(''\)|removeAllListeners\('data'\)|prototype\.\w+\.call|[gs]etGlobalDispatcher|\breq\.(?:method|headers|url) = |\bserver\.emit\(|'_\w+' in /;
+    /\._\w+\b(?!\()|\b_readableState\b|\.(?:push|read|resume|pause|destroySoon|onIncoming) = |\.push\(''\)|removeAllListeners\('data'\)|prototype\.\w+\.call|[gs]etGlobalDispatcher|\breq\.(?:method|headers|url) = |\bserver\.emit\(|'_\w+' in |'internalMessage'/;
   const using = (path: string): boolean => internal.test(readProjectFile(path));
   t.same(
     sources.map(({ path }) => path).filter((path) => !path.startsWith(folder) && using(path)),

@@ -153,7 +153,7 @@ t.test('a caller that leaves gets the response when it comes again', async (t) =
   });
   const caller = await connectRaw(port);
   caller.write(
-    `POST /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token()}\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 11\r\n\r\n{"sku":"a"}`,
+    `POST /orders HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token()}\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 11\r\n\r\n{"sku":"a"}`,
   );
   await until('the handler runs', () => ran.get('/orders') === 1);
   caller.end();

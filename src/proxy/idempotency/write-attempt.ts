@@ -165,11 +165,12 @@ export class WriteAttempt {
           admission: {
             route: { name: route },
           },
+          preparation: { recordId, scope },
         } = this.write;
-        await this.settleWith({
-          kind: 'mark',
-          command: { attempt, fence, fingerprint, route, retentionMs: rules.retentionMs },
-        });
+        const { retentionMs } = rules;
+        await this.settleWith({ kind: 'mark', command: { attempt, fence, fingerprint, route, retentionMs } });
+        // It is kept as long as a result is, whatever the share.
+        if (recordId !== null) await this.deps.share?.keeps(scope.principal, { bytes: 0, retentionMs });
         return;
       }
       case 'complete': {
@@ -290,8 +291,18 @@ export class WriteAttempt {
 }
 
 /** Names what is asked for, so that one key stands for one request. */
-function fingerprint({ admission: { target, headers }, preparation: { rules }, method, body }: AttemptedWrite): string {
+function fingerprint(write: AttemptedWrite): string {
+  const {
+    admission: { target, headers },
+    preparation: { rules },
+    method,
+    body,
+    activeConfig: { config },
+  } = write;
+  // An upstream that learns which host is asked for may be several.
+  const names = config.upstream.host === 'preserve' ? new Set([...rules.fields, 'host']) : rules.fields;
   const valueOf = (name: string): string | null => {
+    if (name === 'host') return headers.host;
     const values = valuesOf(headers.passed, name);
     return values.length === 0 ? null : values.join(', ');
   };
@@ -303,6 +314,6 @@ function fingerprint({ admission: { target, headers }, preparation: { rules }, m
     contentType: valueOf('content-type'),
     contentEncoding: valueOf('content-encoding'),
     body,
-    headers: rules.fields.map((name) => ({ name, value: valueOf(name) })),
+    headers: [...names].map((name) => ({ name, value: valueOf(name) })),
   });
 }

@@ -105,3 +105,16 @@ t.test('beyond twice its share no write of it begins, replays go on, and others 
   t.equal((await post(proxy, 'checkout')).status, 201);
   t.ok((await proxy.metric('sallyport_denials_total{reason="too_many_kept"}')) >= 2);
 });
+
+t.test('a caller whose writes end in doubt, one and all, is told so beyond twice its share', async (t) => {
+  const { proxy } = await start(t, large, '64mb', { kept_per_caller: '64KiB' });
+  proxy.receiver.behave((request) => void request.socket.destroy());
+  // Each of them counts 1,300 bytes.
+  const most = 2 * Math.ceil((64 * 1024) / 1_300) + 2;
+  const statuses: number[] = [];
+  while (statuses.length <= most && statuses.at(-1) !== 429) statuses.push((await post(proxy, 'mallory')).status);
+  t.same([...new Set(statuses)], [502, 429]);
+  proxy.receiver.behave(null);
+  t.equal((await post(proxy, 'mallory')).status, 429);
+  t.equal((await post(proxy, 'checkout')).status, 200);
+});

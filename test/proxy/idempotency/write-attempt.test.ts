@@ -33,6 +33,7 @@ interface BenchOptions {
   readonly recordId?: string | null;
   readonly scope?: typeof scope | typeof scopeWithToken;
   readonly passed?: readonly string[];
+  readonly host?: 'preserve' | 'orders.internal';
   readonly replicas?: number;
   readonly share?: StoreShare;
   readonly answer?: Result<ReserveReply, StoreFailure>;
@@ -87,7 +88,7 @@ function bench(options: BenchOptions = {}): Bench {
   const write = {
     admission: {
       target,
-      headers: { passed: options.passed ?? [] },
+      headers: { passed: options.passed ?? [], host: 'tenant.example' },
       route: { name: 'r', responseTimeoutMs: 30_000 },
       revoked: options.revoked ?? (() => null),
     },
@@ -102,7 +103,7 @@ function bench(options: BenchOptions = {}): Bench {
     },
     method: 'POST',
     body: Buffer.from('body'),
-    activeConfig: { config: { upstream: { connectTimeoutMs: 1_000 } } },
+    activeConfig: { config: { upstream: { connectTimeoutMs: 1_000, host: options.host ?? 'orders.internal' } } },
   };
   const self: Bench = {
     attempt: new WriteAttempt(deps as unknown as WriteAttemptDeps, write as unknown as AttemptedWrite),
@@ -403,6 +404,43 @@ t.test('a token that expires, or was issued before a fail-over, passes no gate',
     await attempt.reserve();
     t.equal(attempt.refusal(false)?.reason ?? null, reason);
   }
+});
+
+t.test(
+  'the host that was asked for tells writes apart where the upstream learns it, or the route says so',
+  async (t) => {
+    const withHost = fingerprintOf({ ...noFields, headers: [{ name: 'host', value: 'tenant.example' }] });
+    const rows: readonly (readonly [BenchOptions, string])[] = [
+      [{}, fingerprintOf(noFields)],
+      [{ host: 'preserve' }, withHost],
+      [{ rules: { fields: ['host'] } }, withHost],
+      [{ host: 'preserve', rules: { fields: ['host'] } }, withHost],
+    ];
+    for (const [options, expected] of rows) {
+      const { attempt, commands } = bench(options);
+      await attempt.reserve();
+      t.equal(commands[0]?.key?.fingerprint, expected, JSON.stringify(options));
+    }
+  },
+);
+
+t.test('a write in doubt counts towards what is kept of its caller, and is marked whatever that is', async (t) => {
+  const asked: unknown[] = [];
+  const share: StoreShare = {
+    keeps: async (principal, size) => {
+      asked.push([principal, size]);
+      return false;
+    },
+    isUsedUp: () => Promise.resolve(true),
+  };
+  const { attempt, settled } = bench({ share });
+  await attempt.reserve();
+  await attempt.settle({ kind: 'no_status' });
+  t.match(settled, [{ write: { kind: 'mark' } }]);
+  t.same(asked, [[scope.principal, { bytes: 0, retentionMs: rules.retentionMs }]]);
+  const bare = bench({ share, recordId: null, scope: scopeWithToken });
+  await bare.attempt.settle({ kind: 'no_status' });
+  t.equal(asked.length, 1);
 });
 
 t.test(

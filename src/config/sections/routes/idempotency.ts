@@ -75,7 +75,7 @@ const settingsSchema = map({
   fields: list(comparedHeader, 0, 'header names')
     .prefault([])
     .describe(
-      'Headers that tell two requests with one key apart, beside method, path, query, `Content-Type`, `Content-Encoding` and body.',
+      'Headers that tell two requests with one key apart, beside method, path, query, `Content-Type`, `Content-Encoding` and body. `host` is one of them where `upstream.host` is `preserve`.',
     ),
   store_headers: list(keptHeader, 0, 'header names')
     .prefault([])
@@ -118,6 +118,8 @@ function whyNotCompared(name: string): string | null {
   const lower = name.toLowerCase();
   if (alwaysCompared.has(lower)) return 'is compared in any case';
   if (volatileHeaders.has(lower)) return 'differs between honest retries';
+  // The upstream learns it by another name.
+  if (lower === 'host') return null;
   return headerRules.requestKind(name) === 'passed' ? null : 'is never passed on as it came';
 }
 

@@ -90,7 +90,7 @@ const bounds = [
       '[Idempotency-Key]',
       '[Content-Type]',
       '[content-encoding]',
-      '[Host]',
+      '[X-Forwarded-Host]',
       '[X-Auth-Subject]',
       '[X-Forwarded-For]',
       '[Connection]',
@@ -145,8 +145,8 @@ const reasons = [
     expected: 'fields[0] is "Content-Type", which is compared in any case; allowed: another header, such as If-Match',
   },
   {
-    input: 'fields: [Host]',
-    expected: 'fields[0] is "Host", which is never passed on as it came; allowed: another header, such as If-Match',
+    input: 'fields: [X-Forwarded-Host]',
+    expected: 'fields[0] is "X-Forwarded-Host", which is never passed on as it came; allowed: another header, such as If-Match',
   },
   {
     input: 'store_headers: [Set-Cookie]',
