@@ -146,7 +146,8 @@ const reasons = [
   },
   {
     input: 'fields: [X-Forwarded-Host]',
-    expected: 'fields[0] is "X-Forwarded-Host", which is never passed on as it came; allowed: another header, such as If-Match',
+    expected:
+      'fields[0] is "X-Forwarded-Host", which is never passed on as it came; allowed: another header, such as If-Match',
   },
   {
     input: 'store_headers: [Set-Cookie]',
