@@ -61,21 +61,24 @@ export function closeOnceWritten(stream: Http2Stream): void {
 const doomed = new WeakSet<Http2Session>();
 
 /**
- * Has a connection that is to be destroyed live until what was read is taken in. Node destroys one in the midst of it,
- * as at a GOAWAY, and nghttp2 before 1.68.1 reads on then: a frame of a wrong size behind that aborts the process
- * (CVE-2026-27135). Replaces `session.destroy`, which Node's own code calls as well.
+ * Has a connection that is to be closed or destroyed go on until what was read is taken in. Node does either in the
+ * midst of it, as at a GOAWAY, and nghttp2 reads on then. Before 1.68.1, as on Node 20, a frame of a wrong size behind
+ * that aborts the process (CVE-2026-27135), and others have it write where it must not. Replaces `session.close` and
+ * `session.destroy`, which Node's own code calls as well.
  */
-export function destroyAfterReading(session: Http2Session): void {
-  const value: Http2Session['destroy'] = (...given) => {
-    if (doomed.has(session)) return;
-    doomed.add(session);
-    // Within the reading, ticks and promises are run as well.
-    setImmediate(() => {
-      Reflect.deleteProperty(session, 'destroy');
-      session.destroy(...given);
-    });
-  };
-  Object.defineProperty(session, 'destroy', { value, configurable: true, writable: true });
+export function endAfterReading(session: Http2Session): void {
+  for (const method of ['close', 'destroy'] as const) {
+    const value = (...given: readonly unknown[]): void => {
+      if (method === 'destroy') doomed.add(session);
+      // Within the reading, ticks and promises are run as well.
+      setImmediate(() => {
+        Reflect.deleteProperty(session, method);
+        const end = Reflect.get(session, method) as (...given: readonly unknown[]) => void;
+        Reflect.apply(end, session, given);
+      });
+    };
+    Object.defineProperty(session, method, { value, configurable: true, writable: true });
+  }
 }
 
 /** Whether a connection is destroyed, or will be in this turn of the loop. */

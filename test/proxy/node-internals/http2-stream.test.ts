@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type ClientHttp2Stream } from 'node:http2';
 import t, { type Test } from 'tap';
 import {
-  destroyAfterReading,
+  endAfterReading,
   isDestroyed,
   nativeSession,
   readOn,
@@ -139,11 +139,11 @@ t.test('kHandle: what Node has of a connection is found by it while the connecti
 });
 
 t.test(
-  'session.destroy: Node ends a connection by it at a GOAWAY, and it can wait for a turn of the loop',
+  'session.destroy and session.close: Node ends a connection by them at a GOAWAY, and they can wait for a turn of the loop',
   async (t) => {
     const upstream = await startFrameUpstream(t, (id, peer) => peer.send(goaway(id, code.internalError)));
     const session = connect(upstream.url).on('error', () => undefined);
-    destroyAfterReading(session);
+    endAfterReading(session);
     const calls: boolean[] = [];
     const later = session.destroy.bind(session);
     session.destroy = (...given) => {

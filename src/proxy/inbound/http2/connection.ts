@@ -16,7 +16,7 @@ import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import { lingerMs, type PipelinedRequest } from '../client-connection.js';
 import {
-  destroyAfterReading,
+  endAfterReading,
   freeAfterStream,
   isDestroyed,
   nativeSession,
@@ -162,7 +162,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
     });
-    destroyAfterReading(this.session);
+    endAfterReading(this.session);
     socket.on('end', this.onCallerEnd).once('close', () => options.readTurns.delete(this));
     options.readTurns.add(this);
     this.native = nativeSession(this.session);

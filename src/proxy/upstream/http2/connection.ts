@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
-import { destroyAfterReading, freeAfterStream, isDestroyed, nativeSession } from '../../node-internals/http2-stream.js';
+import { endAfterReading, freeAfterStream, isDestroyed, nativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
@@ -230,7 +230,7 @@ export class Http2Connection {
       settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
       maxHeaderListPairs: maxHeaders,
     });
-    destroyAfterReading(session);
+    endAfterReading(session);
     this.session = session;
     this.native = nativeSession(session);
     this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
