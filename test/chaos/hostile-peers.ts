@@ -16,6 +16,8 @@ interface Below {
 
 export interface HostilePeer {
   readonly name: string;
+  /** Whether it breaks off in the midst of a response, of which a caller may have seen nothing yet. */
+  readonly breaksOff?: true;
   /** Called with each connection; none where nobody listens. */
   readonly serve: ((socket: Socket, below: Below) => void) | null;
 }
@@ -38,6 +40,7 @@ export const hostilePeers: readonly HostilePeer[] = [
   },
   {
     name: 'resets after half a response',
+    breaksOff: true,
     serve: (socket, { reset }) =>
       void socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\nhalf');
@@ -46,6 +49,7 @@ export const hostilePeers: readonly HostilePeer[] = [
   },
   {
     name: 'drips a response and resets',
+    breaksOff: true,
     serve: (socket, { reset }) =>
       void socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');

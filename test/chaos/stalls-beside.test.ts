@@ -9,6 +9,8 @@ import type { ConfigTree, ProxyProcess } from '../support/proxy-process.js';
 import { request } from '../support/raw-client.js';
 import { long, short, standStillWithEach, transports, trust, urlOf, type Ask, type Part } from './stalls.js';
 
+t.setTimeout(600_000);
+
 const open: ConfigTree = { subjects: ['checkout'], permissions: [] };
 
 /** Everything that a proxy asks beside its upstream. */

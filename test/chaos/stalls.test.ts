@@ -6,6 +6,8 @@
 import t from 'tap';
 import { long, short, standStillWithEach, transports, trust, urlOf, type Ask, type Part } from './stalls.js';
 
+t.setTimeout(600_000);
+
 const upstream =
   (http2: boolean): Part =>
   (stall) => ({
