@@ -76,9 +76,9 @@ const maxInvalidFrames = 100;
 
 /**
  * How long a caller may be silent before it is asked whether it is there, and as long for its response; milliseconds.
- * Where it has no requests under way, it is asked once. It also ends what nghttp2 has given up: on Node 20 it says
- * GOAWAY for some mistakes of a connection, such as DATA on a stream that was ended, and takes and sends nothing from
- * then on, but the connection stays open.
+ * Where it has no requests under way, it need not respond. What nghttp2 has given up ends by it, too: on Node 20 it
+ * says GOAWAY for some mistakes of a connection, such as DATA on a stream that was ended, and takes and sends nothing
+ * from then on, not even the question, but the connection stays open.
  */
 const silenceMs = 10_000;
 
@@ -133,8 +133,8 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private heardMs: number;
   /** Whether it has to say something, or it is gone. */
   private isAsked = false;
-  /** Whether it was asked since its last request. */
-  private wasAskedIdle = false;
+  /** Bytes that had been written when it was asked. */
+  private writtenBytes = 0;
   /** Since when nothing is left to do on it but to end; `null` before. */
   private endsSinceMs: number | null = null;
 
@@ -173,7 +173,8 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       .on('remoteSettings', this.onControl)
       // A reset, or what is no HTTP/2: Node has said so to the caller and ends it.
       .on('error', ignore)
-      .on('goaway', () => this.leaveWhenIdle());
+      // Told before the streams that came with it.
+      .on('goaway', () => setImmediate(() => this.leaveWhenIdle()));
   }
 
   now(): number {
@@ -287,7 +288,6 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private serve(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
     const { options } = this;
     this.requests += 1;
-    this.wasAskedIdle = false;
     options.readTurns.count(this, rawHeaders.length / 2);
     const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
     const head = read.ok ? read.value : read.error.head;
@@ -358,17 +358,19 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     const { session } = this;
     if (isDestroyed(session) || nowMs - this.heardMs < silenceMs) return;
     if (this.isAsked) {
-      if (nowMs - this.heardMs > 2 * silenceMs) this.cut();
+      if (nowMs - this.heardMs > 2 * silenceMs && !this.isLeftAlone()) this.cut();
       return;
     }
-    if (this.served.size === 0) {
-      if (this.wasAskedIdle) return;
-      this.wasAskedIdle = true;
-    }
     this.isAsked = true;
+    this.writtenBytes = this.socket.bytesWritten;
     // Node sends no PING on a connection that is closing.
     if (session.closed) session.settings({});
     else session.ping(ignore);
+  }
+
+  /** Whether nothing is under way on it, and the question went out: many callers read nothing until they ask again. */
+  private isLeftAlone(): boolean {
+    return this.served.size === 0 && this.socket.bytesWritten !== this.writtenBytes;
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Callers that open streams and leave them, or a connection, as they are. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { codes, postOf } from '../../../support/attacks/http2-floods.js';
 import { ask, connectHttp2 } from '../../../support/http2-client.js';
@@ -173,4 +174,30 @@ t.test('references that make a large head of a small one are refused, and bounde
   await client.closed;
   t.ok(proxy.receiver.requests.length <= 1);
   await holdsNothing(t, proxy);
+});
+
+t.test(
+  'a caller that says nothing while it has nothing to ask, not even to PING, is served when it does',
+  async (t) => {
+    const proxy = await start(t);
+    const client = await connectFrames(t, proxy.port);
+    const answered = async (stream: number): Promise<unknown> => {
+      client.write(headers(stream, fieldsOf(proxy)));
+      return client.next('an answer', ({ type, stream: about }) => type === frameTypes.headers && about === stream);
+    };
+    await answered(1);
+    await client.next('a PING', ({ type }) => type === frameTypes.ping);
+    // Beyond the time that one with requests under way has to answer it.
+    await delay(13_000);
+    await answered(3);
+    t.equal(proxy.receiver.requests.length, 2);
+  },
+);
+
+t.test('a request that a farewell comes with is served', async (t) => {
+  const proxy = await start(t);
+  const client = await connectFrames(t, proxy.port);
+  client.write(Buffer.concat([headers(1, fieldsOf(proxy)), frame(frameTypes.goAway, 0, 0, Buffer.alloc(8))]));
+  await client.next('an answer', ({ type, stream }) => type === frameTypes.headers && stream === 1);
+  t.equal(proxy.receiver.requests.length, 1);
 });
