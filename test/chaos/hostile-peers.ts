@@ -54,8 +54,10 @@ export const hostilePeers: readonly HostilePeer[] = [
       void socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
         const drip = setInterval(() => socket.write('1\r\n \r\n'), 20);
-        socket.once('close', () => clearInterval(drip));
-        setTimeout(reset, 10 * meanwhileMs);
+        setTimeout(() => {
+          clearInterval(drip);
+          reset();
+        }, 10 * meanwhileMs);
       }),
   },
   {

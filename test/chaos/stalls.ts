@@ -65,6 +65,16 @@ async function standStill(proxy: ProxyProcess): Promise<void> {
   proxy.signal('SIGCONT');
 }
 
+/** Ends when the last proxy has started. */
+let starting: Promise<unknown> = Promise.resolve();
+
+/** One process after another: starting takes more of the CPU than all that comes then. */
+async function startInTurn(t: Test, config: ConfigTree): Promise<ProxyProcess> {
+  const started = starting.then(async () => startProxyProcess(t, { config, ready: false }));
+  starting = started.catch(() => undefined);
+  return started;
+}
+
 /** Stands still with requests in each state, and is stopped. */
 async function stall(t: Test, setting: Omit<Stall, 'files' | 'port'>, part: Part, asks: readonly Ask[]): Promise<void> {
   const { transport, peer } = setting;
@@ -73,7 +83,7 @@ async function stall(t: Test, setting: Omit<Stall, 'files' | 'port'>, part: Part
   const { agreed } = transport;
   const tls = agreed === null ? null : { cert, key, minVersion: agreed, maxVersion: agreed };
   const port = await startHostilePeer(t, peer, tls);
-  const proxy = await startProxyProcess(t, { config: part({ ...setting, files, port }), ready: false });
+  const proxy = await startInTurn(t, part({ ...setting, files, port }));
   for (const headStartMs of headStarts) {
     const asked = asks.map(async (ask) =>
       ask(proxy).catch((error: unknown) => {
@@ -96,21 +106,12 @@ async function stall(t: Test, setting: Omit<Stall, 'files' | 'port'>, part: Part
   t.same(await proxy.stop(), { code: 0, signal: null }, peer.name);
 }
 
-/** How many proxies run at a time: each of them is a process that starts. */
-const atOnce = 3;
-
-/** One proxy for each hostile peer. */
+/** One proxy for each hostile peer, all at once. */
 export async function standStillWithEach(
   t: Test,
   transport: Transport,
   part: Part,
   asks: readonly Ask[],
 ): Promise<void> {
-  const left = [...hostilePeers];
-  const stallInTurn = async (): Promise<void> => {
-    for (let peer = left.shift(); peer !== undefined; peer = left.shift()) {
-      await stall(t, { transport, peer }, part, asks);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, stallInTurn));
+  await Promise.all(hostilePeers.map(async (peer) => stall(t, { transport, peer }, part, asks)));
 }
