@@ -91,6 +91,13 @@ interface Running {
   readonly upstream: RunningUpstream;
 }
 
+/** What every config runs with, whichever is in force. */
+interface RunDeps extends Pick<ConfigActivatorDeps, 'sessions' | 'assertions' | 'proofs' | 'revocations'> {
+  readonly lookups: TokenLookups;
+  /** What the config in force revokes. */
+  readonly revokedNow: () => Revocations;
+}
+
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */
 export function createConfigActivator(
   config: CompiledConfig,
@@ -104,14 +111,8 @@ export function createConfigActivator(
   const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
-  const revokedNow = (): Revocations => running.activeConfig.config.revoked;
-  let running: Running = run(
-    config,
-    config.issuers.map(newIssuer),
-    newUpstream(config.upstream, upstreamCa),
-    { lookups, revokedNow },
-    deps,
-  );
+  const parts: RunDeps = { ...deps, lookups, revokedNow: () => running.activeConfig.config.revoked };
+  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), parts);
   for (const issuer of running.issuers) void startIssuer(issuer);
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
@@ -192,7 +193,7 @@ export function createConfigActivator(
     });
     const isSame = before.upstream.ca === nextCa && isSameUpstream(before.upstream.settings, next.upstream);
     const upstream = isSame ? { ...before.upstream, settings: next.upstream } : newUpstream(next.upstream, nextCa);
-    running = run(next, issuers, upstream, { lookups, revokedNow }, deps);
+    running = run(next, issuers, upstream, parts);
     for (const { source, introspection } of issuers) {
       replaced.remove(source);
       if (introspection !== null) replaced.remove(introspection);
@@ -263,8 +264,7 @@ function run(
   config: CompiledConfig,
   issuers: readonly RunningIssuer[],
   upstream: RunningUpstream,
-  { lookups, revokedNow }: { readonly lookups: TokenLookups; readonly revokedNow: () => Revocations },
-  { sessions, assertions, proofs, revocations }: ConfigActivatorDeps,
+  { sessions, assertions, proofs, revocations, lookups, revokedNow }: RunDeps,
 ): Running {
   const { assertion } = config;
   return {

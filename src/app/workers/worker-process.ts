@@ -106,11 +106,18 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     }
   }
 
+  /** Waits for it no longer; `null` where none was on its way. */
+  function endHanding(): AcceptedConnection | null {
+    if (handing === null) return null;
+    const { accepted, timer } = handing;
+    clearTimeout(timer);
+    handing = null;
+    return accepted;
+  }
+
   /** It has no file descriptor left, or stands still. */
   function giveUp(): void {
-    clearTimeout(handing?.timer);
-    handing?.accepted.socket.destroy();
-    handing = null;
+    endHanding()?.socket.destroy();
     isShort = true;
     deps.onLeft(queue.splice(0));
     deps.onFree();
@@ -131,10 +138,8 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
         isShort = false;
         // It is late, and no more waited for.
         if (handing?.id !== message.id) return;
-        clearTimeout(handing.timer);
         // Ours is a second reference to it.
-        handing.accepted.socket.destroy();
-        handing = null;
+        endHanding()?.socket.destroy();
         handNext();
         deps.onFree();
         return;
@@ -157,10 +162,8 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     member?.leave();
     for (const { reject } of calls.values()) reject(new Error(`worker ${String(number)} ended`));
     calls.clear();
-    const left = [...(handing === null ? [] : [handing.accepted]), ...queue.splice(0)];
-    clearTimeout(handing?.timer);
-    handing = null;
-    deps.onLeft(left);
+    const onItsWay = endHanding();
+    deps.onLeft([...(onItsWay === null ? [] : [onItsWay]), ...queue.splice(0)]);
     deps.onGone();
   }
   child.once('disconnect', leave);

@@ -300,7 +300,8 @@ function fingerprint(write: AttemptedWrite): string {
     activeConfig: { config },
   } = write;
   // An upstream that learns which host is asked for may be several.
-  const names = config.upstream.host === 'preserve' ? new Set([...rules.fields, 'host']) : rules.fields;
+  const addsHost = config.upstream.host === 'preserve' && !rules.fields.includes('host');
+  const names = addsHost ? [...rules.fields, 'host'] : rules.fields;
   const valueOf = (name: string): string | null => {
     if (name === 'host') return headers.host;
     const values = valuesOf(headers.passed, name);
@@ -314,6 +315,6 @@ function fingerprint(write: AttemptedWrite): string {
     contentType: valueOf('content-type'),
     contentEncoding: valueOf('content-encoding'),
     body,
-    headers: [...names].map((name) => ({ name, value: valueOf(name) })),
+    headers: names.map((name) => ({ name, value: valueOf(name) })),
   });
 }

@@ -131,7 +131,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   private usefulBytes = 0;
   private readBytes = 0;
   private heardMs: number;
-  /** Whether it has to say something, or it is gone. */
+  /** Whether it was asked since it was heard last. */
   private isAsked = false;
   /** Bytes that had been written when it was asked. */
   private writtenBytes = 0;

@@ -1,4 +1,5 @@
 /** What the check for look-alike spellings should find, worked out by asking for every spelling: no tree, no index. */
+import fc from 'fast-check';
 import type { Route, RoutePath } from '../../../../src/decision/route/policy.js';
 import { findFolds, type ReceiverRouter } from '../../../../src/decision/route/conflicts/find-conflicts.js';
 import { isLessRestrictive } from '../../../../src/decision/route/conflicts/compare-access.js';
@@ -171,4 +172,34 @@ export function compareWithModel(
   if (!isRight || routed.some((pair) => !most.has(pair))) {
     throw new Error(JSON.stringify({ routed, others, least: [...least], most: [...most] }));
   }
+}
+
+interface DrawnPolicies {
+  /** Paths of their routes. */
+  readonly path: fc.Arbitrary<string>;
+  /** What every receiver does or does not; the rest of its folds is drawn. */
+  readonly folds: Pick<ReceiverRouter, 'formatSuffix' | 'pathInfo'>;
+  readonly requests: readonly (readonly string[])[];
+  readonly numRuns: number;
+}
+
+/** Throws where the check and the naive model differ over a policy of two to five routes, drawn at random. */
+export function comparePoliciesWithModel({ path, folds, requests, numRuns }: DrawnPolicies): void {
+  const routes = fc.array(
+    fc.tuple(fc.constantFrom('GET', 'GET', 'HEAD', '*'), path, fc.constantFrom('public', 'u', 'v', 'u,v')),
+    { minLength: 2, maxLength: 5 },
+  );
+  const receivers = fc.record({
+    caseSensitive: fc.boolean(),
+    strictSlash: fc.boolean(),
+    formatSuffix: fc.constant(folds.formatSuffix),
+    trailingDots: fc.boolean(),
+    headAsGet: fc.boolean(),
+    optionsAsGet: fc.constant(false),
+    pathInfo: fc.constant(folds.pathInfo),
+  });
+  fc.assert(
+    fc.property(routes, receivers, (specs, receiver) => compareWithModel(specs, receiver, requests)),
+    { numRuns },
+  );
 }

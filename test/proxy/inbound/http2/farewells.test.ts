@@ -4,9 +4,9 @@
  */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { fieldBlock, flags, frame, frameTypes, preface, uint32 } from '../../../support/http2-frames.js';
-import { startProxyProcess } from '../../../support/proxy-process.js';
+import { startProxyProcess, type ProxyProcess } from '../../../support/proxy-process.js';
 import { startFrameUpstream, settingsFrame } from '../../upstream/http2/frame-upstream.js';
 import { drawFrom, once, pick, runSeed, several, type Draw } from '../../../fuzz/draw.js';
 import { until } from '../../../support/until.js';
@@ -36,6 +36,17 @@ const ofTheConnection: readonly Buffer[] = [
 function head(stream: number, isLast: boolean): Buffer {
   const block = fieldBlock([':method', 'GET', ':scheme', 'http', ':path', '/healthz', ':authority', 'a']);
   return frame(headers, flags.endHeaders | (isLast ? flags.endStream : 0), stream, block);
+}
+
+/** Waits until nothing is held of anybody. */
+async function holdsNothing(proxy: ProxyProcess): Promise<void> {
+  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
+  await until('every connection has ended', async () => (await proxy.metric('sallyport_connections_open')) === 0);
+}
+
+async function endsWell(t: Test, proxy: ProxyProcess): Promise<void> {
+  await holdsNothing(proxy);
+  t.same(await proxy.stop(), { code: 0, signal: null });
 }
 
 t.setTimeout(120_000);
@@ -68,9 +79,7 @@ t.test('of a caller', async (t) => {
       setTimeout(() => socket.destroy(), 50),
     );
   }
-  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
-  await until('every connection has ended', async () => (await proxy.metric('sallyport_connections_open')) === 0);
-  t.same(await proxy.stop(), { code: 0, signal: null });
+  await endsWell(t, proxy);
 });
 
 /** Frames drawn at random, some of them GOAWAYs, in pieces as they come. */
@@ -142,8 +151,7 @@ t.test('of callers that say anything', async (t) => {
   });
   await Promise.all(callers);
   t.ok(proxy.process.isRunning());
-  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
-  await until('every connection has ended', async () => (await proxy.metric('sallyport_connections_open')) === 0);
+  await holdsNothing(proxy);
   t.equal((await proxy.request({ path: '/healthz' })).status, 200);
   t.same(await proxy.stop(), { code: 0, signal: null });
 });
@@ -161,7 +169,7 @@ t.test('of a caller that says it and asks again, with the preface in one piece',
   }
   t.ok(proxy.process.isRunning());
   t.equal((await proxy.request({ path: '/healthz' })).status, 200);
-  t.same(await proxy.stop(), { code: 0, signal: null });
+  await endsWell(t, proxy);
 });
 
 t.test('of an upstream', async (t) => {
@@ -185,6 +193,5 @@ t.test('of an upstream', async (t) => {
   }
   t.ok(next >= all.length);
   t.ok(proxy.process.isRunning());
-  await until('every place is given back', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0);
-  t.same(await proxy.stop(), { code: 0, signal: null });
+  await endsWell(t, proxy);
 });
