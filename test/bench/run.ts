@@ -7,7 +7,7 @@
  * of an earlier commit, to be measured beside. Two processes of the same program differ by a few percent: a small
  * difference takes several starts, each with its rounds.
  *
- *   npm run bench -- --workloads [NAME …] | --latency | --start | --flood
+ *   npm run bench -- --workloads [NAME …] | --latency | --start [--starts 5] [--before FOLDER] | --flood
  *
  * Measures other loads than one token again and again, all of them or those named; latency at fixed rates; start and
  * memory at rest; latency beside a flood of new tokens.
@@ -126,7 +126,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string' },
     rounds: { type: 'string' },
-    starts: { type: 'string', default: '1' },
+    starts: { type: 'string' },
     connections: { type: 'string' },
     out: { type: 'string', default: join(projectDir, 'docs') },
     soak: { type: 'string' },
@@ -211,7 +211,7 @@ else if (values.import) {
   );
 } else if (values.workloads) console.log(workloadTable(await workloadsOf(settingsOf(10))));
 else if (values.latency) console.log(latencyTable(await latenciesOf(settingsOf(10))));
-else if (values.start) console.log(startTable(await startsOf()));
+else if (values.start) console.log(startTable(await startsOf(settingsOf(0))));
 else if (values.flood) console.log(floodTable(await floodsOf(settingsOf(10))));
 else if (values.all) await measureAll(settingsOf(3));
 else {
@@ -220,7 +220,7 @@ else {
 }
 
 async function readsOf(settings: Settings & Pick<MeasureSettings, 'only'>): Promise<readonly Measured[]> {
-  return measure({ ...settings, starts: Number(values.starts) });
+  return measure({ ...settings, starts: Number(values.starts ?? 1) });
 }
 
 async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkload[]> {
@@ -233,8 +233,9 @@ async function latenciesOf(settings: Settings): Promise<readonly MeasuredLatency
   );
 }
 
-async function startsOf(): Promise<readonly MeasuredStart[]> {
-  return scoped(async (scope) => measureStarts(scope, { starts: 5, restS }));
+async function startsOf({ before }: Settings): Promise<readonly MeasuredStart[]> {
+  const starts = Number(values.starts ?? 5);
+  return scoped(async (scope) => measureStarts(scope, { starts, restS, ...(before === undefined ? {} : { before }) }));
 }
 
 async function writesOf(settings: Settings): Promise<readonly MeasuredWrite[]> {
@@ -253,7 +254,7 @@ async function measureAll(settings: Settings): Promise<void> {
   const { seconds, connections } = settings;
   const part = partSeconds(seconds);
   const measured = await readsOf(settings);
-  const starts = await startsOf();
+  const starts = await startsOf(settings);
   const workloads = await workloadsOf({ ...settings, seconds: part.workload });
   const writes = hasRedis ? await writesOf({ ...settings, seconds: part.workload, connections: 8 }) : null;
   const latencies = await latenciesOf({ ...settings, seconds: part.rate });

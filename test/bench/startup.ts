@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startProxyProcess } from '../support/proxy-process.js';
+import { startProxyProcess, type ProxyProcessOptions } from '../support/proxy-process.js';
 import { startServer } from './child.js';
 import { residentMib } from './cpu.js';
 import { markdown } from './markdown.js';
@@ -29,40 +29,48 @@ export const restS = 5;
 export interface StartSettings {
   readonly starts: number;
   readonly restS: number;
+  /** A built checkout of an earlier commit, to be measured beside this one. */
+  readonly before?: string;
 }
 
-/** Starts each program some times, one start after the other, and lets them all rest. */
+interface Program {
+  readonly name: string;
+  readonly start: (scope: Scope) => Promise<number>;
+}
+
+/** Starts the programs in turn, some times each, and lets them all rest. */
 export async function measureStarts(
   t: Scope,
-  { starts, restS: seconds }: StartSettings,
+  { starts, restS: seconds, before }: StartSettings,
 ): Promise<readonly MeasuredStart[]> {
   const bundled = await bundle(t);
-  const programs: readonly { readonly name: string; readonly start: (scope: Scope) => Promise<number> }[] = [
+  const programs: readonly Program[] = [
     { name: 'node:http', start: async (scope) => (await startServer(scope, 'bare')).pid },
-    { name: 'Sallyport, from npm', start: async (scope) => (await startProxyProcess(scope)).process.pid },
-    {
-      name: 'Sallyport, bundled as in the image',
-      start: async (scope) => (await startProxyProcess(scope, bundled)).process.pid,
-    },
+    proxy('Sallyport, from npm'),
+    ...(before === undefined ? [] : [proxy('Sallyport, before', { main: join(before, 'dist/main.js') })]),
+    proxy('Sallyport, bundled as in the image', bundled),
   ];
-  const measured: MeasuredStart[] = [];
-  for (const { name, start } of programs) {
-    measured.push(
-      await scoped(async (scope) => {
-        const times: number[] = [];
-        const pids: number[] = [];
-        for (let i = 0; i < starts; i += 1) {
-          // The servers around it and its config cost a few milliseconds before the process is started.
-          const startedMs = performance.now();
-          pids.push(await start(scope));
-          times.push(performance.now() - startedMs);
-        }
-        await setTimeout(seconds * 1000);
-        return { name, readyMs: median(times), restMib: median(pids.map(residentMib)) };
-      }),
-    );
-  }
-  return measured;
+  const started = programs.map(({ name, start }) => ({ name, start, times: [] as number[], pids: [] as number[] }));
+  return scoped(async (scope) => {
+    for (let i = 0; i < starts; i += 1) {
+      for (const { start, times, pids } of started) {
+        // The servers around it and its config cost a few milliseconds before the process is started.
+        const startedMs = performance.now();
+        pids.push(await start(scope));
+        times.push(performance.now() - startedMs);
+      }
+    }
+    await setTimeout(seconds * 1000);
+    return started.map(({ name, times, pids }) => ({
+      name,
+      readyMs: median(times),
+      restMib: median(pids.map(residentMib)),
+    }));
+  });
+}
+
+function proxy(name: string, options?: ProxyProcessOptions): Program {
+  return { name, start: async (scope) => (await startProxyProcess(scope, options)).process.pid };
 }
 
 export function startTable(measured: readonly MeasuredStart[]): string {
