@@ -3,6 +3,7 @@ import { kernelConnections } from '../support/linux.js';
 import { until } from '../support/until.js';
 import { drip, startLedger, type Ledger } from './ledger.js';
 import { startAttackedService } from './load-process.js';
+import type { Claims } from '../support/tokens.js';
 
 t.setTimeout(300_000);
 
@@ -172,4 +173,66 @@ t.test('a connection is counted as the kernel counts it, and takes some KiB', as
   await ledger.gauge('sallyport_connections_open', 0);
   await kernelCounts(ledger.proxy.port, 0);
   t.ok((await ledger.held()) - before <= slack, 'all of it is given back');
+});
+
+/** Tokens that are verified and remembered, and then refused by the route. */
+async function showTokens(
+  { proxy }: Ledger,
+  claimsOf: (index: number) => Claims,
+  { from, count }: { readonly from: number; readonly count: number },
+): Promise<void> {
+  for (let index = from; index < from + count; index += 1) {
+    const claims = { sub: 'stranger', jti: nameOf(index, 30), ...claimsOf(index) };
+    const { status } = await proxy.request({ path: '/read', headers: proxy.authorization(claims) });
+    if (status !== 403) throw new Error(`token ${String(index)}: ${String(status)}`);
+  }
+}
+
+function nameOf(index: number, length: number): string {
+  return index.toString(36).padStart(length, '0');
+}
+
+function manyPermissions(index: number): Claims {
+  return { permissions: Array.from({ length: 750 }, (_, nth) => nameOf(index * 1_000 + nth, 4)) };
+}
+
+const tokens: readonly (readonly [what: string, claimsOf: (index: number) => Claims])[] = [
+  ['ordinary ones', () => ({ permissions: ['orders:read', 'orders:write'] })],
+  ['many short permissions', manyPermissions],
+  [
+    'hundreds of longer ones',
+    (index) => ({ permissions: Array.from({ length: 200 }, (_, nth) => `orders:${nameOf(index * 1_000 + nth, 13)}`) }),
+  ],
+  ['a subject of its own', (index) => ({ sub: nameOf(index, 10) })],
+  ['a long subject of its own', (index) => ({ sub: nameOf(index, 1_000) })],
+];
+
+t.test('a token that is remembered takes no more than is counted for it, whatever it says', async (t) => {
+  const count = 1_000;
+  for (const [what, claimsOf] of tokens) {
+    const ledger = await startLedger(t, { token_cache: '64MiB' });
+    await showTokens(ledger, claimsOf, { from: 0, count: 100 });
+    const counted = async (): Promise<number> => ledger.proxy.metric('sallyport_token_cache_bytes');
+    const [heldBefore, countedBefore] = [await ledger.held(), await counted()];
+    await showTokens(ledger, claimsOf, { from: 100, count });
+    const [took, counts] = [(await ledger.held()) - heldBefore, (await counted()) - countedBefore];
+    t.comment(`${what}: ${String(Math.round(took / count))} bytes each, ${String(counts / count)} are counted`);
+    t.ok(counts > 0 && took <= counts + slack / 4, what);
+  }
+});
+
+t.test('what a config remembered is let go of with a reload, whatever goes on that began under it', async (t) => {
+  const ledger = await startLedger(t, { token_cache: '64MiB' });
+  await showTokens(ledger, manyPermissions, { from: 0, count: 50 });
+  const before = await ledger.held();
+  const [socket] = await ledger.open(1, () => ledger.head('GET /read'));
+  await until('the answer has begun', () => ledger.answers.length === 1);
+  await showTokens(ledger, manyPermissions, { from: 50, count: 500 });
+  t.ok((await ledger.held()) - before > 4 * slack, 'remembered');
+  ledger.proxy.writeConfigText('\n# another one\n', 'at its end');
+  await ledger.proxy.loaded();
+  t.ok((await ledger.held()) - before <= slack, 'let go of');
+  await ledger.gauge('sallyport_requests_in_flight', 1);
+  socket?.destroy();
+  await ledger.gauge('sallyport_requests_in_flight', 0);
 });

@@ -15,7 +15,7 @@ import { maxPendingPerCaller } from '../../src/proxy/idempotency/pending-limit.j
 import { recentLimits } from '../../src/proxy/idempotency/recent-settlements.js';
 import { maxBufferedBytes } from '../../src/proxy/idempotency/coordinator.js';
 import { maxWaiting } from '../../src/adapters/jwks/waiting-room.js';
-import { entryBytes } from '../../src/proxy/auth/verified-token-cache.js';
+import { entryBytes, permissionBytes, subjectBytes } from '../../src/proxy/auth/verified-token-cache.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-store.js';
 import { acquire, freshAttempt, freshScope, reserveOf } from '../adapters/store-commands.js';
 import { loadNames, measureRedis } from '../bench/capacity.js';
@@ -104,7 +104,10 @@ t.test('they begin with the defaults of the code', async (t) => {
   const found = sums.find(({ sum }) => sum === all);
   t.ok(found !== undefined, all);
   t.match(page, `\`listen.max_in_flight\`, ${String(listen.maxInFlight)}.`);
-  t.match(page, `${String(entryBytes)} bytes and the token's length`);
+  t.match(
+    page,
+    `${String(entryBytes)} bytes and the token's length, and ${String(permissionBytes)} bytes for each of its permissions; each subject takes ${String(subjectBytes)} bytes`,
+  );
   t.match(page, `\`upstream.max_connections\`, ${String(upstream.maxConnections)},`);
   t.ok(
     sums.some(({ sum }) => sum === `${String(maxPendingPerCaller)} ÷ 200 ms`),

@@ -200,6 +200,8 @@ export function createConfigActivator(
     }
     label(next, next.issuers);
     tellCertificates();
+    // A request that began under it may go on for hours; what it remembers is of no use to anybody any more.
+    before.activeConfig.verified?.close();
     retire(before, running);
   }
 

@@ -14,6 +14,8 @@ export interface VerifiedTokens extends RememberedTokens {
   readonly find: (token: string, nowMs: number, digest?: string | null) => Principal | null;
   /** Takes in what verifying the token came to. */
   readonly keep: (token: string, verified: VerifiedToken, digest?: string | null) => void;
+  /** Forgets everything, and remembers nothing from now on. */
+  readonly close: () => void;
   /** Bytes that the entries take, about. */
   readonly bytes: () => number;
   readonly size: () => number;
@@ -44,6 +46,8 @@ interface Holder {
   readonly digests: Set<string>;
   readonly oldest: Cursor;
   bytes: number;
+  /** Of the subject itself, while it has entries. */
+  readonly ownBytes: number;
 }
 
 /**
@@ -52,8 +56,14 @@ interface Holder {
  */
 type Cursor = () => string | undefined;
 
-/** An entry without its strings: objects, two map entries and the digest. Measured on Node 20, rounded up. */
+/**
+ * An entry without its strings: objects, two map entries and the digest; what each permission takes beside its
+ * characters; and a subject beside its name. Measured on Node 20, rounded up. The characters of an entry are counted as
+ * its token's, which has all of them.
+ */
 export const entryBytes = 700;
+export const permissionBytes = 40;
+export const subjectBytes = 500;
 
 /** Where there is no room left, a subject that holds more than this share makes room by itself. */
 const fairShare = 1 / 4;
@@ -67,13 +77,15 @@ const maxSpared = 8;
  * fresh verification would say the same: its key is still the issuer's, and the clock is between the verification and
  * the end of `exp` and skew. Until then the claims hold as they did at first, because every other limit in time only
  * gets wider. Policy and revocation are judged for each request. A cache belongs to one version of the config: a reload
- * begins with an empty one, and `lookups` counts on.
+ * begins with an empty one and closes this one, which a request that began before may hold for hours; `lookups` counts
+ * on.
  */
 export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = { hits: 0, misses: 0 }): VerifiedTokens {
   const entries = new Map<string, Entry>();
   const holders = new Map<string, Holder>();
   const oldest = createCursor(() => entries.keys());
   let bytes = 0;
+  let isClosed = false;
 
   return {
     digestOfHeader: (authorization) => {
@@ -100,21 +112,32 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
       // Counted here: what is refused would not have been found in any cache.
       lookups.misses += 1;
       const { principal, issuer, key, atMs } = verified;
-      const size = entryBytes + token.length;
-      if (size > maxBytes) return;
+      const holder = holderOf(`${issuer.rules.name} ${principal.subject}`);
+      const size = entryBytes + token.length + permissionBytes * principal.permissions.length;
+      if (isClosed || size + holder.ownBytes > maxBytes) return;
       const digest = given ?? bearerDigest(token);
       const known = entries.get(digest);
       if (known !== undefined) remove(digest, known);
-      const holder = holderOf(`${issuer.rules.name} ${principal.subject}`);
-      while (bytes + size > maxBytes) evict(holder.bytes > maxBytes * fairShare ? holder.oldest : oldest);
+      while (bytes + size + (holders.has(holder.name) ? 0 : holder.ownBytes) > maxBytes) {
+        evict(holder.bytes > maxBytes * fairShare ? holder.oldest : oldest);
+      }
       const endsAtMs = principal.expiresAtS * 1000 + issuer.rules.clockSkewS * 1000;
       // Each by its name: Node 20 takes a microsecond and more for every member behind a spread.
       entries.set(digest, { principal, issuer, key, atMs, endsAtMs, bytes: size, holder, isUsed: false });
-      // Evicting may have removed the holder's last entry, and with it the holder.
-      holders.set(holder.name, holder);
+      // It may be new, or have lost its last entry to this one.
+      if (!holders.has(holder.name)) {
+        holders.set(holder.name, holder);
+        bytes += holder.ownBytes;
+      }
       holder.digests.add(digest);
       holder.bytes += size;
       bytes += size;
+    },
+    close: () => {
+      isClosed = true;
+      entries.clear();
+      holders.clear();
+      bytes = 0;
     },
     bytes: () => bytes,
     size: () => entries.size,
@@ -124,7 +147,13 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
     const known = holders.get(name);
     if (known !== undefined) return known;
     const digests = new Set<string>();
-    return { name, digests, oldest: createCursor(() => digests.values()), bytes: 0 };
+    return {
+      name,
+      digests,
+      oldest: createCursor(() => digests.values()),
+      bytes: 0,
+      ownBytes: subjectBytes + name.length,
+    };
   }
 
   /** Drops the oldest that was not used lately. */
@@ -156,8 +185,10 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
     entries.delete(digest);
     holder.digests.delete(digest);
     holder.bytes -= size;
-    if (holder.digests.size === 0) holders.delete(holder.name);
     bytes -= size;
+    if (holder.digests.size > 0) return;
+    holders.delete(holder.name);
+    bytes -= holder.ownBytes;
   }
 }
 

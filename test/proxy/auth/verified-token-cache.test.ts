@@ -9,7 +9,13 @@ import { readHeaders } from '../../../src/decision/http/request-headers.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/credentials/service-token.js';
 import type { ActiveIssuer } from '../../../src/proxy/auth/active-config.js';
-import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
+import {
+  createVerifiedTokens,
+  entryBytes,
+  permissionBytes,
+  subjectBytes,
+  type VerifiedTokens,
+} from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken, type Claims } from '../../support/tokens.js';
 import { issuerRules } from '../../decision/samples.js';
@@ -187,8 +193,11 @@ t.test('a cache that is full of used tokens still takes a new one', (t) => {
 });
 
 t.test('what it evicts is what a list would that is read from its beginning each time', (t) => {
-  const [maxBytes, size, maxSpared] = [20_000, entryBytes + 300, 8];
+  const [maxBytes, maxSpared] = [20_000, 8];
+  const grants = ['orders:read', 'orders:write'];
+  const size = entryBytes + 300 + permissionBytes * grants.length;
   const issuer = issuerOf(key.publicKey);
+  const perSubject = subjectBytes + `${issuer.rules.name} s0`.length;
   const step = fc.record({
     is: fc.constantFrom('keep', 'keep', 'keep', 'find', 'expire'),
     subject: fc.integer({ min: 0, max: 3 }),
@@ -198,6 +207,10 @@ t.test('what it evicts is what a list would that is read from its beginning each
     fc.property(fc.array(step, { minLength: 40, maxLength: 300 }), (steps) => {
       const verified = createVerifiedTokens(maxBytes);
       let list: { readonly encoded: string; readonly subject: number; isUsed: boolean }[] = [];
+      const bytesWith = (added: readonly number[]): number => {
+        const subjects = [...list.map((entry) => entry.subject), ...added];
+        return subjects.length * size + new Set(subjects).size * perSubject;
+      };
       const evict = (subject: number): void => {
         const own = list.filter((entry) => entry.subject === subject);
         const isGreedy = own.length * size > maxBytes / 4;
@@ -214,10 +227,10 @@ t.test('what it evicts is what a list would that is read from its beginning each
         const known = list.find((entry) => entry.encoded === encoded);
         if (is === 'keep') {
           list = list.filter((entry) => entry !== known);
-          while ((list.length + 1) * size > maxBytes) evict(subject);
+          while (bytesWith([subject]) > maxBytes) evict(subject);
           list.push({ encoded, subject, isUsed: false });
           verified.keep(encoded, {
-            principal: { ...principal, subject: `s${subject}` },
+            principal: { ...principal, subject: `s${subject}`, permissions: grants },
             issuer,
             key: key.publicKey,
             atMs: nowMs,
@@ -230,7 +243,7 @@ t.test('what it evicts is what a list would that is read from its beginning each
           list = list.filter((entry) => entry !== known);
           verified.find(encoded, nowMs + 10 ** 9);
         }
-        if (verified.size() !== list.length || verified.bytes() !== list.length * size) {
+        if (verified.size() !== list.length || verified.bytes() !== bytesWith([])) {
           throw new Error(`${verified.size()} for ${list.length}`);
         }
       }
@@ -238,6 +251,20 @@ t.test('what it evicts is what a list would that is read from its beginning each
     { numRuns: 500 },
   );
   t.pass('500 runs');
+  t.end();
+});
+
+t.test('of a config that is no longer in force nothing is remembered', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(30_000);
+  const [kept, late] = [token({ sub: 'a' }), token({ sub: 'b' })];
+  verify(kept, [issuer], nowMs, verified);
+  t.ok(verified.find(kept, nowMs));
+  verified.close();
+  t.equal(verified.find(kept, nowMs), null);
+  verify(late, [issuer], nowMs, verified);
+  t.equal(verified.find(late, nowMs), null, 'what a request verifies that began under it');
+  t.same([verified.bytes(), verified.size()], [0, 0]);
   t.end();
 });
 
