@@ -188,6 +188,18 @@ shows('haproxy', '`http-request allow`', async (t) => {
   t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
 });
 
+shows('haproxy', '`lua.sallyport` without', async (t) => {
+  const begins = 'core.register_action("sallyport", { "http-req" }, function(txn)';
+  const script: readonly Change[] = [
+    [begins, `${begins}\n  if txn.sf:path() == "/admin/a" then error("as for want of memory") end`],
+  ];
+  const sound = await startShown(t, 'haproxy', config, { script });
+  t.equal((await sound.ask({ path: '/admin/a' })).status, 503);
+  t.same(targetsOf(sound), []);
+  const broken = await startShown(t, 'haproxy', config, { script, changes: [[/ +http-request deny .*\n/, '']] });
+  t.equal((await broken.ask({ path: '/admin/a' })).status, 200);
+});
+
 shows('apache', '`Satisfy Any`', async (t) => {
   const modules = ['access_compat'];
   const sound = await apache(t, modules);

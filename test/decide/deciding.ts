@@ -108,14 +108,24 @@ export type Change = readonly [from: string | RegExp, to: string];
 /** Forms whose program is Debian's. */
 export type RealFront = 'nginx' | 'caddy' | 'haproxy' | 'apache';
 
+interface ShownChanges {
+  /** Keys of `decide` beside the form. */
+  readonly decide?: ConfigTree;
+  readonly changes?: readonly Change[];
+  /** Of the script in Lua, where there is one. */
+  readonly script?: readonly Change[];
+  /** Of Apache, beside those that the page names. */
+  readonly modules?: readonly string[];
+}
+
 /** Runs the front of the page with a config of Sallyport's, and with changes of what the page shows. */
 export async function startShown(
   t: Scope,
   form: RealFront,
   config: ConfigTree,
-  { changes = [], modules = [] }: { readonly changes?: readonly Change[]; readonly modules?: readonly string[] } = {},
+  { changes = [], script = [], modules = [], decide = {} }: ShownChanges = {},
 ): Promise<Fronted> {
-  return startFront(await startDeciding(t, form, config), (places) => {
+  return startFront(await startDeciding(t, form, config, decide), (places) => {
     const shown = (language: string): string => placed(changed(shownConfig(language), changes), places);
     switch (form) {
       case 'nginx':
@@ -127,12 +137,12 @@ export async function startShown(
       case 'haproxy':
         runHaproxy(
           t,
-          changed(shown('haproxy'), [['/etc/haproxy/sallyport.lua', writeLua(t, places, 'local address')]]),
+          changed(shown('haproxy'), [['/etc/haproxy/sallyport.lua', writeLua(t, places, 'local address', script)]]),
         );
         break;
       case 'apache': {
-        const script = writeLua(t, places, '-- As /etc/apache2');
-        runApacheLua(t, places.front, changed(shown('apache'), [['/etc/apache2/sallyport.lua', script]]), modules);
+        const file = writeLua(t, places, '-- As /etc/apache2', script);
+        runApacheLua(t, places.front, changed(shown('apache'), [['/etc/apache2/sallyport.lua', file]]), modules);
       }
     }
   });
@@ -147,8 +157,8 @@ function changed(text: string, changes: readonly Change[]): string {
 }
 
 /** Writes the script of the page that begins so. */
-function writeLua(t: Scope, places: Parameters<typeof placed>[1], begins: string): string {
+function writeLua(t: Scope, places: Parameters<typeof placed>[1], begins: string, changes: readonly Change[]): string {
   const file = join(tempDir(t), 'sallyport.lua');
-  writeFileSync(file, placed(blockThatBegins(page, begins).text, places));
+  writeFileSync(file, placed(changed(blockThatBegins(page, begins).text, changes), places));
   return file;
 }

@@ -1,4 +1,6 @@
 /** Real proxies, set up as docs/decide.md says, in front of a real receiver: what they forward, and in whose name. */
+import { once } from 'node:events';
+import { connect, type IncomingHttpHeaders } from 'node:http2';
 import t from 'tap';
 import { readCorpusTargets } from '../conformance/corpus-targets.js';
 import { pathReaders } from '../regression/path-readers.js';
@@ -258,4 +260,103 @@ for (const name of names) {
     }
     t.equal(requests.length, before);
   });
+
+  t.test(`${name}: no other protocol than WebSocket comes through, however it is asked for`, async (t) => {
+    const front = await startShown(t, name, config, { decide: { accept: ['connections'] } });
+    const { requests } = front.proxy.receiver;
+    for (const offered of [
+      ['h2c'],
+      ['websocket', 'h2c'],
+      ['h2c', 'websocket'],
+      ['websocket, h2c'],
+      ['websocket', ''],
+    ]) {
+      for (const path of ['/files/a', '/open/a', '/socket']) {
+        await front
+          .ask({
+            path,
+            headers: [
+              ['Authorization', `Bearer ${front.proxy.token()}`],
+              ['Connection', 'Upgrade'],
+              ...offered.map((protocol): [string, string] => ['Upgrade', protocol]),
+            ],
+          })
+          .catch(() => null);
+      }
+    }
+    t.same(
+      requests.flatMap((request) => request.field('upgrade')).filter((protocol) => protocol !== 'websocket'),
+      [],
+    );
+  });
+
+  t.test(`${name}: the host that is judged is the one that goes on`, async (t) => {
+    const front = await startShown(t, name, config);
+    const { requests } = front.proxy.receiver;
+    for (const host of ['orders.example.com', 'other.example,orders.example.com', 'a,b']) {
+      const headers: [string, string][] = [
+        ['Host', host],
+        ['Authorization', `Bearer ${front.proxy.token()}`],
+      ];
+      const count = requests.length;
+      await front.ask({ path: '/files/a', headers });
+      const told = requests.slice(count).flatMap((request) => request.field('x-forwarded-host'));
+      t.same(
+        told.filter((value) => value !== host),
+        [],
+        host,
+      );
+    }
+    t.ok(requests.length > 0);
+  });
+
+  t.test(`${name}: as many headers as it takes, and more, end neither it nor the proxy`, async (t) => {
+    const front = await startShown(t, name, config);
+    const statuses = new Set<number>();
+    for (let count = 80; count <= 130; count += 1) {
+      const headers: [string, string][] = Array.from({ length: count }, (_, i) => [`X-H${String(i)}`, '1']);
+      for (const credential of [[], [['Authorization', `Bearer ${front.proxy.token()}`] as [string, string]]]) {
+        const { status } = await front.ask({ path: '/files/a', headers: [...credential, ...headers] });
+        statuses.add(status);
+      }
+    }
+    t.comment([...statuses].join(', '));
+    t.equal((await front.askAs({ path: '/files/a' })).status, 200);
+  });
+}
+
+t.test('haproxy: a handshake over HTTP/2 is judged as one', async (t) => {
+  const refusing = await startShown(t, 'haproxy', config);
+  t.equal(await shakeHands(refusing, '/socket'), 403, 'connections are not accepted');
+  t.same(refusing.proxy.receiver.requests, []);
+  const accepting = await startShown(t, 'haproxy', config, { decide: { accept: ['connections'] } });
+  t.not(await shakeHands(accepting, '/files/a'), 200, 'no route of WebSockets');
+  t.not(await shakeHands(accepting, '/open/a'), 200, 'nor this one');
+  t.same(accepting.proxy.receiver.requests, []);
+  await shakeHands(accepting, '/socket');
+  t.match(
+    accepting.proxy.logs().find(({ path }) => path === '/socket'),
+    { decision: 'forwarded', route: 'socket' },
+  );
+});
+
+/** The status that a WebSocket's handshake over a stream is answered with (RFC 8441 §4). */
+async function shakeHands({ frontPort, proxy }: Fronted, path: string): Promise<number> {
+  const session = connect(`http://127.0.0.1:${String(frontPort)}`);
+  try {
+    await once(session, 'remoteSettings');
+    const stream = session.request({
+      ':method': 'CONNECT',
+      ':protocol': 'websocket',
+      ':scheme': 'http',
+      ':authority': 'orders.example.com',
+      ':path': path,
+      authorization: `Bearer ${proxy.token()}`,
+      'sec-websocket-version': '13',
+    });
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    return Number(headers[':status']);
+  } finally {
+    session.destroy();
+  }
 }

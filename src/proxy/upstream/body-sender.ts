@@ -4,8 +4,8 @@ import type { Readable, Writable } from 'node:stream';
 export interface BodyOptions {
   /** Bytes of it; `null` where nobody knows. */
   readonly length: number | null;
-  /** Some of it was written. */
-  readonly onProgress: () => void;
+  /** Some of it was written, or the target took what was; whether it takes more at once. */
+  readonly onProgress: (takesMore: boolean) => void;
   /** All of it was written. */
   readonly onEnd: () => void;
   /** The rest will not come, or it is not as long as was said. */
@@ -59,6 +59,7 @@ export abstract class BodySender<Target extends Writable> {
   }
 
   private readonly onDrain = (): void => {
+    this.options.onProgress(true);
     this.body.resume();
   };
 
@@ -72,7 +73,7 @@ export abstract class BodySender<Target extends Writable> {
       return;
     }
     const flows = this.write(chunk);
-    onProgress();
+    onProgress(flows);
     if (!flows) this.body.pause();
   };
 

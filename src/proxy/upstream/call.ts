@@ -37,8 +37,8 @@ export function trailersOf(body: Readable | (Readable & BodyTrailers)): readonly
 export interface RequestEvents {
   /** It is about to be written: the last moment to `abort` with nothing sent. */
   readonly onConnect: () => void;
-  /** Some of its body was written. */
-  readonly onBodySent: () => void;
+  /** Some of its body was written, or taken; whether the upstream takes more at once. */
+  readonly onBodySent: (takesMore: boolean) => void;
   /** The last byte of it was written. */
   readonly onRequestSent: () => void;
   /** The final response head; names and values in turn. */
@@ -214,9 +214,14 @@ export class Call<C extends CallConnection> implements RequestEvents, QueuedCall
     else this.hasBegun = true;
   }
 
-  /** An upstream that answers while it still takes the body is not idle. */
-  onBodySent(): void {
-    if (this.hasHead && !this.isOver) this.connection?.setLimit(this.host.idleTimeoutMs);
+  /**
+   * An upstream that answers while it still takes the body is not idle. One that takes no more of it has so long; else
+   * the caller is waited for.
+   */
+  onBodySent(takesMore: boolean): void {
+    if (this.isOver) return;
+    if (this.hasHead || !takesMore) this.connection?.setLimit(this.host.idleTimeoutMs);
+    else this.connection?.clearLimit();
   }
 
   onRequestSent(): void {

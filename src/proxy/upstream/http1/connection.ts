@@ -196,7 +196,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     }
     this.upload = new BodyWriter(socket, head, body, {
       length,
-      onProgress: () => this.events?.onBodySent(),
+      onProgress: (takesMore) => this.events?.onBodySent(takesMore),
       onEnd: () => this.onSent(),
       onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),
     });

@@ -221,7 +221,7 @@ export class RequestStream implements CallConnection, StreamReader {
   private startUpload(stream: ClientHttp2Stream, body: Readable, length: number | null): void {
     this.upload = new StreamBodyWriter(stream, body, {
       length,
-      onProgress: () => this.events?.onBodySent(),
+      onProgress: (takesMore) => this.events?.onBodySent(takesMore),
       onEnd: () => this.onSent(),
       onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),
     });

@@ -102,6 +102,12 @@ export const frontSettings: Readonly<Record<Form, readonly FrontSetting[]>> = {
       fix: 'put `lua.sallyport` first of the rules that end',
       shownBy: 'asked',
     },
+    {
+      setting: '`lua.sallyport` without the `http-request deny` behind it',
+      danger: 'HAProxy goes on behind a script that fails, and nobody was asked',
+      fix: 'deny what the script did not mark in `txn.sallyport`',
+      shownBy: null,
+    },
   ],
   apache: [
     {
