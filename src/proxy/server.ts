@@ -12,6 +12,8 @@ import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2ClientConnection } from './inbound/http2/connection.js';
+import { maxOpenHeads, type Http2Request } from './inbound/http2/request.js';
+import { createFairQueue } from '../decision/limits/fair-queue.js';
 import { describeBug } from '../lib/errors.js';
 import { ClientRequest, Http1Request, type RequestHandler } from './inbound/http1-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';
@@ -130,6 +132,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const slots = deps.places?.inFlight ?? createSlots(listen.maxInFlight);
   const maxConnections = deps.places?.maxConnections ?? maxConnectionsOf(listen);
   let streams = 0;
+  const openHeads = createFairQueue<Http2Request>(maxOpenHeads);
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
@@ -284,6 +287,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       givePlace: () => {
         streams -= 1;
       },
+      openHeads,
       fail: reportBug,
     });
   }

@@ -87,8 +87,9 @@ export async function connectFrames(
   scope: Scope,
   port: number,
   settings: readonly (readonly [number, number])[] = [],
+  localAddress = '127.0.0.1',
 ): Promise<FrameClient> {
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   scope.teardown(() => socket.destroy());
   await once(socket, 'connect');
   const frames: Frame[] = [];

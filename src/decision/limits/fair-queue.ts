@@ -13,6 +13,8 @@ export interface FairQueue<T extends Waiting> {
   readonly enter: (item: T) => { readonly entered: boolean; readonly ousted: T | null };
   /** Takes out whose turn it is; `null` where nothing waits. */
   readonly next: () => T | null;
+  /** Takes it out, where it waits. */
+  readonly leave: (item: T) => void;
   /** Takes out what the test says, site by site, each in the order in which it came. */
   readonly takeAll: (isTaken: (item: T) => boolean) => readonly T[];
   readonly size: () => number;
@@ -72,8 +74,9 @@ export function createFairQueue<T extends Waiting>(max: number): FairQueue<T> {
     const { site: name, own } = item.networks;
     const site = sites.get(name);
     const network = site?.networks.get(own);
-    if (site === undefined || network === undefined) return;
-    network.splice(network.indexOf(item), 1);
+    const index = network?.indexOf(item) ?? -1;
+    if (site === undefined || network === undefined || index < 0) return;
+    network.splice(index, 1);
     if (network.length === 0) site.networks.delete(own);
     site.size -= 1;
     if (site.size === 0) sites.delete(name);
@@ -94,6 +97,7 @@ export function createFairQueue<T extends Waiting>(max: number): FairQueue<T> {
   return {
     enter,
     next,
+    leave: remove,
     takeAll: (isTaken) => {
       const taken = [...items()].filter(isTaken);
       taken.forEach(remove);

@@ -104,6 +104,21 @@ t.test('what is taken out gives its place back', (t) => {
   t.end();
 });
 
+t.test('who leaves gives its place back, and only its own', (t) => {
+  const queue = createFairQueue<Named>(2);
+  const [first, second, never] = [item('a/x1'), item('a/x2'), item('a/x3')];
+  queue.enter(first);
+  queue.enter(second);
+  queue.leave(never);
+  t.equal(queue.size(), 2, 'one that is not there, of a network that is');
+  queue.leave(first);
+  queue.leave(first);
+  t.equal(queue.size(), 1);
+  t.equal(enterAll(queue, 'a/x4 a/x5'), 'in out');
+  t.equal(turns(queue), 'a/x2 a/x4');
+  t.end();
+});
+
 t.test('whatever comes, nothing is lost, nothing counted twice, and the bound holds', (t) => {
   const names = fc.array(fc.constantFrom('a/x', 'a/y', 'b/x', 'c/x', 'c/y', 'next'), { maxLength: 60 });
   fc.assert(

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 import { readHttp2Head } from '../../../decision/http2/request-head.js';
 import { headerBytes } from '../../../decision/http/request-head.js';
 import { hasTooManyHeaders, maxHeaders } from '../../../decision/http/request-headers.js';
+import type { FairQueue } from '../../../decision/limits/fair-queue.js';
 import { TokenBucket } from '../../../decision/limits/token-bucket.js';
 import type { IdleConnection } from '../../../decision/limits/idle-connections.js';
 import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
@@ -99,6 +100,8 @@ export interface Http2ClientConnectionOptions {
   /** Takes a place for a stream among those of all connections; `false` where there is none. */
   readonly takePlace: () => boolean;
   readonly givePlace: () => void;
+  /** Requests of all connections of which nobody knows yet whether a body follows. */
+  readonly openHeads: FairQueue<Http2Request>;
   /** Has it read beside those of others. */
   readonly readTurns: ReadTurns;
   /** It was ended for what its caller sent. */
@@ -301,10 +304,11 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       if (!this.resets.take(1, this.now())) this.calm();
       return;
     }
-    const request = new Http2Request(stream, head, this);
+    const request = new Http2Request(stream, head, this, options.openHeads);
     const exchange = options.serve(request);
-    if (this.isClosing || !options.takePlace()) {
+    if (this.isClosing || !this.takePlaces(request)) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
+      request.letGo();
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       freeAfterStream(stream, this.native);
       return;
@@ -313,11 +317,20 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     // Its place ends with its stream, whatever becomes of the exchange.
     stream.once('close', () => {
       if (!request.isComplete()) freeAfterStream(stream, this.native);
+      request.onClosed();
       this.finish(exchange, this.now());
     });
     if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
     request.awaitBody(() => exchange.start());
+  }
+
+  private takePlaces(request: Http2Request): boolean {
+    const { takePlace, givePlace } = this.options;
+    if (!takePlace()) return false;
+    if (request.takePlace()) return true;
+    givePlace();
+    return false;
   }
 
   /** Part of a response was written. */

@@ -2,6 +2,9 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { isGrpc } from '../../../decision/grpc/content-type.js';
 import { headerValue, type RequestHead } from '../../../decision/http/request-head.js';
+import type { FairQueue, Waiting } from '../../../decision/limits/fair-queue.js';
+import type { ClientNetworks } from '../../../lib/ip-ranges.js';
+import { resetStream } from '../../node-internals/http2-stream.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../received-request.js';
 import type { Http2ClientConnection } from './connection.js';
 import { Http2ResponseWriter } from './response-writer.js';
@@ -12,13 +15,20 @@ const bodylessMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** How long the end of a request may take that probably has no body; milliseconds. */
 const emptyBodyMs = 5_000;
 
+/**
+ * Requests of all callers, at a time, of which nobody knows yet whether a body follows: each holds its head, and is
+ * none of those in flight yet. Node takes up to 110 KiB for one with 230 headers.
+ */
+export const maxOpenHeads = 256;
+
 /** A request of HTTP/2: one stream of its connection. */
-export class Http2Request implements ReceivedRequest, BodySource {
+export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   readonly head: RequestHead;
   readonly connection: Http2ClientConnection;
   readonly upgrade = null;
   readonly brokenBy = 'caller_gone';
   readonly stream: ServerHttp2Stream & Readable;
+  readonly networks: ClientNetworks;
   /** When its response began to wait for the caller to take it; monotonic milliseconds, `null` while it does not. */
   stalledSinceMs: number | null = null;
   writer: Http2ResponseWriter | null = null;
@@ -27,13 +37,22 @@ export class Http2Request implements ReceivedRequest, BodySource {
   private hasEnded: boolean;
   /** Set while nobody knows whether a body follows. */
   private wait: { readonly sinceMs: number; readonly onKnown: () => void } | null = null;
+  private readonly openHeads: FairQueue<Http2Request>;
   private bytesOfBody = 0;
   private rawTrailers: readonly string[] = [];
 
-  constructor(stream: ServerHttp2Stream, head: RequestHead, connection: Http2ClientConnection) {
+  /** @param openHeads those of all connections of which nobody knows yet whether a body follows. */
+  constructor(
+    stream: ServerHttp2Stream,
+    head: RequestHead,
+    connection: Http2ClientConnection,
+    openHeads: FairQueue<Http2Request>,
+  ) {
     this.stream = stream;
     this.head = head;
     this.connection = connection;
+    this.networks = connection.networks;
+    this.openHeads = openHeads;
     this.hasEnded = head.endsStream === true;
     // Node tells the end of an empty body before somebody reads.
     if (!this.hasEnded) stream.on('end', this.onEnd);
@@ -44,14 +63,50 @@ export class Http2Request implements ReceivedRequest, BodySource {
    * leave the stream open although no body follows, as Apache's does: an empty frame then ends it (RFC 9113 §8.1).
    */
   awaitBody(onKnown: () => void): void {
-    const { head, hasEnded, stream } = this;
-    const saysMore = headerValue(head, 'content-length') ?? headerValue(head, 'expect');
-    if (hasEnded || !bodylessMethods.has(head.method) || (saysMore ?? '0') !== '0') {
+    if (!this.isUndecided()) {
       onKnown();
       return;
     }
     this.wait = { sinceMs: this.connection.now(), onKnown };
-    stream.once('readable', this.onFirst);
+    this.stream.once('readable', this.onFirst);
+  }
+
+  /**
+   * Takes a place among the open heads, where it needs one; `false` where there is none. One of the network that has
+   * most of them may lose its own for that, and is refused unseen.
+   */
+  takePlace(): boolean {
+    if (!this.isUndecided()) return true;
+    const { entered, ousted } = this.openHeads.enter(this);
+    // Not in the midst of reading its connection.
+    if (ousted !== null) setImmediate(() => ousted.refuse());
+    return entered;
+  }
+
+  /** It is not served: its stream, which may go on for a while, holds nothing of it. */
+  letGo(): void {
+    this.stream.off('end', this.onEnd);
+  }
+
+  isGone(): boolean {
+    return this.stream.destroyed;
+  }
+
+  /** Whether its head leaves open that a body follows. */
+  private isUndecided(): boolean {
+    const { head, hasEnded } = this;
+    const saysMore = headerValue(head, 'content-length') ?? headerValue(head, 'expect');
+    return !hasEnded && bodylessMethods.has(head.method) && (saysMore ?? '0') === '0';
+  }
+
+  /** Its stream has ended. */
+  onClosed(): void {
+    this.stopWaiting();
+  }
+
+  /** It was not looked at, and may be sent again (RFC 9113 §8.7). */
+  private refuse(): void {
+    if (this.stopWaiting() !== null) resetStream(this.stream, constants.NGHTTP2_REFUSED_STREAM);
   }
 
   /** Ends what has taken too long; `nowMs` is of the monotonic clock. */
@@ -141,10 +196,16 @@ export class Http2Request implements ReceivedRequest, BodySource {
   };
 
   private endWait(): void {
+    this.stopWaiting()?.onKnown();
+  }
+
+  private stopWaiting(): typeof this.wait {
     const { wait } = this;
+    if (wait === null) return null;
     this.wait = null;
     this.stream.off('readable', this.onFirst);
-    wait?.onKnown();
+    this.openHeads.leave(this);
+    return wait;
   }
 
   /** Its end may be told before nghttp2 took note of it; a reset, whatever its code, has closed the stream by then. */
