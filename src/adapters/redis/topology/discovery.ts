@@ -145,13 +145,15 @@ interface ClusterView {
   readonly members: readonly RedisAddress[];
 }
 
-/** Reads the reply of `CLUSTER SLOTS`: ranges, each with its primary first. */
+/** Reads the reply of `CLUSTER SLOTS`: ranges, each with its primary first. What holds no slot is no range. */
 export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterView {
   const primaries = new Map<string, { address: RedisAddress; slots: (readonly [number, number])[] }>();
   const members = new Map<string, RedisAddress>();
-  for (const range of listOf(reply)) {
+  const ranges = listOf(reply);
+  if (ranges.length > slotCount) throw new Error('the Cluster names more ranges than there are slots');
+  for (const range of ranges) {
     const [first, last, ...servers] = listOf(range);
-    if (typeof first !== 'number' || typeof last !== 'number') continue;
+    if (!isSlot(first) || !isSlot(last) || first > last) continue;
     for (const [index, server] of servers.entries()) {
       const address = addressOf(server, asked);
       if (address === null) continue;
@@ -163,6 +165,10 @@ export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterVi
     }
   }
   return { primaries: [...primaries.values()], members: [...members.values()] };
+}
+
+function isSlot(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) < slotCount;
 }
 
 /** A node that does not know its own address gives none: it is the one that was asked. */
@@ -211,12 +217,15 @@ export function slotOf(tag: string): number {
  * @param ranges first and last slot of each; none where there is no Cluster.
  */
 export function tagOf(ranges: readonly (readonly [number, number])[]): string {
-  const isServed = (slot: number): boolean =>
-    ranges.length === 0 || ranges.some(([first, last]) => first <= slot && slot <= last);
+  const served = new Uint8Array(slotCount);
+  for (const [first, last] of ranges) served.fill(1, first, last + 1);
   let number = 0;
-  while (!isServed(slotOf(`primary-${String(number)}`))) number += 1;
+  while (ranges.length > 0 && number < triedTags && served[slotOf(`primary-${String(number)}`)] !== 1) number += 1;
   return `primary-${String(number)}`;
 }
+
+/** Tags that are tried at most: every slot has one among them. */
+const triedTags = 170_000;
 
 /** Where a node of a Cluster says that keys are served. */
 interface Redirection {

@@ -1,7 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readClusterSlots, slotOf, readRedirection } from '../../../../src/adapters/redis/topology/discovery.js';
+import {
+  readClusterSlots,
+  readRedirection,
+  slotCount,
+  slotOf,
+  tagOf,
+} from '../../../../src/adapters/redis/topology/discovery.js';
+import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
 import { startCluster } from '../../../support/redis-cluster.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { acquire, freshScope, markOf, reserveOf } from '../../store-commands.js';
@@ -62,6 +69,55 @@ t.test('CLUSTER SLOTS is read as servers of all versions write it', (t) => {
     t.same(readClusterSlots(reply, asked).primaries, [], JSON.stringify(reply));
   }
   t.end();
+});
+
+t.test('a range that holds no slot names no primary, and more ranges than slots are no reply', (t) => {
+  const asked = { host: 'seed', port: 7000 };
+  for (const [first, last] of [
+    [16384, 20000],
+    [0, 16384],
+    [5, 3],
+    [-9, -1],
+    [-1, 5],
+    [0.5, 1],
+    [0, NaN],
+    [0, Infinity],
+  ] as const) {
+    const { primaries } = readClusterSlots(
+      [
+        [first, last, ['h', 1]],
+        [7, 7, ['h', 2]],
+      ],
+      asked,
+    );
+    t.same(primaries, [{ address: { host: 'h', port: 2 }, slots: [[7, 7]] }], `${String(first)} to ${String(last)}`);
+  }
+  const slots = (count: number): unknown => Array.from({ length: count }, (_, slot) => [slot, slot, ['h', 1]]);
+  t.equal(readClusterSlots(slots(slotCount), asked).primaries[0]?.slots.length, slotCount);
+  t.throws(() => readClusterSlots(slots(slotCount + 1), asked), /more ranges than there are slots/);
+  t.end();
+});
+
+t.test('every slot has a hash tag, and the search for one ends where there is no slot', (t) => {
+  const without: number[] = [];
+  for (const slot of [0, 7, 8_191, slotCount - 1]) if (slotOf(tagOf([[slot, slot]])) !== slot) without.push(slot);
+  t.same(without, []);
+  t.match(tagOf([[5, 3]]), /^primary-/);
+  t.end();
+});
+
+t.test('a Cluster whose ranges hold no slot is out of reach, and nobody waits for it', async (t) => {
+  let port = 0;
+  const fake = await startFakeRedis(t, ([command]) =>
+    command === 'cluster'
+      ? `*1\r\n*3\r\n:16384\r\n:20000\r\n*2\r\n${bulk('127.0.0.1')}:${String(port)}\r\n`
+      : bulk('redis_version:7.0.15\r\nrole:master\r\n'),
+  );
+  port = fake.port;
+  const topology = { kind: 'cluster', nodes: [{ host: '127.0.0.1', port }] } as const;
+  const { store, problem } = openStore(t, redisSettings(0, { topology }));
+  await problem(/the Cluster serves no slots/);
+  t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable' } });
 });
 
 t.test('redirections are read, and nothing else is taken for one', (t) => {
