@@ -6,6 +6,8 @@ import type { RedisAddress, RedisSettings } from './client/settings.js';
 
 /** Pause between two attempts to connect or to subscribe, milliseconds. */
 const pauseMs = 500;
+/** Bytes in which a message comes whole: it holds hardly anything, and nothing times a connection that listens. */
+const maxReplyBytes = 64 * 1024;
 
 /**
  * Listens on a channel, on a connection of its own: one that listens can ask nothing. What a message says counts for
@@ -39,7 +41,9 @@ export function subscribeToRevocations(
   return news;
 
   function connect(address: RedisAddress): Redis {
-    const connection = createConnection(settings, address, () => pauseMs * (0.5 + Math.random() / 2));
+    const connection = createConnection(settings, address, () => pauseMs * (0.5 + Math.random() / 2), {
+      maxReplyBytes,
+    });
     connection.on('error', ignore);
     connection.on('message', onNews);
     connection.on('close', () => {

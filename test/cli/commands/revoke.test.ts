@@ -6,6 +6,7 @@ import { run } from '../../../src/cli/program.js';
 import { tokenDigest } from '../../../src/decision/revocation/match.js';
 import { maxRevocationRecords } from '../../../src/decision/revocation/record.js';
 import { rsaKey } from '../../support/keys.js';
+import { startFakeRedis } from '../../support/fake-redis.js';
 import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -264,6 +265,17 @@ t.test('wrong usage exits with 2', async (t) => {
     t.equal(io.code(), 2, name);
     t.match(io.err(), message, name);
     t.equal(io.out(), '', name);
+  }
+});
+
+t.test('a store that sends what is no reply is out of reach', async (t) => {
+  const { port } = await startFakeRedis(t, () => '>1\r\n_\r\n');
+  const config = { store: { redis: { url: `redis://127.0.0.1:${String(port)}` } } };
+  for (const args of [['--list'], ['--subject', 'a', ...why]]) {
+    const io = await revoke(t, args, { config });
+    t.equal(io.code(), 3);
+    t.equal(io.out(), '');
+    t.match(io.err(), /^error: the store is out of reach: the server sends what is no reply to what it was asked\n/);
   }
 });
 

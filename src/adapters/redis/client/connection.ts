@@ -15,10 +15,17 @@ const disconnectTimeoutMs = 100;
  * later than its deadline answers nobody. It connects when told to, and again after each loss.
  *
  * @param pauseMs how long to wait before the next attempt.
+ * @param limits for a connection on which nothing large is asked for.
  */
-export function createConnection(settings: RedisSettings, address: RedisAddress, pauseMs: () => number): Redis {
+export function createConnection(
+  settings: RedisSettings,
+  address: RedisAddress,
+  pauseMs: () => number,
+  limits: { readonly maxReplyBytes?: number } = {},
+): Redis {
   const { topology, username } = settings;
   const connection: Redis = new Redis({
+    ...limits,
     ...transportOf(settings, address),
     db: topology.kind === 'single' ? topology.database : 0,
     ...(username === null ? {} : { username }),

@@ -1,6 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { boundReplies } from './reply-guard.js';
+
+/** Those of the client that count here. */
+interface ConnectorOptions extends Pick<RedisOptions, 'host' | 'port' | 'tls' | 'disconnectTimeout'> {
+  /** Bytes in which each reply comes whole, where that is fewer than for any other connection. */
+  readonly maxReplyBytes?: number;
+}
 
 /**
  * Opens the connection of a client. The connectors of ioredis listen for one error, and Node may tell of two: of bytes
@@ -8,12 +15,12 @@ import { AbstractConnector, type RedisOptions } from 'ioredis';
  * every error is heard, and ends the connection.
  */
 export class Connector extends AbstractConnector {
-  private readonly options: Pick<RedisOptions, 'host' | 'port' | 'tls'>;
+  private readonly options: ConnectorOptions;
 
   /** @param options those of the client, as they are whenever it connects. */
   constructor(options: unknown) {
     // The type of the client knows of no other than `unknown`.
-    const given = options as RedisOptions;
+    const given = options as ConnectorOptions;
     super(given.disconnectTimeout ?? 0);
     this.options = given;
   }
@@ -27,6 +34,7 @@ export class Connector extends AbstractConnector {
       this.firstError ??= error;
       stream.destroy();
     });
+    boundReplies(stream, this.options.maxReplyBytes);
     this.stream = stream;
     return Promise.resolve(stream);
   }

@@ -1,0 +1,176 @@
+import dataHandler from 'ioredis/built/DataHandler.js';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import t, { type Test } from 'tap';
+import { createConnection } from '../../../../src/adapters/redis/client/connection.js';
+import { subscribeToRevocations } from '../../../../src/adapters/redis/revocation-channel.js';
+import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
+import { startRedis } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { until } from '../../../support/until.js';
+import { acquire, freshScope, reserveOf } from '../../store-commands.js';
+import { openStore, redisSettings } from '../redis-store.js';
+
+t.jobs = 4;
+
+const well = `*3\r\n${bulk('subscribe')}${bulk('news')}:1\r\n`;
+
+for (const [name, answer] of [
+  ['a number', ':1\r\n'],
+  ['null', '$-1\r\n'],
+  ['an array of nothing', '*0\r\n'],
+  ['a text of one byte', '+O\r\n'],
+  ['a message of nulls', `${well}*3\r\n${bulk('message')}$-1\r\n$-1\r\n`],
+  ['an array of a null', `${well}*1\r\n$-1\r\n`],
+  ['a push of a null', `${well}>1\r\n_\r\n`],
+  ['a push to subscribe to null', '>3\r\n$9\r\nsubscribe\r\n_\r\n:1\r\n'],
+  ['what is no reply, and a good one behind it', `:1\r\n${well}`],
+] as const) {
+  t.test(`a subscription that is answered with ${name} is made anew`, async (t) => {
+    let asked = 0;
+    const { port } = await startFakeRedis(t, () => ((asked += 1) === 1 ? answer : well));
+    const address = { host: '127.0.0.1', port };
+    const channel = subscribeToRevocations(
+      redisSettings(port),
+      'news',
+      () => address,
+      () => undefined,
+    );
+    t.teardown(() => channel.close());
+    await until('it listens again', () => asked > 1 && channel.isOpen());
+  });
+}
+
+for (const [name, bytes] of [
+  ['a null', '$-1\r\n'],
+  ['a null of RESP3', '_\r\n'],
+  ['a push of a null', '>1\r\n_\r\n'],
+  ['a push to subscribe to null', '>3\r\n$9\r\nsubscribe\r\n_\r\n:1\r\n'],
+] as const) {
+  t.test(`a connection on which comes ${name}, and nobody asked, is made anew`, async (t) => {
+    const server = await startRedis(t);
+    const relay = await startRelay(t, server.port);
+    const { store, log, up } = openStore(t, redisSettings(relay.port));
+    await up();
+    const before = relay.accepted();
+    relay.inject(Buffer.from(bytes));
+    await until('another connection', () => relay.accepted() > before);
+    await up();
+    await acquire(store, freshScope(), reserveOf('a'));
+    t.match(log.lines.join('\n'), /the server sends what is no reply to what it was asked/);
+  });
+}
+
+t.test('what waits for an answer behind a bad one gets none', async (t) => {
+  const { port } = await startFakeRedis(t, ([command]) =>
+    command === 'subscribe' ? `:1\r\n${bulk('of another')}` : null,
+  );
+  const connection = createConnection(redisSettings(port), { host: '127.0.0.1', port }, () => 60_000);
+  t.teardown(() => connection.disconnect(false));
+  connection.on('error', () => undefined);
+  await connection.connect();
+  void connection.subscribe('news');
+  await t.rejects(connection.call('unsubscribe', 'news'), /Reached the max retries|closed/);
+});
+
+/** Answers the first question of a connection by these bytes, as fast as they are taken. */
+async function startTalker(t: Test, answer: () => Iterable<Buffer>): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).once('data', () => Readable.from(answer()).pipe(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+const mebibyte = Buffer.alloc(1024 * 1024, 'a');
+
+for (const [name, start] of [
+  ['a text', '$99999999999\r\n'],
+  ['an error', '-ERR '],
+  ['a list', '*99999999\r\n$99999999999\r\n'],
+] as const) {
+  t.test(`a reply without an end is read no further than the largest one may be: ${name}`, async (t) => {
+    let sent = 0;
+    const port = await startTalker(t, function* () {
+      yield Buffer.from(start);
+      for (; sent < 400; sent += 1) yield mebibyte;
+    });
+    const connection = createConnection(redisSettings(port), { host: '127.0.0.1', port }, () => 60_000);
+    t.teardown(() => connection.disconnect(false));
+    const reasons: string[] = [];
+    connection.on('error', ({ message }: Error) => reasons.push(message));
+    await connection.connect();
+    await t.rejects(connection.subscribe('news'));
+    t.same(reasons, ['the server sends a reply without an end']);
+    t.ok(sent < 150, `${String(sent)} MiB`);
+  });
+}
+
+t.test('a message without an end is read no further than some 64 KiB, and the subscription is made anew', async (t) => {
+  let asked = 0;
+  let held = 0;
+  const port = await startTalker(t, function* () {
+    asked += 1;
+    yield Buffer.from(well);
+    for (let count = 0; count < 1_000; count += 1) {
+      yield Buffer.from(`*3\r\n${bulk('message')}${bulk('news')}$1\r\na\r\n`);
+    }
+    if (asked > 1) return;
+    yield Buffer.from(`*3\r\n${bulk('message')}$99999999999\r\n`);
+    for (; held < 64; held += 1) yield mebibyte;
+  });
+  let messages = 0;
+  const channel = subscribeToRevocations(
+    redisSettings(port),
+    'news',
+    () => ({ host: '127.0.0.1', port }),
+    () => (messages += 1),
+  );
+  t.teardown(() => channel.close());
+  await until('all is heard on another connection', () => messages === 2 * (1_000 + 1) && channel.isOpen());
+  t.ok(held < 32, `${String(held)} MiB`);
+});
+
+t.test('lists of revocations as long as they may be are read, one after the other', async (t) => {
+  const record = Buffer.from(bulk('a'.repeat(8_192)));
+  const port = await startTalker(t, function* () {
+    for (let list = 0; list < 2; list += 1) {
+      yield Buffer.from('*10000\r\n');
+      for (let count = 0; count < 10_000; count += 1) yield record;
+    }
+  });
+  const connection = createConnection(redisSettings(port), { host: '127.0.0.1', port }, () => 60_000);
+  t.teardown(() => connection.disconnect(false));
+  await connection.connect();
+  const lists = await Promise.all([connection.call('list'), connection.call('list')]);
+  t.same(
+    lists.map((list) => (list as unknown[]).length),
+    [10_000, 10_000],
+  );
+});
+
+t.test('DataHandler.dispatch of ioredis: each whole reply goes by it, of whatever kind', async (t) => {
+  const handler = dataHandler.default.prototype as unknown as { dispatch: (handle: () => void) => void };
+  const { dispatch } = handler;
+  t.teardown(() => (handler.dispatch = dispatch));
+  let replies = 0;
+  handler.dispatch = function counted(handle) {
+    replies += 1;
+    dispatch.call(this, handle);
+  };
+  const answers = ['+OK\r\n', '-ERR no\r\n', `*1\r\n${bulk('a')}`, '$-1\r\n'];
+  let asked = 0;
+  const { port } = await startFakeRedis(t, () => answers[asked++] ?? null);
+  const connection = createConnection(redisSettings(port), { host: '127.0.0.1', port }, () => 60_000);
+  t.teardown(() => connection.disconnect(false));
+  await connection.connect();
+  const settled = await Promise.allSettled(answers.map(async () => connection.call('ask')));
+  t.same(
+    settled.map((one) => (one.status === 'fulfilled' ? one.value : 'rejected')),
+    ['OK', 'rejected', ['a'], null],
+  );
+  t.equal(replies, answers.length);
+});
