@@ -20,6 +20,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
     refused: 0,
     too_much_waiting: 0,
     http2_abuse: 0,
+    key_updates: 0,
   };
   const reloads = { ok: 0, failed: 0 };
   const grpcCalls = new Map<number, number>();

@@ -70,7 +70,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
     failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 },
     grpc_calls: { 0: 1, 16: 2 },
-    connections_ended: { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 1 },
+    connections_ended: { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 1, key_updates: 0 },
     stripped_fields: 3,
     config_reloads: { ok: 0, failed: 1 },
   });

@@ -252,7 +252,7 @@ const snapshot: Snapshot = {
     failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 },
     grpc_calls: { 0: 5, 16: 1 },
-    connections_ended: { gave_way: 0, refused: 1, too_much_waiting: 0, http2_abuse: 2 },
+    connections_ended: { gave_way: 0, refused: 1, too_much_waiting: 0, http2_abuse: 2, key_updates: 0 },
     stripped_fields: 3,
     config_reloads: { ok: 1, failed: 1 },
   },

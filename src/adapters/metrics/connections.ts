@@ -16,7 +16,13 @@ type Row = readonly [protocol: string, connections: number, requests: number];
 /** Shows client connections, and those to the upstream; returns what counts client connections that were ended. */
 export function showConnections(registry: Registry, readings: ConnectionReadings): (ending: ConnectionEnding) => void {
   const { open, byProtocol, upstream } = readings;
-  const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0 };
+  const counts: Record<ConnectionEnding, number> = {
+    gave_way: 0,
+    refused: 0,
+    too_much_waiting: 0,
+    http2_abuse: 0,
+    key_updates: 0,
+  };
   const clientRows = (): readonly Row[] => {
     const state = byProtocol();
     if (state === null) return [];

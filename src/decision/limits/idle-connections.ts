@@ -3,9 +3,9 @@ import type { ClientNetworks } from '../../lib/ip-ranges.js';
 /**
  * Why a connection was ended that would have been kept, had there been less to do: it gave way to a new one; it was
  * new, and none could give way; too much waited behind the request that was being served on it; or its frames of HTTP/2
- * cost more than what they asked for.
+ * cost more than what they asked for; or it changed its keys of TLS again and again.
  */
-export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting', 'http2_abuse'] as const;
+export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting', 'http2_abuse', 'key_updates'] as const;
 export type ConnectionEnding = (typeof connectionEndings)[number];
 
 /** What a client connection is, while no request of it is being served. */

@@ -15,6 +15,7 @@ import { callerCertificateOf } from './tls/caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
 import { awaitFirstRecord } from './tls/first-record.js';
+import { boundKeyUpdates } from './tls/key-updates.js';
 import { HandshakeTurns, type Handshake } from './tls/handshake-turns.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
@@ -143,6 +144,7 @@ export function createClientConnections(
     endHandshake(tcpOf(socket));
     // One that was refused.
     if (socket.destroyed) return;
+    if (socket instanceof TLSSocket) boundKeyUpdates(socket, clock, () => ended('key_updates'));
     if (!settings.http2) acceptHttp1(socket);
     else if (socket instanceof TLSSocket) {
       if (socket.alpnProtocol === 'h2') beginHttp2(socket);
@@ -311,7 +313,13 @@ export function createFloodLog(
   log: Log,
   clock: Pick<Clock, 'monotonic'>,
 ): (ending: ConnectionEnding, open: number) => void {
-  const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0 };
+  const counts: Record<ConnectionEnding, number> = {
+    gave_way: 0,
+    refused: 0,
+    too_much_waiting: 0,
+    http2_abuse: 0,
+    key_updates: 0,
+  };
   let toldMs = -Infinity;
   return (ending, open) => {
     counts[ending] += 1;
