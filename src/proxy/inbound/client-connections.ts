@@ -15,7 +15,7 @@ import { callerCertificateOf } from './tls/caller-certificate.js';
 import { QueueBudget, type QueueLimits } from './queue-budget.js';
 import { ClientConnection } from './client-connection.js';
 import { awaitFirstRecord } from './tls/first-record.js';
-import { boundKeyUpdates } from './tls/key-updates.js';
+import { KeyUpdates } from './tls/key-updates.js';
 import { HandshakeTurns, type Handshake } from './tls/handshake-turns.js';
 import type { Http2ClientConnection, Http2ClientConnectionOptions } from './http2/connection.js';
 import { chooseProtocol } from './http2/first-bytes.js';
@@ -72,6 +72,7 @@ interface HandshakeUnderWay {
 interface OpenConnection {
   /** How little would be lost with it; `null` while a request is being served. */
   readonly idleState: () => IdleConnection | null;
+  readonly hasAuthenticated: () => boolean;
   readonly drain: (unannouncedMs: number) => void;
   readonly closeIdle: () => void;
   readonly cutOff: () => void;
@@ -121,6 +122,10 @@ export function createClientConnections(
     metrics.connectionEnded(ending);
     tell(ending, sockets.size);
   };
+  const keyUpdates = new KeyUpdates({
+    clock,
+    onAbuse: () => ended('key_updates'),
+  });
   const isTrusted = createAddressTest(settings.trustForwarded);
 
   server.on('drop', () => ended('refused'));
@@ -144,7 +149,10 @@ export function createClientConnections(
     endHandshake(tcpOf(socket));
     // One that was refused.
     if (socket.destroyed) return;
-    if (socket instanceof TLSSocket) boundKeyUpdates(socket, clock, () => ended('key_updates'));
+    if (socket instanceof TLSSocket) {
+      const hasAuthenticated = (): boolean => connections.get(socket)?.hasAuthenticated() ?? false;
+      keyUpdates.add(socket, clientNetworks(socket.remoteAddress ?? ''), hasAuthenticated);
+    }
     if (!settings.http2) acceptHttp1(socket);
     else if (socket instanceof TLSSocket) {
       if (socket.alpnProtocol === 'h2') beginHttp2(socket);

@@ -62,6 +62,7 @@ export function socketBelow(socket: TLSSocket): Socket {
 }
 
 interface Handle {
+  readonly reading: boolean;
   readonly readStop: () => void;
   readonly readStart: () => void;
 }
@@ -78,6 +79,14 @@ export function stopReading(socket: Socket): void {
 /** Reads on after `stopReading`: `_handle.readStart`. */
 export function startReading(socket: Socket): void {
   handleOf(socket)?.readStart();
+}
+
+/**
+ * Whether the stream, or the parser in its place, wants what comes: `_handle.reading`, which `stopReading` leaves as it
+ * is.
+ */
+export function isReading(socket: Socket): boolean {
+  return handleOf(socket)?.reading ?? false;
 }
 
 /** `null` once the connection is closed. */

@@ -9,6 +9,7 @@ import { connect as connectTls, createServer as createTlsServer } from 'node:tls
 import t, { type Test } from 'tap';
 import {
   holdResume,
+  isReading,
   onDestroySoon,
   onPushedEnd,
   readInPlaceOfParser,
@@ -213,4 +214,22 @@ t.test('_handle.readStop, _handle.readStart: what HTTP/2 reads past the stream w
     stopReading(socket);
     startReading(socket);
   });
+});
+
+t.test('_handle.reading: whether the parser wants what comes, also while nothing is read', async (t) => {
+  let served: Socket | null = null;
+  const client = await ask(t, (req, res) => ((served = req.socket), res.end()), head);
+  await until('it is served', () => served !== null);
+  const socket = served as Socket | null;
+  if (socket === null) return;
+  stopReading(socket);
+  t.equal(isReading(socket), true);
+  startReading(socket);
+  socket.pause();
+  t.equal(isReading(socket), false);
+  socket.resume();
+  await until('the parser reads on', () => isReading(socket));
+  client.destroy();
+  await until('it is closed', () => socket.closed);
+  t.equal(isReading(socket), false);
 });

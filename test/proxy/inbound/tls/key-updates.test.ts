@@ -5,6 +5,7 @@
 import t from 'tap';
 import { certificates } from '../../../support/certificates.js';
 import { connectKeyUpdater } from '../../../support/key-updates.js';
+import { connectRaw } from '../../../support/raw-client.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
 import { startProxy, type Harness } from '../../harness.js';
@@ -44,4 +45,19 @@ t.test('one that changes its keys now and then is served', async (t) => {
   }
   t.equal(client.isClosed(), false);
   t.same(proxy.counted.connectionEndings, []);
+});
+
+t.test('where many change their keys at once, others without a credential have their turn in between', async (t) => {
+  const { proxy, ca } = await start(t);
+  const tls = { ca, servername: 'localhost', localAddress: '127.0.0.2' };
+  const kept = await connectRaw(proxy.port, { tls });
+  const crowd = await Promise.all(Array.from({ length: 12 }, async () => connectKeyUpdater(t, proxy.port, { ca })));
+  const floods = crowd.map((client) => client.updates(2_000, true));
+  for (const [index, client] of crowd.entries()) client.send(floods[index] ?? Buffer.alloc(0));
+  kept.write('GET /orders HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.equal((await kept.readResponse())?.status, 401);
+  const ended = proxy.counted.connectionEndings.length;
+  t.ok(ended < crowd.length / 2, `${String(ended)} of ${String(crowd.length)} were read before`);
+  await until('all are ended', () => proxy.counted.connectionEndings.length === crowd.length);
+  kept.end();
 });
