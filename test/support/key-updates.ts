@@ -53,7 +53,8 @@ export async function connectKeyUpdater(
     tls.destroy();
     socket.destroy();
   });
-  let [secret, sent, received] = [Buffer.alloc(0), 0, ''];
+  let secret: Buffer = Buffer.alloc(0);
+  let [sent, received] = [0, ''];
   tls
     .on('error', () => undefined)
     .on('data', (bytes: Buffer) => (received += bytes.toString('latin1')))
