@@ -1,4 +1,5 @@
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
+import { collectGarbage } from '../adapters/system/release-memory.js';
 import { localFiles } from '../adapters/files/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/logger.js';
 import { createMetrics, type ProcessMetrics } from '../adapters/metrics/metrics.js';
@@ -132,7 +133,7 @@ export function composeApp(
   const placesOf = (name: string, listen: ListenSettings): { readonly places?: SharedListener } =>
     options.worker === undefined ? {} : { places: options.worker.placesOf(name, listen) };
   /** What every listener for requests has. */
-  const shared = { clock: systemClock, timers: systemTimers, metrics, log, limits: limits.callers };
+  const shared = { clock: systemClock, timers: systemTimers, metrics, log, limits: limits.callers, collectGarbage };
   const proxy = createProxyServer({
     ...shared,
     activeConfig: activator.activeConfig,

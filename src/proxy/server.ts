@@ -12,6 +12,7 @@ import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2ClientConnection } from './inbound/http2/connection.js';
+import { createLargeHeads } from './inbound/http2/large-heads.js';
 import { maxOpenHeads, type Http2Request } from './inbound/http2/request.js';
 import { createFairQueue } from '../decision/limits/fair-queue.js';
 import { describeBug } from '../lib/errors.js';
@@ -82,6 +83,8 @@ interface ProxyServerDeps {
   readonly decide?: DecideHandler;
   /** Whether requests should be sent here, as `/readyz` says; asked where `listen.grpc_health` is `answer`. */
   readonly isReady: () => boolean;
+  /** At once, all of it. */
+  readonly collectGarbage: () => void;
   /** Left out where this process serves alone. */
   readonly places?: SharedListener;
 }
@@ -133,6 +136,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const maxConnections = deps.places?.maxConnections ?? maxConnectionsOf(listen);
   let streams = 0;
   const openHeads = createFairQueue<Http2Request>(maxOpenHeads);
+  const onHeaders = createLargeHeads(deps.collectGarbage);
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
@@ -288,6 +292,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
         streams -= 1;
       },
       openHeads,
+      onHeaders,
       fail: reportBug,
     });
   }

@@ -175,6 +175,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     challenges: challengesOf(activeConfig.config.listen.dpop !== null, options.proofNonce ?? null),
     reservations: options.reservations ?? null,
     isReady: options.isReady ?? (() => true),
+    collectGarbage: () => undefined,
   });
   const { port } = await server.listen();
   t.teardown(async () => server.drain(0));

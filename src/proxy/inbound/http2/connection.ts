@@ -104,6 +104,8 @@ export interface Http2ClientConnectionOptions {
   readonly openHeads: FairQueue<Http2Request>;
   /** Has it read beside those of others. */
   readonly readTurns: ReadTurns;
+  /** A head came, with so many headers. */
+  readonly onHeaders: (count: number) => void;
   /** It was ended for what its caller sent. */
   readonly onAbuse: () => void;
   readonly fail: (error: unknown) => void;
@@ -292,6 +294,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     const { options } = this;
     this.requests += 1;
     options.readTurns.count(this, rawHeaders.length / 2);
+    options.onHeaders(rawHeaders.length / 2);
     const read = readHttp2Head(rawHeaders, stream.endAfterHeaders);
     const head = read.ok ? read.value : read.error.head;
     if (hasTooManyHeaders(head) && !this.resets.take(resets.forTooMany, this.now())) {
