@@ -4,15 +4,18 @@ import dataHandler from 'ioredis/built/DataHandler.js';
 /** Bytes in which the largest reply comes whole: a list of revocations has 10,000 records of 8 KiB. */
 const largestReplyBytes = 96 * 1024 * 1024;
 
-/** Bytes that had been read of a connection when the last whole reply was taken from it. */
-const takenAt = new WeakMap<object, number>();
+/**
+ * Bytes that came on a connection since the last whole reply was taken from it; `bytesRead` of a TLS connection counts
+ * nothing.
+ */
+const untaken = new WeakMap<object, number>();
 
 /** Ends a connection that brings more than a reply can be, and no end: ioredis holds all of it until the end. */
 export function boundReplies(stream: Socket, maxReplyBytes = largestReplyBytes): void {
-  stream.on('data', () => {
-    if (stream.bytesRead - (takenAt.get(stream) ?? 0) > maxReplyBytes) {
-      stream.destroy(new Error('the server sends a reply without an end'));
-    }
+  stream.on('data', (chunk: Buffer) => {
+    const bytes = (untaken.get(stream) ?? 0) + chunk.length;
+    untaken.set(stream, bytes);
+    if (bytes > maxReplyBytes) stream.destroy(new Error('the server sends a reply without an end'));
   });
 }
 
@@ -31,7 +34,7 @@ interface Internals {
 (dataHandler.default.prototype as unknown as Internals).dispatch = function dispatch(this: Internals, handle): void {
   const { stream } = this.redis;
   if (stream.destroyed) return;
-  takenAt.set(stream, stream.bytesRead);
+  untaken.set(stream, 0);
   try {
     handle();
   } catch (error) {

@@ -1,10 +1,12 @@
 import dataHandler from 'ioredis/built/DataHandler.js';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createConnection } from '../../../../src/adapters/redis/client/connection.js';
 import { subscribeToRevocations } from '../../../../src/adapters/redis/revocation-channel.js';
+import { certificates } from '../../../support/certificates.js';
 import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
@@ -75,10 +77,11 @@ t.test('what waits for an answer behind a bad one gets none', async (t) => {
 });
 
 /** Answers the first question of a connection by these bytes, as fast as they are taken. */
-async function startTalker(t: Test, answer: () => Iterable<Buffer>): Promise<number> {
-  const server = createServer((socket) => {
+async function startTalker(t: Test, answer: () => Iterable<Buffer>, tls: TlsOptions | null = null): Promise<number> {
+  const talk = (socket: Socket): void => {
     socket.on('error', () => undefined).once('data', () => Readable.from(answer()).pipe(socket));
-  });
+  };
+  const server = tls === null ? createServer(talk) : createTlsServer(tls, talk);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
@@ -87,18 +90,23 @@ async function startTalker(t: Test, answer: () => Iterable<Buffer>): Promise<num
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'a');
 
-for (const [name, start] of [
-  ['a text', '$99999999999\r\n'],
-  ['an error', '-ERR '],
-  ['a list', '*99999999\r\n$99999999999\r\n'],
+const { ca, server } = certificates(t);
+
+for (const [name, start, isTls] of [
+  ['a text', '$99999999999\r\n', false],
+  ['a text, over TLS', '$99999999999\r\n', true],
+  ['an error', '-ERR ', false],
+  ['a list', '*99999999\r\n$99999999999\r\n', false],
 ] as const) {
   t.test(`a reply without an end is read no further than the largest one may be: ${name}`, async (t) => {
     let sent = 0;
-    const port = await startTalker(t, function* () {
+    const talk = function* (): Iterable<Buffer> {
       yield Buffer.from(start);
       for (; sent < 400; sent += 1) yield mebibyte;
-    });
-    const connection = createConnection(redisSettings(port), { host: '127.0.0.1', port }, () => 60_000);
+    };
+    const port = await startTalker(t, talk, isTls ? { cert: server.cert, key: server.key } : null);
+    const settings = redisSettings(port, isTls ? { tls: { ca: () => ca.cert, serverName: null } } : {});
+    const connection = createConnection(settings, { host: '127.0.0.1', port }, () => 60_000);
     t.teardown(() => connection.disconnect(false));
     const reasons: string[] = [];
     connection.on('error', ({ message }: Error) => reasons.push(message));
