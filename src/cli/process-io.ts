@@ -6,8 +6,8 @@ const signals: readonly Signal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
 /** The process that runs this. @param early signals that were kept while it was loaded. */
 export function processIo(early: EarlySignals | null): Io {
-  // A reader that left (`sallyport check … | head`) is no failure of ours.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', endQuietly);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => endUnwritten('output', error));
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => endUnwritten('error', error));
   return {
     stdin: process.stdin,
     isInputTerminal: () => process.stdin.isTTY,
@@ -37,9 +37,11 @@ export function processIo(early: EarlySignals | null): Io {
   };
 }
 
-function endQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit();
-  throw error;
+/** A reader that left (`sallyport check … | head`) is no failure of ours. A full disk is none of the answer. */
+function endUnwritten(stream: 'output' | 'error', { code = '' }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit();
+  if (stream === 'output') process.stderr.write(`error: standard output cannot be written: ${code}\n`);
+  process.exit(3);
 }
 
 /** Who runs the command. In a container the user may have a number and no name. */

@@ -36,7 +36,7 @@ Relative paths in a config start from its own folder; from standard input, from 
 **Answers** go to standard output, everything said to people to standard error. An error is one line that begins with \`error:\`, or with its place in a file
 (\`FILE:LINE:COLUMN: error:\`). Commands that print data have \`--json\`.
 
-**Exit codes** are the same everywhere: 0 yes, or done; 1 the answer is no; 2 usage, or a file that cannot be read as it is; 3 something needed is out of reach.
+**Exit codes** are the same everywhere: 0 yes, or done; 1 the answer is no; 2 usage, or a file that cannot be read as it is; 3 something needed is out of reach, or the answer could not be written, as to a full disk.
 
 **Secrets** never come from arguments, which every user of a machine can read: tokens come from standard input, keys from files.
 `;

@@ -25,13 +25,18 @@ interface Internals {
   dispatch: (handle: () => void) => void;
 }
 
+/** What its module is to Node, whatever TypeScript makes of it. */
+interface CommonJs {
+  readonly default: { readonly prototype: Internals };
+}
+
 /**
  * Takes the place of `dispatch`, by which ioredis hands on each whole reply. It throws anew in a later turn what its
  * handling of a reply throws, such as of a null that nobody asked for, and that would end the process. A server that
  * sends such a reply cannot be followed any more, so the connection ends; what came behind that reply counts for
  * nothing.
  */
-(dataHandler.default.prototype as unknown as Internals).dispatch = function dispatch(this: Internals, handle): void {
+(dataHandler as unknown as CommonJs).default.prototype.dispatch = function dispatch(this: Internals, handle): void {
   const { stream } = this.redis;
   if (stream.destroyed) return;
   untaken.set(stream, 0);
