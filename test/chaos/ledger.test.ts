@@ -217,7 +217,7 @@ t.test('a token that is remembered takes no more than is counted for it, whateve
     await showTokens(ledger, claimsOf, { from: 100, count });
     const [took, counts] = [(await ledger.held()) - heldBefore, (await counted()) - countedBefore];
     t.comment(`${what}: ${String(Math.round(took / count))} bytes each, ${String(counts / count)} are counted`);
-    t.ok(counts > 0 && took <= counts + slack / 4, what);
+    t.ok(counts > 0 && took <= counts + slack, what);
   }
 });
 
