@@ -311,7 +311,6 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     const exchange = options.serve(request);
     if (this.isClosing || !this.takePlaces(request)) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
-      request.letGo();
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       freeAfterStream(stream, this.native);
       return;

@@ -83,11 +83,6 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
     return entered;
   }
 
-  /** It is not served: its stream, which may go on for a while, holds nothing of it. */
-  letGo(): void {
-    this.stream.off('end', this.onEnd);
-  }
-
   isGone(): boolean {
     return this.stream.destroyed;
   }
