@@ -1,6 +1,6 @@
 import type { Reason } from '../decision/denial.js';
 import { nothingStripped, totalStripped } from '../decision/http/stripped-headers.js';
-import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
+import { noConnectionEndings } from '../decision/limits/idle-connections.js';
 import type { Metrics, Outcome } from '../ports/observability.js';
 import type { Counts } from './status.js';
 
@@ -15,13 +15,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
   const denials = new Map<Reason, number>();
   const failures = new Map<Reason, number>();
   const shadowDenials = new Map<Reason, number>();
-  const connectionsEnded: Record<ConnectionEnding, number> = {
-    gave_way: 0,
-    refused: 0,
-    too_much_waiting: 0,
-    http2_abuse: 0,
-    key_updates: 0,
-  };
+  const connectionsEnded = noConnectionEndings();
   const reloads = { ok: 0, failed: 0 };
   const grpcCalls = new Map<number, number>();
   let stripped = 0;

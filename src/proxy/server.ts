@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { ListenSettings, SocketPlace } from '../config/types.js';
 import type { Form } from '../decision/decide/forms.js';
 import { denial, type Denial } from '../decision/denial.js';
+import { createFairQueue } from '../decision/limits/fair-queue.js';
 import { onlyBearer, type Challenges } from '../decision/http/problem-details.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
 import type { Clock, Log, Timers } from '../ports/system.js';
@@ -14,7 +15,6 @@ import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './i
 import { Http2ClientConnection } from './inbound/http2/connection.js';
 import { createLargeHeads } from './inbound/http2/large-heads.js';
 import { maxOpenHeads, type Http2Request } from './inbound/http2/request.js';
-import { createFairQueue } from '../decision/limits/fair-queue.js';
 import { describeBug } from '../lib/errors.js';
 import { ClientRequest, Http1Request, type RequestHandler } from './inbound/http1-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';

@@ -1,6 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ConnectionsByProtocol, UpstreamConnections } from '../../ports/observability.js';
-import { connectionEndings, type ConnectionEnding } from '../../decision/limits/idle-connections.js';
+import {
+  connectionEndings,
+  noConnectionEndings,
+  type ConnectionEnding,
+} from '../../decision/limits/idle-connections.js';
 
 /** What is asked at each scrape. */
 interface ConnectionReadings {
@@ -16,13 +20,7 @@ type Row = readonly [protocol: string, connections: number, requests: number];
 /** Shows client connections, and those to the upstream; returns what counts client connections that were ended. */
 export function showConnections(registry: Registry, readings: ConnectionReadings): (ending: ConnectionEnding) => void {
   const { open, byProtocol, upstream } = readings;
-  const counts: Record<ConnectionEnding, number> = {
-    gave_way: 0,
-    refused: 0,
-    too_much_waiting: 0,
-    http2_abuse: 0,
-    key_updates: 0,
-  };
+  const counts = noConnectionEndings();
   const clientRows = (): readonly Row[] => {
     const state = byProtocol();
     if (state === null) return [];

@@ -2,11 +2,16 @@ import type { ClientNetworks } from '../../lib/ip-ranges.js';
 
 /**
  * Why a connection was ended that would have been kept, had there been less to do: it gave way to a new one; it was
- * new, and none could give way; too much waited behind the request that was being served on it; or its frames of HTTP/2
+ * new, and none could give way; too much waited behind the request that was being served on it; its frames of HTTP/2
  * cost more than what they asked for; or it changed its keys of TLS again and again.
  */
 export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting', 'http2_abuse', 'key_updates'] as const;
 export type ConnectionEnding = (typeof connectionEndings)[number];
+
+/** Counts of connections that were ended, before the first of them. */
+export function noConnectionEndings(): Record<ConnectionEnding, number> {
+  return { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0, key_updates: 0 };
+}
 
 /** What a client connection is, while no request of it is being served. */
 export interface IdleConnection {

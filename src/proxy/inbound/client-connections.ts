@@ -4,6 +4,7 @@ import type { ListenSettings } from '../../config/types.js';
 import {
   chooseToEnd,
   connectionEndings,
+  noConnectionEndings,
   type ConnectionEnding,
   type IdleConnection,
 } from '../../decision/limits/idle-connections.js';
@@ -321,13 +322,7 @@ export function createFloodLog(
   log: Log,
   clock: Pick<Clock, 'monotonic'>,
 ): (ending: ConnectionEnding, open: number) => void {
-  const counts: Record<ConnectionEnding, number> = {
-    gave_way: 0,
-    refused: 0,
-    too_much_waiting: 0,
-    http2_abuse: 0,
-    key_updates: 0,
-  };
+  const counts = noConnectionEndings();
   let toldMs = -Infinity;
   return (ending, open) => {
     counts[ending] += 1;

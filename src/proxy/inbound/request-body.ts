@@ -59,7 +59,10 @@ export function framedBody(
   return body;
 }
 
-/** Bytes on their way before the caller has to wait for the upstream. */
+/**
+ * Bytes on their way before the caller has to wait: for the upstream, or for the end of the turn, which would otherwise
+ * bring megabytes at once. Whoever takes them slowly is timed by what was passed on together.
+ */
 const maxGatheredBytes = 64 * 1024;
 
 /**
@@ -152,9 +155,10 @@ export class RequestBody extends Readable implements BodyTrailers {
       return;
     }
     this.gathered.append(chunk);
+    const isFull = this.gathered.length >= maxGatheredBytes;
+    if (isFull) this.source.stream.pause();
     if (this.isAsked) this.passSoon();
-    else if (this.gathered.length >= maxGatheredBytes) {
-      this.source.stream.pause();
+    else if (isFull) {
       this.waitFor('upstream');
       this.tellGathered(null);
     } else if (this.onGathered !== null) this.timer?.refresh();

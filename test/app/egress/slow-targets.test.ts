@@ -1,32 +1,27 @@
 /** Targets that take a body slowly, or no more of it. */
-import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
-import { createServer as createHttpServer, request as httpRequest } from 'node:http';
-import { createServer, type Socket } from 'node:net';
-import { once } from 'node:events';
+import { createServer as createHttp2Server } from 'node:http2';
+import { request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { ask, connectHttp2 } from '../../support/http2-client.js';
 import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startCalling } from './calling.js';
 
+t.setTimeout(120_000);
+// They wait, and do little else.
+t.jobs = 5;
+
 const limits = { response_timeout: '1s', idle_timeout: '1s' };
 
 /** One that leaves what a request brings where it is; over HTTP/2 its window stays shut, and it answers PING. */
 async function startDeaf(t: Scope, isHttp2: boolean): Promise<string> {
-  const sockets = new Set<Socket>();
-  const keep = (socket: Socket): void => {
-    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
-  };
   const server = isHttp2
-    ? createHttp2Server()
-        .on('stream', (stream) => stream.on('error', () => undefined))
-        .on('connection', keep)
-    : createServer({ pauseOnConnect: true }, keep);
+    ? createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined))
+    : createServer({ pauseOnConnect: true });
   const { port } = await listen(t, server);
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-  });
   return `http://127.0.0.1:${String(port)}`;
 }
 
@@ -52,13 +47,9 @@ for (const [target, isHttp2, sizes] of [
           `${String(size)} bytes`,
         );
       }
-      const session = connectHttp2(`http://127.0.0.1:${String(port)}`);
-      t.teardown(() => session.destroy());
-      const stream = session.request({ ':method': 'POST', ':path': '/orders/c' });
-      stream.on('error', () => undefined).end(Buffer.alloc(sizes[0]));
-      const [head] = (await once(stream, 'response')) as [Readonly<Record<string, unknown>>];
-      t.equal(head[':status'], 504, 'over HTTP/2');
-      stream.close();
+      const session = await connectHttp2(t, `http://127.0.0.1:${String(port)}`);
+      const post = { ':method': 'POST', ':path': '/orders/c' };
+      t.equal((await ask(session, post, Buffer.alloc(sizes[0]))).status, 504, 'over HTTP/2');
       await until('nothing is held', async () => (await proxy.metric('sallyport_egress_held_bytes')) === 0);
       t.match(
         proxy.logs().filter(({ path }) => path === '/orders/a'),
@@ -71,37 +62,39 @@ for (const [target, isHttp2, sizes] of [
 t.test(
   'a target that takes a body slowly, and a caller that sends it slowly, have as long as they go on',
   async (t) => {
-    const server = createHttpServer((req, res) => {
+    // Over HTTP/2, where what is not taken waits here, and not in megabytes of the kernel's.
+    const server = createHttp2Server().on('stream', (stream) => {
       let bytes = 0;
-      req.on('data', (chunk: Buffer) => {
+      stream.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        // A rest of its own for what was sent at once; a caller that rests is the rest of its own.
-        if (bytes > 100_000) setTimeout(() => req.resume(), 20).unref();
-        if (bytes > 100_000) req.pause();
+        stream.pause();
+        setTimeout(() => stream.resume(), 40).unref();
       });
-      req.on('end', () => res.end(String(bytes)));
+      stream.on('end', () => {
+        stream.respond();
+        stream.end(String(bytes));
+      });
     });
     const { port: targetPort } = await listen(t, server);
-    const { port, call } = await startCalling(t, `http://127.0.0.1:${String(targetPort)}`, {
-      // What the kernel took counts as sent.
-      response_timeout: '30s',
-      idle_timeout: '1s',
-    });
-    const size = 12_000_000;
+    const target = { response_timeout: '3s', idle_timeout: '3s', http2: true };
+    const { port, call } = await startCalling(t, `http://127.0.0.1:${String(targetPort)}`, target);
+    const size = 3_000_000;
+    const startedMs = performance.now();
     const slowlyTaken = call('/orders/a', { body: 'x'.repeat(size) });
     const slowlySent = new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/orders/b' }, (res) => {
         resolve(res.resume().statusCode);
       }).on('error', reject);
       void (async () => {
-        for (let piece = 0; piece < 3; piece += 1) {
+        for (let piece = 0; piece < 2; piece += 1) {
           request.write(Buffer.alloc(20_000));
-          await sleep(1_500);
+          await sleep(3_500);
         }
         request.end();
       })();
     });
     const taken = await slowlyTaken;
+    t.ok(performance.now() - startedMs > 6_000, 'twice its idle_timeout');
     t.same([taken.status, String(taken.body)], [200, String(size)]);
     t.equal(await slowlySent, 200);
   },

@@ -90,8 +90,8 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   /** Whether its head leaves open that a body follows. */
   private isUndecided(): boolean {
     const { head, hasEnded } = this;
-    const saysMore = headerValue(head, 'content-length') ?? headerValue(head, 'expect');
-    return !hasEnded && bodylessMethods.has(head.method) && (saysMore ?? '0') === '0';
+    if (hasEnded || !bodylessMethods.has(head.method)) return false;
+    return (headerValue(head, 'content-length') ?? headerValue(head, 'expect') ?? '0') === '0';
   }
 
   /** Its stream has ended. */

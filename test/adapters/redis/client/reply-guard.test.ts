@@ -1,6 +1,5 @@
 import dataHandler from 'ioredis/built/DataHandler.js';
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import t, { type Test } from 'tap';
@@ -8,6 +7,7 @@ import { createConnection } from '../../../../src/adapters/redis/client/connecti
 import { subscribeToRevocations } from '../../../../src/adapters/redis/revocation-channel.js';
 import { certificates } from '../../../support/certificates.js';
 import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
+import { listen } from '../../../support/listening.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';
@@ -76,16 +76,13 @@ t.test('what waits for an answer behind a bad one gets none', async (t) => {
   await t.rejects(connection.call('unsubscribe', 'news'), /Reached the max retries|closed/);
 });
 
-/** Answers the first question of a connection by these bytes, as fast as they are taken. */
+/** Answers the first question of a connection by these bytes, as fast as they are taken, and says no more. */
 async function startTalker(t: Test, answer: () => Iterable<Buffer>, tls: TlsOptions | null = null): Promise<number> {
   const talk = (socket: Socket): void => {
-    socket.on('error', () => undefined).once('data', () => Readable.from(answer()).pipe(socket));
+    socket.on('error', () => undefined).once('data', () => Readable.from(answer()).pipe(socket, { end: false }));
   };
   const server = tls === null ? createServer(talk) : createTlsServer(tls, talk);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  return (server.address() as AddressInfo).port;
+  return (await listen(t, server)).port;
 }
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'a');
