@@ -17,6 +17,14 @@ export class WaitFailed extends Error {
   }
 }
 
+/** A reply to something else than was asked: the script may have run. */
+export class OthersReply extends Error {
+  constructor() {
+    super('the server answers what was not asked');
+    this.name = 'OthersReply';
+  }
+}
+
 /** Refusals that are about the server as it is now, not about one record. */
 const serverRefusals: ReadonlySet<string> = new Set([
   'OOM',

@@ -287,3 +287,15 @@ export const scripts = {
 export function scriptText(script: Script, majorVersion: number): string {
   return script.allowsOom && majorVersion >= 7 ? `#!lua flags=allow-oom\n${script.body}` : script.body;
 }
+
+/** The same, with one ARGV more, the last: what is answered is that one, and behind it what the script answers. */
+export function echoingText(script: Script, majorVersion: number): string {
+  const body = `local function run()
+${script.body}
+end
+local reply = run()
+if type(reply) == 'table' and reply.err then return reply end
+return { ARGV[#ARGV], reply }
+`;
+  return scriptText({ ...script, body }, majorVersion);
+}

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { scriptText, type Script } from './reservation.js';
-import { replyCode, WaitFailed } from './errors.js';
+import { textOf } from './replies.js';
+import { echoingText, type Script } from './reservation.js';
+import { OthersReply, replyCode, WaitFailed } from './errors.js';
 
 /** One script to run. */
 export interface ScriptCall {
@@ -26,17 +27,22 @@ export interface ScriptReply {
   readonly confirmedReplicas: number | null;
 }
 
+/** Begins the name of each call of this process. */
+const processName = randomBytes(6).toString('base64url');
+let calls = 0;
+
 /**
- * Runs a script, and with `replicas` waits on the same connection until so many confirmed, in one round trip.
+ * Runs a script, and with `replicas` waits on the same connection until so many confirmed, in one round trip. Replies
+ * say which call they answer: a connection on which one went astray would give each call what another one asked for.
  *
- * @throws what ioredis throws, or `WaitFailed`.
+ * @throws what ioredis throws, `WaitFailed`, or `OthersReply`, with which the connection has ended.
  */
 export async function runScript(connection: Redis, call: ScriptCall, majorVersion: number): Promise<ScriptReply> {
-  const text = scriptText(call.script, majorVersion);
+  const { text, sha } = loadable(call.script, majorVersion);
   if (call.withText === true) return send(connection, 'eval', text, call);
   const startedMs = performance.now();
   try {
-    return await send(connection, 'evalsha', shaOf(text), call);
+    return await send(connection, 'evalsha', sha, call);
   } catch (error) {
     // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica
     // is there, the WAIT that came with it took most of the time.
@@ -52,9 +58,12 @@ async function send(
   script: string,
   call: ScriptCall,
 ): Promise<ScriptReply> {
-  const values = [script, String(call.keys.length), ...call.keys, ...call.values];
+  calls += 1;
+  const name = `${processName}${String(calls)}`;
+  const values = [script, String(call.keys.length), ...call.keys, ...call.values, name];
   if (call.replicas === 0 && call.asking !== true) {
-    return { reply: await connection.callBuffer(command, ...values), confirmedReplicas: null };
+    const reply = await connection.callBuffer(command, ...values);
+    return { reply: ownReply(connection, name, reply), confirmedReplicas: null };
   }
   // One write, one round trip: the reply of WAIT counts the replicas that hold what the script wrote.
   const pipeline = connection.pipeline();
@@ -66,7 +75,19 @@ async function send(
   if (ran === undefined) throw new Error('the connection was lost');
   if (ran[0] !== null) throw ran[0];
   if (waited?.[0]) throw new WaitFailed(waited[0]);
-  return { reply: ran[1], confirmedReplicas: waited === undefined ? null : Number(waited[1]) };
+  return {
+    reply: ownReply(connection, name, ran[1]),
+    confirmedReplicas: waited === undefined ? null : Number(waited[1]),
+  };
+}
+
+/** What the script answered, where it was this call of it. What else is to come on the connection is displaced, too. */
+function ownReply({ stream }: Pick<Redis, 'stream'>, name: string, reply: unknown): unknown {
+  const [named, own] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
+  if (textOf(named) === name) return own;
+  const error = new OthersReply();
+  stream.destroy(error);
+  throw error;
 }
 
 /** The server's reply that too few confirmed has to be here before the deadline: it says more than silence. */
@@ -74,12 +95,21 @@ function waitMs(deadlineMs: number): number {
   return Math.max(1, Math.floor(deadlineMs * 0.8));
 }
 
-const shas = new Map<string, string>();
+/** A script as servers keep it, and the name by which they do. */
+interface Loadable {
+  readonly text: string;
+  readonly sha: string;
+}
 
-function shaOf(text: string): string {
-  const known = shas.get(text);
+const loadables = new WeakMap<Script, Map<number, Loadable>>();
+
+function loadable(script: Script, majorVersion: number): Loadable {
+  const byVersion = loadables.get(script) ?? new Map<number, Loadable>();
+  loadables.set(script, byVersion);
+  const known = byVersion.get(majorVersion);
   if (known !== undefined) return known;
-  const sha = createHash('sha1').update(text).digest('hex');
-  shas.set(text, sha);
-  return sha;
+  const text = echoingText(script, majorVersion);
+  const made = { text, sha: createHash('sha1').update(text).digest('hex') };
+  byVersion.set(majorVersion, made);
+  return made;
 }

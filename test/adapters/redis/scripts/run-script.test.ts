@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import t from 'tap';
 import { runScript, type ScriptCall } from '../../../../src/adapters/redis/scripts/run-script.js';
-import { scripts, scriptText } from '../../../../src/adapters/redis/scripts/reservation.js';
+import { echoingText, scripts, scriptText } from '../../../../src/adapters/redis/scripts/reservation.js';
 import { WaitFailed } from '../../../../src/adapters/redis/scripts/errors.js';
 
 type Sent = readonly unknown[];
@@ -15,20 +15,29 @@ type Reply = readonly [Error | null, unknown];
 
 interface Fake {
   readonly connection: Redis;
-  /** Commands, those of a pipeline together. */
+  /** Commands, those of a pipeline together; of a script without the name of the call. */
   readonly sent: (readonly Sent[])[];
+  /** With what the connection was ended. */
+  readonly ended: Error[];
 }
 
-/** A connection that answers each command, or all of a pipeline, with what stands next. */
+/** A connection that answers each command, or all of a pipeline, with what stands next; scripts as they do. */
 function fake(answers: readonly (readonly Reply[] | null)[], delayMs = 0): Fake {
   const sent: (readonly Sent[])[] = [];
+  const ended: Error[] = [];
   const answer = async (commands: readonly Sent[]): Promise<readonly Reply[] | null> => {
     const replies = answers[sent.length] ?? null;
-    sent.push(commands);
+    sent.push(commands.map((command) => (isScript(command) ? command.slice(0, -1) : command)));
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-    return replies;
+    return (
+      replies?.map(([error, value], index): Reply => {
+        const command = commands[index] ?? [];
+        return [error, isScript(command) && value === 'reply' ? [command.at(-1), value] : value];
+      }) ?? null
+    );
   };
   const connection = {
+    stream: { destroy: (error: Error) => ended.push(error) },
     callBuffer: async (...command: Sent) => {
       const [error, value] = (await answer([command]))?.[0] ?? [new Error('nothing is left to answer'), null];
       if (error !== null) throw error;
@@ -40,7 +49,11 @@ function fake(answers: readonly (readonly Reply[] | null)[], delayMs = 0): Fake 
       return { call: add, callBuffer: add, exec: async () => answer(commands) };
     },
   };
-  return { connection: connection as unknown as Redis, sent };
+  return { connection: connection as unknown as Redis, sent, ended };
+}
+
+function isScript([command]: Sent): boolean {
+  return command === 'eval' || command === 'evalsha';
 }
 
 const call: ScriptCall = {
@@ -52,8 +65,8 @@ const call: ScriptCall = {
 };
 const rest = ['2', 'k1', 'k2', 'a', Buffer.from('b')];
 const sha = (text: string): string => createHash('sha1').update(text).digest('hex');
-const evalsha = ['evalsha', sha(scriptText(scripts.mark, 7)), ...rest];
-const evaluated = ['eval', scriptText(scripts.mark, 7), ...rest];
+const evalsha = ['evalsha', sha(echoingText(scripts.mark, 7)), ...rest];
+const evaluated = ['eval', echoingText(scripts.mark, 7), ...rest];
 const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 const ok: Reply = [null, 'reply'];
 
@@ -130,7 +143,7 @@ t.test('a server that lost its scripts is sent the text, once, and has the rest 
   for (const version of [6, 7]) {
     const one = fake([[[replyError('NOSCRIPT No matching script'), null]], [ok]]);
     t.same(await runScript(one.connection, call, version), { reply: 'reply', confirmedReplicas: null });
-    t.same(one.sent[1], [['eval', scriptText(scripts.mark, version), ...rest]]);
+    t.same(one.sent[1], [['eval', echoingText(scripts.mark, version), ...rest]]);
   }
   const slow = fake(
     [
@@ -201,6 +214,21 @@ t.test('what a script ends with is what its caller hears; that only the wait fai
     t.equal(one.sent.length, 1);
   }
   t.ok(new WaitFailed(oom) instanceof Error);
+});
+
+t.test('a reply to something else is nobody’s, and ends its connection', async (t) => {
+  const others = { name: 'OthersReply', message: 'the server answers what was not asked' };
+  for (const value of [['another', 'reply'], [], ['reply'], 1, null, 'OK', Buffer.from('reply')]) {
+    for (const change of [{}, { replicas: 1 }, { asking: true }, { withText: true }]) {
+      const asks = change.asking === true;
+      const one = fake([[...(asks ? [[null, 'OK'] as const] : []), [null, value], [null, 1]]]);
+      await t.rejects(runScript(one.connection, { ...call, ...change }, 7), others);
+      t.match(one.ended, [others]);
+    }
+  }
+  const first = fake([[ok]]);
+  await runScript(first.connection, call, 7);
+  t.same(first.ended, []);
 });
 
 t.test('what settles may run while a server of 7.0 or newer is out of memory, what reserves may not', (t) => {
