@@ -21,8 +21,9 @@ export function pauseAfter(failures: number, retryAfterMs: number | null, chance
 
 /** What is known of the Core's health, shared by all rows. Times are monotonic milliseconds. */
 export interface Health {
-  readonly succeeded: () => void;
-  readonly failed: (nowMs: number) => void;
+  readonly succeeded: (nowMs: number) => void;
+  /** A call that was begun then failed: one that nobody answers has failed from its beginning. */
+  readonly failed: (begunMs: number) => void;
   /** Nobody calls before then. */
   readonly pause: (untilMs: number) => void;
   /** When the next call may be made, by pace and pause; books that time. */
@@ -40,16 +41,18 @@ export interface HealthLimits {
 
 export function createHealth({ callsPerSecond, giveUpAfterMs }: HealthLimits, startMs: number): Health {
   let successes = 0;
+  let succeededMs = startMs;
   let failingSinceMs: number | null = null;
   let pausedUntilMs = startMs;
   let nextSlotMs = startMs;
   return {
-    succeeded: () => {
+    succeeded: (nowMs) => {
       successes += 1;
+      succeededMs = nowMs;
       failingSinceMs = null;
     },
-    failed: (nowMs) => {
-      failingSinceMs ??= nowMs;
+    failed: (begunMs) => {
+      failingSinceMs ??= Math.max(begunMs, succeededMs);
     },
     pause: (untilMs) => {
       pausedUntilMs = Math.max(pausedUntilMs, untilMs);

@@ -234,20 +234,21 @@ async function callTurn(number: number, flow: Flow, failures: RowFailures, share
   const delayMs = health.nextCallAtMs(clock.monotonic()) - clock.monotonic();
   if (delayMs > 0) await wait(delayMs, halted);
   if (halted.aborted && failures.count > 0) return null;
+  const begunMs = clock.monotonic();
   const verdict = judge(await core.call(requestOf(flow, rules)), {
     flow,
     hostedScryptWorks: ledger.hasTaken('hosted_scrypt'),
   });
   const nowMs = clock.monotonic();
   if (verdict.kind === 'reply') {
-    health.succeeded();
+    health.succeeded(nowMs);
     return { next: afterReply(flow, verdict.reply, rules), failures };
   }
   if (verdict.kind === 'stop') {
     halt(inLine(number, verdict.why, shared));
     return null;
   }
-  health.failed(nowMs);
+  health.failed(begunMs);
   const counted = countFailure(failures, verdict.isCoreReached, health.successes());
   if (isRowAtFault(counted, health.successes(), rules.concurrency)) {
     const why = `the Core failed on it each time, and may have it all the same: ${verdict.why}`;

@@ -100,9 +100,12 @@ t.test('a pace, a pause for all, and an end of hope', async (t) => {
   health.failed(5_000);
   health.failed(5_500);
   t.same([health.isHopeless(6_000), health.isHopeless(6_001)], [false, true]);
-  health.succeeded();
+  health.succeeded(7_000);
   t.equal(health.isHopeless(99_999), false);
   t.equal(health.successes(), 1);
+  // Begun before the last success, and failed after it.
+  health.failed(6_500);
+  t.same([health.isHopeless(8_000), health.isHopeless(8_001)], [false, true]);
   const free = createHealth({ callsPerSecond: null, giveUpAfterMs: 1 }, 0);
   t.same([free.nextCallAtMs(3), free.nextCallAtMs(3)], [3, 3]);
 });
