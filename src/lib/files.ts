@@ -13,11 +13,16 @@ export async function syncFolder(path: string): Promise<void> {
 
 /**
  * Writes a file that takes the place of an older one when it is whole; a symbolic link is replaced, not followed.
- * Throws what the system says.
+ * Throws what the system says, and leaves nothing behind then.
  */
 export async function replaceFile(path: string, text: string, mode = 0o666): Promise<void> {
   const draft = `${path}.new`;
   await rm(draft, { force: true });
-  await writeFile(draft, text, { flag: 'wx', mode });
-  await rename(draft, path);
+  try {
+    await writeFile(draft, text, { flag: 'wx', mode });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }

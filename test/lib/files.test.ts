@@ -1,4 +1,4 @@
-import { readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { replaceFile, syncFolder } from '../../src/lib/files.js';
@@ -23,4 +23,10 @@ t.test('a file takes the place of another one, of a link, and of a draft that wa
   t.equal((await stat(old)).mode & 0o777, 0o600);
   await t.rejects(stat(`${old}.new`), { code: 'ENOENT' });
   await t.rejects(replaceFile(join(folder, 'missing', 'x'), ''), { code: 'ENOENT' });
+});
+
+t.test('what cannot be put in place leaves no draft', async (t) => {
+  const folder = t.testdir({ taken: { file: '' } });
+  await t.rejects(replaceFile(join(folder, 'taken'), 'text'), { code: 'EISDIR' });
+  t.same(await readdir(folder), ['taken']);
 });
