@@ -16,8 +16,8 @@ export interface NodeConnection {
   readonly run: (call: ScriptCall) => Promise<ScriptReply>;
   /** Looks at the server again now. */
   readonly look: () => void;
-  /** Connects anew: who is behind the address may have changed. */
-  readonly renew: () => void;
+  /** Connects anew: who is behind the address may have changed. `why` is told as long as nothing else is known. */
+  readonly renew: (why?: string) => void;
   readonly close: () => void;
 }
 
@@ -106,8 +106,9 @@ export function createNodeConnection(
     overdue.unref();
   }
 
-  function renew(): void {
+  function renew(why?: string): void {
     if (closed || connection.status === 'reconnecting' || connection.status === 'end') return;
+    reason = why ?? reason;
     facts = null;
     connection.disconnect(true);
   }

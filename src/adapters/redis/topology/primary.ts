@@ -197,7 +197,8 @@ export function createPrimary(
   }
 
   function renewAll(): void {
-    shared.renew();
+    // What was wrong with it is so until it is looked at again.
+    shared.renew(unfitness.length > 0 ? wordsOf(unfitness) : undefined);
     for (const connection of pool?.connections() ?? []) connection.renew();
   }
 

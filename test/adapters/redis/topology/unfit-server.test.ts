@@ -1,6 +1,7 @@
 import t from 'tap';
 import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { until } from '../../../support/until.js';
 import { acquire, freshScope, reserveOf } from '../../store-commands.js';
 import { openStore, redisSettings } from '../redis-store.js';
 
@@ -85,6 +86,14 @@ t.test('a replica is no place to write, which may pass: promoted, it is used', a
   t.same(store.verdict(), { fit: true, problem: null }, 'a role is no setting that ends a start');
   t.match(await store.reserve(freshScope(), reserveOf('a')), unfit);
   t.match(await store.release(freshScope(), { attempt: 'a' }), unfit);
+  const told = new Set<string | null>();
+  const untilMs = performance.now() + 1_500;
+  await until('it was connected to anew, twice', () => {
+    told.add(store.state().problem);
+    return performance.now() > untilMs;
+  });
+  t.match([...told], [/a slave, not a primary/], 'between two looks as well');
+  t.equal(told.size, 1);
   await replica.client.call('replicaof', 'no', 'one');
   await up();
   await acquire(store, freshScope(), reserveOf('a'));
