@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { QueueBudget } from './queue-budget.js';
 import { ByteBuffer } from './byte-buffer.js';
 import { mayParse, stopParser } from '../node-internals/parser.js';
-import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';
+import { holdResume, keepPaused, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';
 
 /**
  * How many bytes are read behind a request that is being served: this many at once, and again in each second that it
@@ -45,6 +45,7 @@ export class ReadControl {
     this.socket = socket;
     this.options = options;
     this.readOn = holdResume(socket, () => this.state === 'held');
+    keepPaused(socket);
     socket.on('close', () => this.dropHeld());
   }
 

@@ -28,6 +28,21 @@ export function holdResume(socket: Socket, isHeld: () => boolean): () => Socket 
 }
 
 /**
+ * Has each `socket.pause` stop the reading. Node's HTTP server, which reads past the stream, stops by the event
+ * `pause`, and a stream that is paused already tells of none; but it may be read from all the same: after a `resume`
+ * right before the pause, of which Node tells in the next tick, or where the stream's own reading was begun before the
+ * parser took its place. What a caller sends would be held, all of it.
+ */
+export function keepPaused(socket: Socket): void {
+  const pause = socket.pause.bind(socket);
+  socket.pause = () => {
+    if (!socket.isPaused()) return pause();
+    socket.emit('pause');
+    return socket;
+  };
+}
+
+/**
  * Puts `listener` in the place of Node's parser, which reads past the stream until somebody else listens for `data`:
  * `removeAllListeners('data')` takes its own listener away, and it stops reading past the stream when another comes.
  */

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap';
 import {
   holdResume,
   isReading,
+  keepPaused,
   onDestroySoon,
   onPushedEnd,
   readInPlaceOfParser,
@@ -35,6 +36,28 @@ async function ask(t: Test, serve: RequestListener, bytes: string): Promise<Sock
     .write(bytes);
   return client;
 }
+
+t.test('pause: Node’s HTTP server stops reading by it, also where the stream is paused already', async (t) => {
+  let socket: Socket | null = null;
+  await ask(
+    t,
+    (req) => {
+      socket = req.socket;
+      keepPaused(req.socket);
+    },
+    head,
+  );
+  const served = await until('it is served', () => socket);
+  served.pause();
+  t.equal(isReading(served), false);
+  // Read from all the same, while the stream stays paused.
+  served.emit('resume');
+  t.same([served.isPaused(), isReading(served)], [true, true]);
+  served.pause();
+  t.equal(isReading(served), false, 'told once more');
+  served.resume();
+  await until('it is read from', () => isReading(served));
+});
 
 t.test('socket.destroySoon: Node calls it after the last response of a connection', async (t) => {
   let asked = 0;
