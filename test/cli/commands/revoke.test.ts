@@ -275,7 +275,7 @@ t.test('a store that sends what is no reply is out of reach', async (t) => {
     const io = await revoke(t, args, { config });
     t.equal(io.code(), 3);
     t.equal(io.out(), '');
-    t.match(io.err(), /^error: the store is out of reach: the server sends what is no reply to what it was asked\n/);
+    t.match(io.err(), /^error: the store is out of reach: the server sends what is not RESP 2\n/);
   }
 });
 

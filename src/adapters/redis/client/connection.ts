@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { Connector } from './connector.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { DeadlinePassed } from '../scripts/errors.js';
+import { DeadlinePassed, hidePassword } from '../scripts/errors.js';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** Milliseconds to connect, TLS included. */
@@ -92,7 +92,9 @@ function tlsOf(
 
 function passwordOf({ passwordFile }: RedisSettings): { readonly password?: string } {
   const password = passwordFile === null ? null : readPassword(passwordFile);
-  return password === null ? {} : { password };
+  if (password === null) return {};
+  hidePassword(password);
+  return { password };
 }
 
 /**

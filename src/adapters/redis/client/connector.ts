@@ -1,10 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
-import { boundReplies } from './reply-guard.js';
+import { guardReplies } from './reply-guard.js';
 
 /** Those of the client that count here. */
-interface ConnectorOptions extends Pick<RedisOptions, 'host' | 'port' | 'tls' | 'disconnectTimeout'> {
+interface ConnectorOptions extends Pick<
+  RedisOptions,
+  'host' | 'port' | 'tls' | 'connectTimeout' | 'disconnectTimeout'
+> {
   /** Bytes in which each reply comes whole, where that is fewer than for any other connection. */
   readonly maxReplyBytes?: number;
 }
@@ -34,8 +37,18 @@ export class Connector extends AbstractConnector {
       this.firstError ??= error;
       stream.destroy();
     });
-    boundReplies(stream, this.options.maxReplyBytes);
+    guardReplies(stream, this.options.maxReplyBytes);
+    if (tls !== undefined) this.expectHandshake(stream);
     this.stream = stream;
     return Promise.resolve(stream);
+  }
+  /** A server without TLS waits for more of what it takes for a command; ioredis would say `connect ETIMEDOUT`. */
+  private expectHandshake(stream: Socket): void {
+    const { connectTimeout } = this.options;
+    if (connectTimeout === undefined) return;
+    const timer = setTimeout(() => {
+      if (!stream.connecting) stream.destroy(new Error('no TLS handshake: it may be a server without TLS'));
+    }, 0.9 * connectTimeout);
+    stream.once('secureConnect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   }
 }

@@ -3,7 +3,7 @@ import { connectTimeoutMs, createConnection, withDeadline } from './connection.j
 import { parseInfo, type ServerFacts } from '../topology/server-checks.js';
 import { runScript, type ScriptCall, type ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { reasonOf, replyCode } from '../scripts/errors.js';
+import { OthersReply, reasonOf, replyCode } from '../scripts/errors.js';
 
 /**
  * One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked
@@ -26,6 +26,8 @@ export interface NodeConnectionEvents {
   /** Called with each look before it counts; what fails in it fails the look. `ask` runs a script on the connection. */
   readonly examine?: (facts: ServerFacts, ask: (call: ScriptCall) => Promise<ScriptReply>) => Promise<void>;
   readonly looked: (facts: ServerFacts) => void;
+  /** The server took the connection, and has not said anything yet. */
+  readonly connected?: () => void;
   readonly lost: (reason: string) => void;
 }
 
@@ -53,6 +55,7 @@ export function createNodeConnection(
     // A server that takes the connection and then says nothing, not even to AUTH, would leave us waiting for ever.
     expect(connectTimeoutMs + lookTimeoutMs);
   });
+  connection.on('connect', () => events.connected?.());
   connection.on('ready', () => void look());
   connection.on('error', (error: Error) => {
     reason = reasonOf(error);
@@ -129,7 +132,9 @@ async function inspect(connection: Redis, { replicas }: RedisSettings): Promise<
 /** A user without the right to ask learns nothing: what is missing then is said in the words of `unfitnessOf`. */
 async function infoOf(connection: Redis): Promise<string> {
   try {
-    return await connection.info();
+    const info: unknown = await connection.info();
+    if (info === '' || (typeof info === 'string' && info.includes('redis_version:'))) return info;
+    throw new OthersReply();
   } catch (error) {
     if (replyCode(error) === 'NOPERM') return '';
     throw error;

@@ -1,22 +1,45 @@
 import type { Socket } from 'node:net';
 import dataHandler from 'ioredis/built/DataHandler.js';
+import { ReplyMeter } from './reply-meter.js';
 
 /** Bytes in which the largest reply comes whole: a list of revocations has 10,000 records of 8 KiB. */
 const largestReplyBytes = 96 * 1024 * 1024;
 
 /**
- * Bytes that came on a connection since the last whole reply was taken from it; `bytesRead` of a TLS connection counts
- * nothing.
+ * Bytes that came on a connection since the last whole reply was taken from it, for connections that are guarded;
+ * `bytesRead` of a TLS connection counts nothing.
  */
 const untaken = new WeakMap<object, number>();
 
 /** Ends a connection that brings more than a reply can be, and no end: ioredis holds all of it until the end. */
-export function boundReplies(stream: Socket, maxReplyBytes = largestReplyBytes): void {
+export function guardReplies(stream: Socket, maxReplyBytes = largestReplyBytes): void {
+  untaken.set(stream, 0);
+  meterReplies(stream);
   stream.on('data', (chunk: Buffer) => {
     const bytes = (untaken.get(stream) ?? 0) + chunk.length;
     untaken.set(stream, bytes);
     if (bytes > maxReplyBytes) stream.destroy(new Error('the server sends a reply without an end'));
   });
+}
+
+/** Looks at what comes before ioredis decodes it, for which ioredis asks by `stream.prependListener('data', …)`. */
+function meterReplies(stream: Socket): void {
+  const meter = new ReplyMeter(largestReplyBytes);
+  const prepend = stream.prependListener.bind(stream);
+  const prependMetered = (event: string, listener: (chunk: Buffer) => void): Socket => {
+    if (event !== 'data') return prepend(event, listener);
+    return prepend(event, (chunk: Buffer) => {
+      if (stream.destroyed) return;
+      try {
+        meter.take(chunk);
+      } catch (error) {
+        stream.destroy(error as Error);
+        return;
+      }
+      listener(chunk);
+    });
+  };
+  stream.prependListener = prependMetered as Socket['prependListener'];
 }
 
 /** What is used of the class beside its documented interface. */
@@ -30,14 +53,21 @@ interface CommonJs {
   readonly default: { readonly prototype: Internals };
 }
 
+const { prototype } = (dataHandler as unknown as CommonJs).default;
+const dispatchAsEver = prototype.dispatch;
+
 /**
  * Takes the place of `dispatch`, by which ioredis hands on each whole reply. It throws anew in a later turn what its
  * handling of a reply throws, such as of a null that nobody asked for, and that would end the process. A server that
  * sends such a reply cannot be followed any more, so the connection ends; what came behind that reply counts for
- * nothing.
+ * nothing. Connections that others in this process have made are left to ioredis.
  */
-(dataHandler as unknown as CommonJs).default.prototype.dispatch = function dispatch(this: Internals, handle): void {
+prototype.dispatch = function dispatch(this: Internals, handle): void {
   const { stream } = this.redis;
+  if (!untaken.has(stream)) {
+    dispatchAsEver.call(this, handle);
+    return;
+  }
   if (stream.destroyed) return;
   untaken.set(stream, 0);
   try {

@@ -78,14 +78,33 @@ function isUnsent(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("Stream isn't writeable");
 }
 
+/** What servers were told, the newest last: one may repeat it in what it refuses. */
+const toldPasswords = new Set<string>();
+const mostTold = 16;
+
+/** Keeps a password that a server is told out of `reasonOf`. */
+export function hidePassword(password: string): void {
+  if (password === '') return;
+  toldPasswords.delete(password);
+  toldPasswords.add(password);
+  for (const oldest of toldPasswords) if (toldPasswords.size > mostTold) toldPasswords.delete(oldest);
+}
+
+/** Words of ioredis that say more of ioredis than of the server, and ours. */
+const otherWords: readonly (readonly [RegExp, string])[] = [
+  [/^Connection is closed\.?$/, 'the connection was lost'],
+  [/^Command queue state error.*$/s, new OthersReply().message],
+  [/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, ''],
+];
+
 /** Words of ioredis and of the system, without what they quote of a command: its arguments may be a password. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return 'the connection was lost';
   const code = codeOf(error, '');
   const prefix = code === '' || error.message.includes(code) ? '' : `${code}: `;
-  return `${prefix}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(
-    0,
-    200,
-  );
+  let text = `${prefix}${error.message}`;
+  for (const [words, ours] of otherWords) text = text.replace(words, ours);
+  for (const password of toldPasswords) text = text.replaceAll(password, '…');
+  return text.slice(0, 200);
 }

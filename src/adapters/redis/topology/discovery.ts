@@ -97,8 +97,12 @@ export function discoverPrimaries(
   async function connectTo(node: RedisAddress): Promise<Redis> {
     const connection = createDiscoveryClient(settings, node);
     questioner = connection;
-    connection.on('error', ignore);
-    await connection.connect();
+    let reason: Error | null = null;
+    connection.on('error', (error: Error) => (reason ??= error));
+    await connection.connect().catch((error: unknown) => {
+      // ioredis says only that the connection is closed.
+      throw reason ?? error;
+    });
     if (topology.kind === 'cluster') await authenticate(connection, settings);
     return connection;
   }
@@ -188,10 +192,6 @@ export function nameOf({ host, port }: RedisAddress): string {
 
 function isSame(one: RedisAddress, other: RedisAddress): boolean {
   return nameOf(one) === nameOf(other);
-}
-
-function ignore(): void {
-  // What went wrong is told by the question that got no reply.
 }
 
 /** Slots of a Redis Cluster. */

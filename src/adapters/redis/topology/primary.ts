@@ -81,7 +81,14 @@ export function createPrimary(
   let refusal: string | null = null;
   let circuit = closedCircuit;
   let next: NodeJS.Timeout | null = null;
-  const shared = createNodeConnection(settings, address, { examine, looked: sharedLooked, lost: sharedLost });
+  const shared = createNodeConnection(settings, address, {
+    examine,
+    looked: sharedLooked,
+    connected: () => {
+      if (lost === notConnectedYet) lost = 'connected, and no answer yet';
+    },
+    lost: sharedLost,
+  });
   const pool = settings.replicas === 0 ? null : createWaitPool(openConnection, isUsable);
 
   return {

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import dataHandler from 'ioredis/built/DataHandler.js';
 import { createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -60,7 +61,7 @@ for (const [name, bytes] of [
     await until('another connection', () => relay.accepted() > before);
     await up();
     await acquire(store, freshScope(), reserveOf('a'));
-    t.match(log.lines.join('\n'), /the server sends what is no reply to what it was asked/);
+    t.match(log.lines.join('\n'), /the server sends what is (no reply to what it was asked|not RESP 2)/);
   });
 }
 
@@ -93,7 +94,10 @@ for (const [name, start, isTls] of [
   ['a text', '$99999999999\r\n', false],
   ['a text, over TLS', '$99999999999\r\n', true],
   ['an error', '-ERR ', false],
+  ['an error over TLS', '-ERR ', true],
   ['a list', '*99999999\r\n$99999999999\r\n', false],
+  ['a list of small parts', `*1000000000\r\n${'$1\r\nA\r\n'.repeat(1_000)}`, false],
+  ['lists in lists', '*250000\r\n'.repeat(1_000), true],
 ] as const) {
   t.test(`a reply without an end is read no further than the largest one may be: ${name}`, async (t) => {
     let sent = 0;
@@ -124,7 +128,7 @@ t.test('a message without an end is read no further than some 64 KiB, and the su
       yield Buffer.from(`*3\r\n${bulk('message')}${bulk('news')}$1\r\na\r\n`);
     }
     if (asked > 1) return;
-    yield Buffer.from(`*3\r\n${bulk('message')}$99999999999\r\n`);
+    yield Buffer.from(`*3\r\n${bulk('message')}${bulk('news')}$1000000\r\n`);
     for (; held < 64; held += 1) yield mebibyte;
   });
   let messages = 0;
@@ -135,7 +139,8 @@ t.test('a message without an end is read no further than some 64 KiB, and the su
     () => (messages += 1),
   );
   t.teardown(() => channel.close());
-  await until('all is heard on another connection', () => messages === 2 * (1_000 + 1) && channel.isOpen());
+  // Those that came together with what has no end are not told, but for the news that it listens again.
+  await until('all is heard on another connection', () => messages > 1_000 && asked === 2 && channel.isOpen());
   t.ok(held < 32, `${String(held)} MiB`);
 });
 
@@ -155,6 +160,15 @@ t.test('lists of revocations as long as they may be are read, one after the othe
     lists.map((list) => (list as unknown[]).length),
     [10_000, 10_000],
   );
+});
+
+t.test('a client that the application has beside ours is as it was', async (t) => {
+  const { port } = await startRedis(t);
+  const own = new Redis({ host: '127.0.0.1', port, protocol: 3, disconnectTimeout: 50 });
+  t.teardown(() => own.disconnect());
+  await own.config('SET', 'proto-max-bulk-len', '512mb');
+  const list = await own.eval('local t = {} for i = 1, 300000 do t[i] = i end return t', 0);
+  t.equal((list as unknown[]).length, 300_000);
 });
 
 t.test('DataHandler.dispatch of ioredis: each whole reply goes by it, of whatever kind', async (t) => {
