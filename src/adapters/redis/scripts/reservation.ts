@@ -264,7 +264,8 @@ export interface Script {
     | 'revoke'
     | 'undo'
     | 'announce'
-    | 'floor';
+    | 'floor'
+    | 'rights';
   readonly body: string;
   readonly allowsOom: boolean;
 }

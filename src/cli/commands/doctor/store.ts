@@ -3,6 +3,7 @@ import { silentLog } from '../../../ports/system.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/discovery.js';
 import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
+import { missingRights } from '../../../adapters/redis/scripts/rights.js';
 import { createNodeConnection } from '../../../adapters/redis/client/node-connection.js';
 import type { RedisAddress, RedisSettings } from '../../../adapters/redis/client/settings.js';
 import { loadStore, openStore, readStoreFiles, redisSettingsOf } from '../../../app/store/store.js';
@@ -23,7 +24,7 @@ const samples = 5;
 
 /**
  * Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time, and is told
- * of revocations. Writes nothing.
+ * of revocations. Leaves nothing in it.
  */
 export async function checkStore(settings: StoreSettings | null): Promise<readonly Finding[]> {
   // Memory is warned of with the config.
@@ -67,14 +68,29 @@ async function findPrimaries(settings: RedisSettings): Promise<Result<readonly R
 }
 
 async function checkServer(settings: RedisSettings, address: RedisAddress): Promise<readonly Finding[]> {
+  let missing: readonly string[] = [];
+  const examine = async (_facts: ServerFacts, ask: Parameters<typeof missingRights>[0]): Promise<void> => {
+    // Of a server that does not run it, more is said by what is asked next.
+    missing = await missingRights(ask, settings.prefix).catch(() => []);
+  };
   const looked = await outcomeOf<ServerFacts>(
-    (found, failed) => createNodeConnection(settings, address, { looked: found, lost: failed }).close,
+    (found, failed) => createNodeConnection(settings, address, { examine, looked: found, lost: failed }).close,
   );
   if (!looked.ok) return [away(`not reached at ${nameOf(address)}`, looked.error)];
   const facts = looked.value;
   const unfit = unfitnessOf(facts, { ...settings, clustered: settings.topology.kind === 'cluster' });
   if (unfit.length > 0) {
     return unfit.map((found) => problem(subject, `${nameOf(address)}: ${found.problem}`, found.fix));
+  }
+  if (missing.length > 0) {
+    const rights = missing.map((command) => `+${command}`).join(' ');
+    return [
+      problem(
+        subject,
+        `${nameOf(address)}: Redis refuses what reservations need: its user lacks ${rights}`,
+        'give it the rights that docs/storage.md names',
+      ),
+    ];
   }
   const file =
     facts.appendOnly === null

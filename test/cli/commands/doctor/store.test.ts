@@ -180,6 +180,31 @@ function emptyFile(t: { teardown: (close: () => unknown) => unknown }): string {
   return path;
 }
 
+t.test('each right that reservations need and the user lacks is named, and nothing is left behind', async (t) => {
+  const redis = await startRedis(t, ['--user', 'sallyport', 'on', 'nopass', '~sallyport:*', '&sallyport:*', '+@all']);
+  for (const [lacks, told] of [
+    [['hset'], '+hset'],
+    [['pexpire'], '+pexpire'],
+    [['get'], '+get'],
+    [['set'], '+set'],
+    [['del'], '+del'],
+    [['pttl'], '+pttl'],
+    [['exists', 'hmget'], '+hmget +exists'],
+    [['hset', 'pexpire', 'set'], '+set +pexpire +hset'],
+  ] as const) {
+    await redis.client.call('ACL', 'SETUSER', 'sallyport', '+@all', ...lacks.map((command) => `-${command}`));
+    const asked = settings(redis.port, { username: 'sallyport', passwordFile: emptyFile(t) });
+    const [, found, ...others] = await checkStore(asked);
+    t.match(found, {
+      level: 'problem',
+      what: new RegExp(`need: its user lacks ${told.replaceAll('+', '\\+')}$`),
+      fix: /docs\/storage\.md/,
+    });
+    t.same(others, []);
+  }
+  t.equal(await redis.client.dbsize(), 0);
+});
+
 t.test('the rights that revocations need', async (t) => {
   const rights = ['~sallyport:*', '+@all'];
   const redis = await startRedis(t, ['--user', 'sallyport', 'on', 'nopass', ...rights]);
