@@ -14,7 +14,7 @@ import {
 import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './server-checks.js';
 import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './failover-floor.js';
 import { floorLastsMs, floorScript, readSeenState } from '../scripts/failover-floor.js';
-import { createPrimary, notConnectedYet, type Primary, type RunResult } from './primary.js';
+import { createPrimary, noAnswerYet, notConnectedYet, type Primary, type RunResult } from './primary.js';
 import { readReserveTime, UnexpectedReply } from '../scripts/replies.js';
 import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';
@@ -271,7 +271,7 @@ export function createServers(
     if (problem === null) {
       if (!isWell) log.info('the store is in use', { servers: [...primaries.keys()] });
       told.clear();
-    } else if (!problem.endsWith(notConnectedYet) && !told.has(problem) && told.size < mostTold) {
+    } else if (!isBeginning(problem) && !told.has(problem) && told.size < mostTold) {
       log.error('the store takes no reservations: reserving routes answer 503', { reason: problem });
       told.add(problem);
     }
@@ -309,4 +309,9 @@ export function createServers(
     const counts = [...primaries.values()].map((primary) => primary.view().facts?.connectedReplicas ?? 0);
     return counts.length === 0 ? null : Math.min(...counts);
   }
+}
+
+/** Whether nothing is known yet of the server that it names: that is no news. */
+function isBeginning(problem: string): boolean {
+  return problem.endsWith(notConnectedYet) || problem.endsWith(noAnswerYet);
 }

@@ -44,6 +44,8 @@ interface PrimaryView {
 
 /** The problem before anything was learned. */
 export const notConnectedYet = 'not connected yet';
+/** The same, once the server has taken the connection. */
+export const noAnswerYet = 'connected, and no answer yet';
 
 interface PrimaryDeps {
   readonly clock: Clock;
@@ -85,7 +87,7 @@ export function createPrimary(
     examine,
     looked: sharedLooked,
     connected: () => {
-      if (lost === notConnectedYet) lost = 'connected, and no answer yet';
+      if (lost === notConnectedYet) lost = noAnswerYet;
     },
     lost: sharedLost,
   });

@@ -128,3 +128,14 @@ t.test('with TLS, nobody is asked in plaintext: neither Sentinels nor nodes of a
   }
   t.same(heard, []);
 });
+
+t.test('a server without TLS is told as such, and one that says nothing', async (t) => {
+  const server = await startRedis(t);
+  const { problem } = openStore(t, redisSettings(server.port, { tls: { ca: () => files.ca.cert, serverName: null } }));
+  await problem(/^no TLS handshake: it may be a server without TLS$/);
+  const silent = await startFakeRedis(t, () => null);
+  const { problem: says, log } = openStore(t, redisSettings(silent.port));
+  await says(/^connected, and no answer yet$/);
+  t.same(log.lines, [], 'which is no news at a start');
+  await says(/^no answer /);
+});
