@@ -55,7 +55,10 @@ export function createNodeConnection(
     // A server that takes the connection and then says nothing, not even to AUTH, would leave us waiting for ever.
     expect(connectTimeoutMs + lookTimeoutMs);
   });
-  connection.on('connect', () => events.connected?.());
+  connection.on('connect', () => {
+    reason = null;
+    events.connected?.();
+  });
   connection.on('ready', () => void look());
   connection.on('error', (error: Error) => {
     reason = reasonOf(error);
@@ -87,7 +90,8 @@ export function createNodeConnection(
       facts = found;
       events.looked(found);
     } catch (error) {
-      reason = reasonOf(error);
+      // Where we connect anew, it is known why.
+      reason ??= reasonOf(error);
       renew();
     } finally {
       looking = false;
