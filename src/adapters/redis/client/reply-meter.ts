@@ -10,7 +10,7 @@ const kinds = { status: 0x2b, error: 0x2d, number: 0x3a, text: 0x24, list: 0x2a 
 const [cr, lf, minus, zero] = [0x0d, 0x0a, 0x2d, 0x30];
 
 /** A server that does not hold to the protocol, or to what a reply can be. */
-export class ProtocolBroken extends Error {
+class ProtocolBroken extends Error {
   constructor(reason: 'what is not RESP 2' | 'a reply without an end') {
     super(`the server sends ${reason}`);
     this.name = 'ProtocolBroken';
