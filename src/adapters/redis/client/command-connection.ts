@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { authenticate, createDiscoveryClient, withDeadline } from './connection.js';
+import { authenticate, connectOnce, createDiscoveryClient, withDeadline } from './connection.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
@@ -60,12 +60,7 @@ export function createCommandConnection(
     hangUp();
     const made = createDiscoveryClient(settings, address);
     connection = made;
-    const reasons: Error[] = [];
-    made.on('error', (error: Error) => reasons.push(error));
-    await made.connect().catch((error: unknown) => {
-      // ioredis says only that the connection is closed.
-      throw reasons[0] ?? error;
-    });
+    await connectOnce(made);
     if (kind === 'server') await authenticate(made, settings);
     return made;
   }

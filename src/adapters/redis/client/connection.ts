@@ -43,6 +43,15 @@ export function createDiscoveryClient(settings: RedisSettings, address: RedisAdd
   return new Redis({ ...transportOf(settings, address), retryStrategy: () => null });
 }
 
+/** Connects, and rejects with the first thing that went wrong: ioredis says only that the connection is closed. */
+export async function connectOnce(connection: Redis): Promise<void> {
+  let reason: Error | null = null;
+  connection.on('error', (error: Error) => (reason ??= error));
+  await connection.connect().catch((error: unknown) => {
+    throw reason ?? error;
+  });
+}
+
 /** Says who we are on a connection that was made without saying it. */
 export async function authenticate(connection: Redis, settings: RedisSettings): Promise<void> {
   const { password } = passwordOf(settings);

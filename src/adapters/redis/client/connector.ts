@@ -42,6 +42,7 @@ export class Connector extends AbstractConnector {
     this.stream = stream;
     return Promise.resolve(stream);
   }
+
   /** A server without TLS waits for more of what it takes for a command; ioredis would say `connect ETIMEDOUT`. */
   private expectHandshake(stream: Socket): void {
     const { connectTimeout } = this.options;

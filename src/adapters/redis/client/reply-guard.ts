@@ -5,26 +5,16 @@ import { ReplyMeter } from './reply-meter.js';
 /** Bytes in which the largest reply comes whole: a list of revocations has 10,000 records of 8 KiB. */
 const largestReplyBytes = 96 * 1024 * 1024;
 
+/** Connections that are guarded. */
+const guarded = new WeakSet<object>();
+
 /**
- * Bytes that came on a connection since the last whole reply was taken from it, for connections that are guarded;
- * `bytesRead` of a TLS connection counts nothing.
+ * Ends a connection that brings more than a reply can be, and no end: ioredis holds all of it until the end. What comes
+ * is looked at before ioredis decodes it, for which ioredis asks by `stream.prependListener('data', …)`.
  */
-const untaken = new WeakMap<object, number>();
-
-/** Ends a connection that brings more than a reply can be, and no end: ioredis holds all of it until the end. */
 export function guardReplies(stream: Socket, maxReplyBytes = largestReplyBytes): void {
-  untaken.set(stream, 0);
-  meterReplies(stream);
-  stream.on('data', (chunk: Buffer) => {
-    const bytes = (untaken.get(stream) ?? 0) + chunk.length;
-    untaken.set(stream, bytes);
-    if (bytes > maxReplyBytes) stream.destroy(new Error('the server sends a reply without an end'));
-  });
-}
-
-/** Looks at what comes before ioredis decodes it, for which ioredis asks by `stream.prependListener('data', …)`. */
-function meterReplies(stream: Socket): void {
-  const meter = new ReplyMeter(largestReplyBytes);
+  guarded.add(stream);
+  const meter = new ReplyMeter(maxReplyBytes);
   const prepend = stream.prependListener.bind(stream);
   const prependMetered = (event: string, listener: (chunk: Buffer) => void): Socket => {
     if (event !== 'data') return prepend(event, listener);
@@ -64,12 +54,11 @@ const dispatchAsEver = prototype.dispatch;
  */
 prototype.dispatch = function dispatch(this: Internals, handle): void {
   const { stream } = this.redis;
-  if (!untaken.has(stream)) {
+  if (!guarded.has(stream)) {
     dispatchAsEver.call(this, handle);
     return;
   }
   if (stream.destroyed) return;
-  untaken.set(stream, 0);
   try {
     handle();
   } catch (error) {

@@ -33,16 +33,23 @@ export class ReplyMeter {
   private bytesLeft = 0;
   /** Elements that are yet to come of each list that is open, the outermost first. */
   private readonly open: number[] = [];
+  /** Of the reply that has begun. */
   private parts = 0;
+  private bytes = 0;
 
-  /** @param maxBytes the longest text. */
+  /** @param maxBytes the largest reply. */
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes;
   }
 
   /** @throws {ProtocolBroken} It must not be read on then. */
   take(chunk: Buffer): void {
-    for (let index = 0; index < chunk.length;) index = this.next(chunk, index);
+    for (let index = 0; index < chunk.length;) {
+      const next = this.next(chunk, index);
+      this.bytes += next - index;
+      if (this.bytes > this.maxBytes) throw new ProtocolBroken('a reply without an end');
+      index = next;
+    }
   }
 
   private next(chunk: Buffer, index: number): number {
@@ -69,7 +76,7 @@ export class ReplyMeter {
   }
 
   private begin(kind: number): void {
-    if (this.open.length === 0) this.parts = 0;
+    if (this.open.length === 0) [this.parts, this.bytes] = [0, 0];
     if (kind === kinds.text || kind === kinds.list) {
       this.at = 'length';
       this.isList = kind === kinds.list;

@@ -1,6 +1,6 @@
 import type { RedisTopology } from '../../../config/types.js';
 import type { Redis } from 'ioredis';
-import { authenticate, createDiscoveryClient, withDeadline } from '../client/connection.js';
+import { authenticate, connectOnce, createDiscoveryClient, withDeadline } from '../client/connection.js';
 import type { RedisAddress, RedisSettings } from '../client/settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
@@ -97,12 +97,7 @@ export function discoverPrimaries(
   async function connectTo(node: RedisAddress): Promise<Redis> {
     const connection = createDiscoveryClient(settings, node);
     questioner = connection;
-    let reason: Error | null = null;
-    connection.on('error', (error: Error) => (reason ??= error));
-    await connection.connect().catch((error: unknown) => {
-      // ioredis says only that the connection is closed.
-      throw reason ?? error;
-    });
+    await connectOnce(connection);
     if (topology.kind === 'cluster') await authenticate(connection, settings);
     return connection;
   }
