@@ -42,7 +42,7 @@ export async function startIntrospection(
       path: req.url ?? '',
       headers: req.headers,
       form: new URLSearchParams(text),
-      certificate: shown === null ? null : String(shown.subject.CN),
+      certificate: shown !== null && 'subject' in shown ? String(shown.subject.CN) : null,
     };
     questions.push(question);
     if (behaviour === null) sayJson(res, tokens.get(question.form.get('token') ?? '') ?? { active: false });

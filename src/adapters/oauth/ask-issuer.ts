@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { IntrospectionSettings } from '../../config/types.js';
-import { networkFailure } from '../../lib/errors.js';
+import { codeOf, networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
@@ -36,7 +36,10 @@ export type CallerGroup = 'callers' | 'strangers';
 
 /** Connections to an issuer that know who asks. */
 export interface IssuerConnections {
-  /** Asks once. Ends within the time limit; never rejects. Follows no redirect: the token would go where it says. */
+  /**
+   * Asks once; again where the connection of a caller's question is cut before a response. Ends within the time limit;
+   * never rejects. Follows no redirect: the token would go where it says.
+   */
   readonly ask: (
     token: string,
     url: URL,
@@ -68,24 +71,16 @@ export function connectToIssuer(
     nowMs: number,
     group: CallerGroup,
   ): Promise<Result<IssuerResponse, IssuerRequestFailure>> {
-    const { authorization, form } = credentials.authenticate(nowMs);
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort();
     }, timeoutMs);
+    const once = (): Promise<Dispatcher.ResponseData> => send(token, url, nowMs, group, deadline.signal);
     try {
-      const response = await agents[group].request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: 'POST',
-        headers: {
-          accept: acceptedTypes[answer],
-          'content-type': 'application/x-www-form-urlencoded',
-          'user-agent': 'sallyport',
-          ...(authorization === null ? {} : { authorization }),
-        },
-        body: new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString(),
-        signal: deadline.signal,
+      const response = await once().catch((error: unknown) => {
+        // A question changes nothing. Those of strangers are counted, and their tokens may be why it was cut.
+        if (group === 'strangers' || deadline.signal.aborted || !isCut(error)) throw error;
+        return once();
       });
       return await read(response, maxBytes);
     } catch (error) {
@@ -94,6 +89,29 @@ export function connectToIssuer(
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  function send(
+    token: string,
+    url: URL,
+    nowMs: number,
+    group: CallerGroup,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const { authorization, form } = credentials.authenticate(nowMs);
+    return agents[group].request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: 'POST',
+      headers: {
+        accept: acceptedTypes[answer],
+        'content-type': 'application/x-www-form-urlencoded',
+        'user-agent': 'sallyport',
+        ...(authorization === null ? {} : { authorization }),
+      },
+      body: new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString(),
+      signal,
+    });
   }
 
   return {
@@ -105,6 +123,11 @@ export function connectToIssuer(
       await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
     },
   };
+}
+
+/** Whether a connection ended before a response began: one that was kept may have been given up meanwhile. */
+function isCut(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
 }
 
 async function read(
