@@ -89,23 +89,33 @@ export function isDestroyed(session: Http2Session): boolean {
 /** Holds native connections, each for a stream, until that stream was collected. */
 const natives = new FinalizationRegistry<object>(() => undefined);
 
-/** What Node has of a connection below its object, and drops when it ends; `null` where it has ended. */
-export function nativeSession(session: Http2Session): object | null {
-  const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'kHandle');
-  const native: unknown = symbol === undefined ? null : Reflect.get(session, symbol);
-  return typeof native === 'object' ? native : null;
-}
-
 /**
- * Has the connection of a stream that broke off be freed later than the stream. Node keeps a stream that it destroyed
- * until the next turn of its loop, and lets go of the connection at once. Where the garbage collector takes that in
- * between, and the stream has headers of a header block whose end did not come (as of one with too many CONTINUATION
- * frames), Node aborts the process: `Assertion failed: (current_nghttp2_memory_) == (0)`.
+ * What Node has of a connection below its object, and drops when that ends.
  *
- * @param native of `nativeSession`.
+ * It is kept until the last stream is closed, and not longer: settings and pings that the other side never
+ * acknowledged are held by it, and hold the session and who listens to it. Through such an object of ours the garbage
+ * collector could never tell that nobody needs them any more.
  */
-export function freeAfterStream(stream: Http2Stream, native: object | null): void {
-  if (native !== null) natives.register(stream, native);
+export class NativeSession {
+  private native: object | null;
+
+  constructor(session: Http2Session) {
+    const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'kHandle');
+    const native: unknown = symbol === undefined ? null : Reflect.get(session, symbol);
+    this.native = typeof native === 'object' ? native : null;
+    // Streams that it ends tell so before.
+    session.once('close', () => setImmediate(() => (this.native = null)));
+  }
+
+  /**
+   * Has it be freed later than a stream that broke off. Node keeps a stream that it destroyed until the next turn of
+   * its loop, and lets go of the connection at once. Where the garbage collector takes that in between, and the stream
+   * has headers of a header block whose end did not come (as of one with too many CONTINUATION frames), Node aborts the
+   * process: `Assertion failed: (current_nghttp2_memory_) == (0)`.
+   */
+  freeAfter(stream: Http2Stream): void {
+    if (this.native !== null) natives.register(stream, this.native);
+  }
 }
 
 function leaveOpen<T>(this: T): T {

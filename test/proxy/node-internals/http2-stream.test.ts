@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import {
   endAfterReading,
   isDestroyed,
-  nativeSession,
+  NativeSession,
   readOn,
   readPast,
   resetStream,
@@ -129,14 +129,19 @@ t.test('stream.end: without it a stream that is closed in the middle of its body
   await until('Node forgets it', () => stream.destroyed);
 });
 
-t.test('kHandle: what Node has of a connection is found by it while the connection lasts', async (t) => {
+t.test('kHandle: what Node has of a connection is found by it and kept until it is closed', async (t) => {
   const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, 204, { end: true })));
   const session = connect(upstream.url).on('error', () => undefined);
   await once(session, 'connect');
-  t.match(nativeSession(session)?.constructor.name, 'Http2Session');
+  const native = new NativeSession(session);
+  t.match(keptBy(native)?.constructor.name, 'Http2Session');
   session.destroy();
-  await until('it is closed', () => nativeSession(session) === null);
+  await until('it is let go', () => keptBy(native) === null);
 });
+
+function keptBy(native: NativeSession): object | null {
+  return Reflect.get(native, 'native') as object | null;
+}
 
 t.test(
   'session.destroy and session.close: Node ends a connection by them at a GOAWAY, and they can wait for a turn of the loop',

@@ -16,13 +16,7 @@ import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import { lingerMs, type PipelinedRequest } from '../client-connection.js';
-import {
-  endAfterReading,
-  freeAfterStream,
-  isDestroyed,
-  nativeSession,
-  resetStream,
-} from '../../node-internals/http2-stream.js';
+import { endAfterReading, isDestroyed, NativeSession, resetStream } from '../../node-internals/http2-stream.js';
 import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
@@ -120,7 +114,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
-  private readonly native: object | null;
+  private readonly native: NativeSession;
   private readonly options: Http2ClientConnectionOptions;
   readonly networks: ClientNetworks;
   private readonly served = new Map<PipelinedRequest, Http2Request>();
@@ -170,7 +164,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     endAfterReading(this.session);
     socket.on('end', this.onCallerEnd).once('close', () => options.readTurns.delete(this));
     options.readTurns.add(this);
-    this.native = nativeSession(this.session);
+    this.native = new NativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
       .on('stream', this.onStream)
@@ -303,7 +297,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     }
     this.usefulBytes += headerBytes(head) + overheadOfRequest;
     if (stream.destroyed) {
-      freeAfterStream(stream, this.native);
+      this.native.freeAfter(stream);
       if (!this.resets.take(1, this.now())) this.calm();
       return;
     }
@@ -312,13 +306,13 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     if (this.isClosing || !this.takePlaces(request)) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
-      freeAfterStream(stream, this.native);
+      this.native.freeAfter(stream);
       return;
     }
     this.served.set(exchange, request);
     // Its place ends with its stream, whatever becomes of the exchange.
     stream.once('close', () => {
-      if (!request.isComplete()) freeAfterStream(stream, this.native);
+      if (!request.isComplete()) this.native.freeAfter(stream);
       request.onClosed();
       this.finish(exchange, this.now());
     });

@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
-import { endAfterReading, freeAfterStream, isDestroyed, nativeSession } from '../../node-internals/http2-stream.js';
+import { endAfterReading, isDestroyed, NativeSession } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
@@ -100,7 +100,7 @@ export class Http2Connection {
   private peerMax: number;
   private socket: Socket;
   private session: ClientHttp2Session | null = null;
-  private native: object | null = null;
+  private native: NativeSession | null = null;
   /** Ends the wait for first settings, or for the response to a PING. */
   private limit: NodeJS.Timeout | null = null;
   private watch: NodeJS.Timeout | null = null;
@@ -202,7 +202,7 @@ export class Http2Connection {
 
   /** Is freed later than a stream of it that broke off. */
   outlive(stream: ClientHttp2Stream): void {
-    freeAfterStream(stream, this.native);
+    this.native?.freeAfter(stream);
   }
 
   countReset(): void {
@@ -232,7 +232,7 @@ export class Http2Connection {
     });
     endAfterReading(session);
     this.session = session;
-    this.native = nativeSession(session);
+    this.native = new NativeSession(session);
     this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
     this.watch = setInterval(this.look, times.quietMs / 2);
     session
