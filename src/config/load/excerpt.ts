@@ -42,18 +42,42 @@ export function createExcerpts(
     const start = starts[line - 1] ?? text.length;
     const end = lineEnd(text, (starts[line] ?? text.length + 1) - 1);
     if (text.slice(start, end).trim() === '') return [];
-    concealed ??= concealedIn(text, mayShow);
+    concealed ??= merged(concealedIn(text, mayShow));
     const at = Math.min(start + column - 1, end);
     const window = { start: Math.max(start, at - reach), end: Math.min(end, at + reach) };
-    const cells = cellsOf(
-      text,
-      window,
-      concealed.filter((range) => range.start < window.end && range.end > window.start),
-    );
+    const cells = cellsOf(text, window, within(concealed, window));
     const { shown, caret } = layOut(cells, at, { start, end, window });
     const gutter = String(line).padStart(4);
     return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${' '.repeat(caret)}^`];
   };
+}
+
+/** In their order, none touching another. */
+function merged(ranges: readonly Range[]): readonly Range[] {
+  const disjoint: Range[] = [];
+  for (const range of ranges.toSorted((a, b) => a.start - b.start)) {
+    const last = disjoint.at(-1);
+    if (last === undefined || range.start > last.end) disjoint.push(range);
+    else if (range.end > last.end) disjoint.splice(-1, 1, { start: last.start, end: range.end });
+  }
+  return disjoint;
+}
+
+/** Those of merged ranges that have something of the window. */
+function within(ranges: readonly Range[], window: Range): readonly Range[] {
+  let [from, to] = [0, ranges.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((ranges[middle]?.end ?? 0) > window.start) to = middle;
+    else from = middle + 1;
+  }
+  const found: Range[] = [];
+  for (let index = from; index < ranges.length; index += 1) {
+    const range = ranges[index];
+    if (range === undefined || range.start >= window.end) break;
+    found.push(range);
+  }
+  return found;
 }
 
 function lineEnd(text: string, newline: number): number {

@@ -63,13 +63,19 @@ export function concealedIn(text: string, mayShow: (key: string, value: string) 
       ranges.push(...secretsIn(source).map((range) => ({ start: start + range.start, end: start + range.end })));
     }
     if (kind !== 'text') continue;
-    const isFirst = text.slice(text.lastIndexOf('\n', start - 1) + 1, start).trim() === '';
-    const [inText] = isFirst ? rangeOf(keyInText.exec(source)?.indices?.[1]) : [];
+    const [inText] = isFirstInLine(text, start) ? rangeOf(keyInText.exec(source)?.indices?.[1]) : [];
     if (!mayShow(owner, source)) conceal(0);
     else if (inText !== undefined) conceal(inText.start);
     else if (source.includes('\n')) conceal(source.indexOf('\n') + 1);
   }
   return ranges;
+}
+
+/** Whether nothing but blanks stands before it: looked at from there back, since a line may be a megabyte long. */
+function isFirstInLine(text: string, start: number): boolean {
+  let at = start - 1;
+  while (at >= 0 && text[at] !== '\n' && /\s/.test(text.charAt(at))) at -= 1;
+  return at < 0 || text[at] === '\n';
 }
 
 /** A key and its value, as they are left in a comment. */

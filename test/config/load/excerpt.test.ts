@@ -171,3 +171,9 @@ t.test('what is no secret is shown: values of known keys, placeholders, names th
   }
   t.end();
 });
+
+t.test('a line of nearly a megabyte is looked at once, not once for each text in it', (t) => {
+  const { problems, excerptOf } = inspect('"'.repeat(900_000));
+  t.same(problems.flatMap(excerptOf), ['   1 | ***…', '     | ^']);
+  t.end();
+});

@@ -138,6 +138,13 @@ async function askSentinel(sentinel: Redis, settings: RedisSettings, name: strin
   return [{ address: { host, port: Number(port) }, slots: [] }];
 }
 
+/**
+ * Primaries that are connected to, and nodes that are remembered to be asked: a Cluster has some thousand nodes at most
+ * (Redis Cluster specification, "Redis Cluster goals").
+ */
+const mostPrimaries = 500;
+const mostMembers = 1_000;
+
 interface ClusterView {
   readonly primaries: readonly FoundPrimary[];
   /** All nodes, replicas too: any of them may be asked the next time. */
@@ -148,19 +155,21 @@ interface ClusterView {
 export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterView {
   const primaries = new Map<string, { address: RedisAddress; slots: (readonly [number, number])[] }>();
   const members = new Map<string, RedisAddress>();
-  const ranges = listOf(reply);
-  if (ranges.length > slotCount) throw new Error('the Cluster names more ranges than there are slots');
-  for (const range of ranges) {
+  let named = 0;
+  for (const range of listOf(reply)) {
     const [first, last, ...servers] = listOf(range);
     if (!isSlot(first) || !isSlot(last) || first > last) continue;
+    named += last - first + 1;
+    if (named > slotCount) throw new Error('the Cluster names a slot twice');
     for (const [index, server] of servers.entries()) {
       const address = addressOf(server, asked);
       if (address === null) continue;
-      members.set(nameOf(address), address);
+      if (members.size < mostMembers) members.set(nameOf(address), address);
       if (index > 0) continue;
       const known = primaries.get(nameOf(address)) ?? { address, slots: [] };
       known.slots.push([first, last]);
       primaries.set(nameOf(address), known);
+      if (primaries.size > mostPrimaries) throw new Error(`the Cluster names more than ${mostPrimaries} primaries`);
     }
   }
   return { primaries: [...primaries.values()], members: [...members.values()] };
@@ -215,7 +224,18 @@ export function tagOf(ranges: readonly (readonly [number, number])[]): string {
   const served = new Uint8Array(slotCount);
   for (const [first, last] of ranges) served.fill(1, first, last + 1);
   let number = 0;
-  while (ranges.length > 0 && number < triedTags && served[slotOf(`primary-${String(number)}`)] !== 1) number += 1;
+  while (ranges.length > 0 && number < triedTags && served[slotOfTag(number)] !== 1) number += 1;
+  return tagNumbered(number);
+}
+
+/** Slots of the tags tried so far: a primary of few slots takes thousands, at each look. */
+const triedSlots: number[] = [];
+
+function slotOfTag(number: number): number {
+  return (triedSlots[number] ??= slotOf(tagNumbered(number)));
+}
+
+function tagNumbered(number: number): string {
   return `primary-${String(number)}`;
 }
 

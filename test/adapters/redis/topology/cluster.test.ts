@@ -71,7 +71,7 @@ t.test('CLUSTER SLOTS is read as servers of all versions write it', (t) => {
   t.end();
 });
 
-t.test('a range that holds no slot names no primary, and more ranges than slots are no reply', (t) => {
+t.test('a range that holds no slot names no primary, and a slot that is named twice is no reply', (t) => {
   const asked = { host: 'seed', port: 7000 };
   for (const [first, last] of [
     [16384, 20000],
@@ -94,7 +94,25 @@ t.test('a range that holds no slot names no primary, and more ranges than slots 
   }
   const slots = (count: number): unknown => Array.from({ length: count }, (_, slot) => [slot, slot, ['h', 1]]);
   t.equal(readClusterSlots(slots(slotCount), asked).primaries[0]?.slots.length, slotCount);
-  t.throws(() => readClusterSlots(slots(slotCount + 1), asked), /more ranges than there are slots/);
+  const twice = [
+    [0, slotCount - 1, ['h', 1]],
+    [7, 7, ['h', 2]],
+  ];
+  t.throws(() => readClusterSlots(twice, asked), /names a slot twice/);
+  t.end();
+});
+
+t.test('a Cluster of more primaries than any has is not connected to, and as many nodes are remembered', (t) => {
+  const asked = { host: 'seed', port: 7000 };
+  const cluster = (primaries: number, replicas: number): unknown =>
+    Array.from({ length: primaries }, (_, slot) => [
+      slot,
+      slot,
+      ...Array.from({ length: 1 + replicas }, (_each, index) => [`h${String(slot)}`, index]),
+    ]);
+  const { primaries, members } = readClusterSlots(cluster(500, 9), asked);
+  t.same([primaries.length, members.length], [500, 1_000]);
+  t.throws(() => readClusterSlots(cluster(501, 0), asked), /more than 500 primaries/);
   t.end();
 });
 
