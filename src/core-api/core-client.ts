@@ -183,7 +183,7 @@ async function readResponse(
 }
 
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): string | null {
-  if (status >= 300 && status < 400) {
+  if ([301, 302, 303, 307, 308].includes(status)) {
     return `the response is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
   }
   const encoding = headers['content-encoding'] ?? 'identity';

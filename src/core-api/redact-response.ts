@@ -18,7 +18,8 @@ const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
 
 /**
  * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most
- * 200 characters, and none of the secrets that the call carried.
+ * 200 characters, and none of the secrets that the call carried. Where a piece of one is left in any spelling, nothing
+ * of the answer is shown.
  */
 export function readableResponse(body: string, secrets: readonly string[]): string {
   const shown = withoutMarkup(body)
@@ -27,7 +28,8 @@ export function readableResponse(body: string, secrets: readonly string[]): stri
   let text = hide(shown, secrets).replace(token, '[token]');
   text = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
   const characters = Array.from(text);
-  return characters.length > maxShown ? `${characters.slice(0, maxShown).join('')} …` : text;
+  if (characters.length > maxShown) text = `${characters.slice(0, maxShown).join('')} …`;
+  return repeatsSecret(text, secrets) ? notShown : text;
 }
 
 /** Elements whose text is not for people. */
@@ -63,6 +65,57 @@ export function hide(text: string, secrets: readonly string[]): string {
     }
   }
   return hidden;
+}
+
+const notShown = '[not shown, since it repeats a piece of a secret]';
+
+/** Letters and digits of a secret in a row that may not be shown. */
+const pieceLength = 8;
+
+/** Whether a piece of a secret stands in a text, however it is wrapped, escaped or encoded. */
+function repeatsSecret(text: string, secrets: readonly string[]): boolean {
+  const seen = [text, unescaped(text)].map(lettersOf);
+  return secrets
+    .filter(({ length }) => length >= minSecretLength)
+    .flatMap(encodings)
+    .map(lettersOf)
+    .some((form) => {
+      const length = Math.min(pieceLength, form.length);
+      if (length < minSecretLength) return false;
+      for (let from = 0; from + length <= form.length; from += 1) {
+        const piece = form.slice(from, from + length);
+        if (seen.some((each) => each.includes(piece))) return true;
+      }
+      return false;
+    });
+}
+
+/** Without what can stand between two letters, as a break of the line does; the case may have been changed, too. */
+function lettersOf(text: string): string {
+  return text.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+/** Escapes of HTML, JSON, JavaScript and URLs. */
+function unescaped(text: string): string {
+  return text.replace(
+    /&#(?:(\d{1,7})|x([\da-f]{1,6}));?|\\u([\da-f]{4})|\\x([\da-f]{2})|%([\da-f]{2})/gi,
+    (_escape, decimal?: string, ...hex: readonly (string | undefined)[]) => {
+      const code = decimal === undefined ? Number.parseInt(hex.slice(0, 4).join(''), 16) : Number(decimal);
+      return code < 0x80 ? String.fromCharCode(code) : ' ';
+    },
+  );
+}
+
+/** A secret itself, in hexadecimal digits, and in Base64 wherever it begins in a group of three bytes. */
+function encodings(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret);
+  const base64 = [0, 1, 2].map((offset) =>
+    Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString('base64')
+      // What the bytes beside it have a share in.
+      .slice(offset === 0 ? 0 : 4, -4),
+  );
+  return [secret, bytes.toString('hex'), ...base64];
 }
 
 /** Shorter ones would blacken ordinary words. */

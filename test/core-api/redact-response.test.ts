@@ -24,6 +24,57 @@ t.test('an answer in one readable line', (t) => {
   t.end();
 });
 
+const key = 'q7=Hs8Kd92LmPw0ZxYt5RvBn3';
+
+const repeated: readonly (readonly [string, string])[] = [
+  ['broken over two lines', 'bad key: q7=Hs8Kd92\n LmPw0ZxYt5RvBn3'],
+  ['with a NUL in it', 'bad key: q7=Hs8Kd92LmPw0\0ZxYt5RvBn3'],
+  ['with a blank without width in it', 'bad key: q7=Hs8K\u200bd92LmPw0ZxYt5RvBn3'],
+  ['without its beginning', `bad key: ${key.slice(1)}`],
+  ['its end', `bad key: ${key.slice(-9)}`],
+  ['in lower case', `bad key: ${key.toLowerCase()}`],
+  ['escaped as HTML', 'bad key: q7&#61;Hs8Kd92LmPw0ZxYt5RvBn3'],
+  [
+    'escaped as HTML, each character',
+    Array.from(key)
+      .map((each) => `&#x${each.charCodeAt(0).toString(16)};`)
+      .join(''),
+  ],
+  [
+    'escaped as JSON',
+    Array.from(key)
+      .map((each) => `\\u00${each.charCodeAt(0).toString(16)}`)
+      .join(''),
+  ],
+  [
+    'escaped as JavaScript',
+    Array.from(key)
+      .map((each) => `\\x${each.charCodeAt(0).toString(16)}`)
+      .join(''),
+  ],
+  [
+    'escaped as a URL',
+    Array.from(key)
+      .map((each) => `%${each.charCodeAt(0).toString(16)}`)
+      .join(''),
+  ],
+  ['in UTF-16', Array.from(key).join('\0')],
+  ['in hexadecimal digits', Buffer.from(key).toString('hex')],
+  ['in Base64', Buffer.from(key).toString('base64')],
+  ['in Base64 with something before it', Buffer.from(`a:${key}`).toString('base64url')],
+  ['in Base64 with something else before it', Buffer.from(`ab:c:${key}`).toString('base64')],
+];
+
+t.test('of an answer that repeats a piece of a secret nothing is shown', (t) => {
+  for (const [name, body] of repeated) t.match(readableResponse(body, [key]), /not shown/, name);
+  t.equal(readableResponse(`Invalid API key: ${key}`, [key]), 'Invalid API key: [hidden]');
+  t.equal(
+    readableResponse('Invalid API key: %zz &#99999999; \\u00', ['short', 'ab-cd-', key]),
+    'Invalid API key: %zz &#99999999; \\u00',
+  );
+  t.end();
+});
+
 /**
  * As large as an answer may be. Looked at twice over, each of these took minutes, in which the process did nothing
  * else.
