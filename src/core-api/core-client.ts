@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { CoreAddressRules } from './core-url.js';
 import { readRetryAfter } from '../decision/egress/retry-after.js';
-import { dropBody, readBody } from '../lib/http/requests.js';
+import { dropBody, isRedirect, readBody } from '../lib/http/requests.js';
 import { networkFailure } from '../lib/errors.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
@@ -113,7 +113,7 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
   return {
     call: async (call) => {
       const given = [...options.headers, ...(call.headers ?? [])];
-      const hidden = [...given.map(({ value }) => value), ...(call.secrets ?? [])];
+      const hidden = [...withoutOwnNames(given).map(({ value }) => value), ...(call.secrets ?? [])];
       const limits = limitCall(timeoutMs, [closing.signal, ...(call.signal === undefined ? [] : [call.signal])]);
       try {
         const response = await agent.request({
@@ -140,6 +140,11 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
   };
 }
 
+/** What may be a secret: the rest says what is spoken. */
+function withoutOwnNames(given: CoreClientOptions['headers']): CoreClientOptions['headers'] {
+  return given.filter(({ name }) => !ownNames.has(name.toLowerCase()));
+}
+
 function headersOf(call: CoreCall, given: CoreClientOptions['headers']): Record<string, string> {
   const find = (name: string): string | undefined => given.find((header) => header.name.toLowerCase() === name)?.value;
   const rid = call.rid ?? find('rid');
@@ -147,11 +152,7 @@ function headersOf(call: CoreCall, given: CoreClientOptions['headers']): Record<
   return {
     'user-agent': 'sallyport',
     accept: 'application/json',
-    ...Object.fromEntries(
-      given
-        .filter(({ name }) => !ownNames.has(name.toLowerCase()))
-        .map(({ name, value }) => [name.toLowerCase(), value]),
-    ),
+    ...Object.fromEntries(withoutOwnNames(given).map(({ name, value }) => [name.toLowerCase(), value])),
     ...(call.body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }),
     ...(rid === undefined ? {} : { rid }),
     ...(cdiVersion === undefined ? {} : { 'cdi-version': cdiVersion }),
@@ -183,7 +184,7 @@ async function readResponse(
 }
 
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): string | null {
-  if ([301, 302, 303, 307, 308].includes(status)) {
+  if (isRedirect(status)) {
     return `the response is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
   }
   const encoding = headers['content-encoding'] ?? 'identity';

@@ -18,8 +18,8 @@ const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
 
 /**
  * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most
- * 200 characters, and none of the secrets that the call carried. Where a piece of one is left in any spelling, nothing
- * of the answer is shown.
+ * 200 characters, and none of the secrets that the call carried. Where a piece of one is left, wrapped, escaped or
+ * encoded, nothing of the answer is shown.
  */
 export function readableResponse(body: string, secrets: readonly string[]): string {
   const shown = withoutMarkup(body)
@@ -76,14 +76,11 @@ const pieceLength = 8;
 function repeatsSecret(text: string, secrets: readonly string[]): boolean {
   const seen = [text, unescaped(text)].map(lettersOf);
   return secrets
-    .filter(({ length }) => length >= minSecretLength)
     .flatMap(encodings)
     .map(lettersOf)
     .some((form) => {
-      const length = Math.min(pieceLength, form.length);
-      if (length < minSecretLength) return false;
-      for (let from = 0; from + length <= form.length; from += 1) {
-        const piece = form.slice(from, from + length);
+      for (let from = 0; from + pieceLength <= form.length; from += 1) {
+        const piece = form.slice(from, from + pieceLength);
         if (seen.some((each) => each.includes(piece))) return true;
       }
       return false;

@@ -14,8 +14,6 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'the header of the response is too large',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer has another length than it says',
   HTTPParserError: 'the response is not HTTP',
-  // What undici says of a status below 100.
-  ERR_ASSERTION: 'the response is not HTTP',
   UND_ERR_ABORTED: 'the request was called off',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
   CERT_HAS_EXPIRED: 'the certificate has expired',

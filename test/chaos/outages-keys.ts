@@ -70,7 +70,7 @@ export const keysOutages = outages<Setup>([
   },
   {
     name: 'answers without an end',
-    remark: 'It is read up to `jwks.max_bytes`',
+    remark: 'Its body is read up to `jwks.max_bytes`, and what frames it until `jwks.timeout`',
     ...known,
     ...answered((_req, res) => {
       const more = (): void => {

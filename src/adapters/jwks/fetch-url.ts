@@ -2,7 +2,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { keepingRules, type KeepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
-import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.js';
+import { agentFor, dropBody, isPlain, isRedirect, readBody } from '../../lib/http/requests.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { MetadataState } from '../../ports/auth.js';
 import type { Files } from '../../ports/system.js';
@@ -119,10 +119,6 @@ async function follow(
       ? 'the response is a redirect, which is not followed'
       : `more than ${String(limits.maxRedirects)} redirects`,
   );
-}
-
-function isRedirect(status: number): boolean {
-  return [301, 302, 303, 307, 308].includes(status);
 }
 
 /**

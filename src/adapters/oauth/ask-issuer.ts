@@ -4,7 +4,7 @@ import { codeOf, networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
-import { agentFor, dropBody, isPlain, readBody } from '../../lib/http/requests.js';
+import { agentFor, dropBody, isPlain, isRedirect, readBody } from '../../lib/http/requests.js';
 
 /** Questions at once of each group; more wait for a connection, within their time. */
 const maxConnections = 32;
@@ -80,7 +80,9 @@ export function connectToIssuer(
       const response = await once().catch((error: unknown) => {
         // A question changes nothing. Those of strangers are counted, and their tokens may be why it was cut.
         if (group === 'strangers' || deadline.signal.aborted || !isCut(error)) throw error;
-        return once();
+        return once().catch(() => {
+          throw error;
+        });
       });
       return await read(response, maxBytes);
     } catch (error) {
@@ -125,9 +127,9 @@ export function connectToIssuer(
   };
 }
 
-/** Whether a connection ended before a response began: one that was kept may have been given up meanwhile. */
+/** Whether a connection broke before a response began: one that was kept may have been given up meanwhile. */
 function isCut(error: unknown): boolean {
-  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
+  return ['ECONNRESET', 'EPIPE', 'EPROTO', 'UND_ERR_SOCKET'].includes(codeOf(error));
 }
 
 async function read(
@@ -160,7 +162,7 @@ function errorIn(bytes: Buffer): unknown {
 const statusesOfTokens: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
 
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): IssuerRequestFailure | null {
-  if (status >= 300 && status < 400) {
+  if (isRedirect(status)) {
     return failed(
       `the response is a redirect (status ${String(status)}), which is not followed: the token would go there`,
     );

@@ -42,10 +42,10 @@ export function createExcerpts(
     const start = starts[line - 1] ?? text.length;
     const end = lineEnd(text, (starts[line] ?? text.length + 1) - 1);
     if (text.slice(start, end).trim() === '') return [];
-    concealed ??= merged(concealedIn(text, mayShow));
+    concealed ??= mergeRanges(concealedIn(text, mayShow));
     const at = Math.min(start + column - 1, end);
     const window = { start: Math.max(start, at - reach), end: Math.min(end, at + reach) };
-    const cells = cellsOf(text, window, within(concealed, window));
+    const cells = cellsOf(text, window, rangesIn(concealed, window));
     const { shown, caret } = layOut(cells, at, { start, end, window });
     const gutter = String(line).padStart(4);
     return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${' '.repeat(caret)}^`];
@@ -53,7 +53,7 @@ export function createExcerpts(
 }
 
 /** In their order, none touching another. */
-function merged(ranges: readonly Range[]): readonly Range[] {
+function mergeRanges(ranges: readonly Range[]): readonly Range[] {
   const disjoint: Range[] = [];
   for (const range of ranges.toSorted((a, b) => a.start - b.start)) {
     const last = disjoint.at(-1);
@@ -64,7 +64,7 @@ function merged(ranges: readonly Range[]): readonly Range[] {
 }
 
 /** Those of merged ranges that have something of the window. */
-function within(ranges: readonly Range[], window: Range): readonly Range[] {
+function rangesIn(ranges: readonly Range[], window: Range): readonly Range[] {
   let [from, to] = [0, ranges.length];
   while (from < to) {
     const middle = (from + to) >>> 1;

@@ -60,7 +60,8 @@ export function concealedIn(text: string, mayShow: (key: string, value: string) 
       if (lastLine > 0) ranges.push({ start: start + (/[\s:]/.exec(source)?.index ?? 0), end: start + lastLine });
     }
     if (kind === 'comment' || kind === 'text') {
-      ranges.push(...secretsIn(source).map((range) => ({ start: start + range.start, end: start + range.end })));
+      // One by one: more than a call takes arguments may be in one text.
+      for (const range of secretsIn(source)) ranges.push({ start: start + range.start, end: start + range.end });
     }
     if (kind !== 'text') continue;
     const [inText] = isFirstInLine(text, start) ? rangeOf(keyInText.exec(source)?.indices?.[1]) : [];

@@ -61,6 +61,11 @@ export function dropBody(body: Dispatcher.ResponseData['body']): void {
   body.on('error', () => undefined).destroy();
 }
 
+/** Whether a response sends elsewhere (RFC 9110 §15.4). */
+export function isRedirect(status: number): boolean {
+  return [301, 302, 303, 307, 308].includes(status);
+}
+
 /** Whether the body is as its type says, not compressed: nobody asked for that. */
 export function isPlain(headers: Dispatcher.ResponseData['headers']): boolean {
   return (headers['content-encoding'] ?? 'identity') === 'identity';

@@ -92,7 +92,7 @@ const natives = new FinalizationRegistry<object>(() => undefined);
 /**
  * What Node has of a connection below its object, and drops when that ends.
  *
- * It is kept until the last stream is closed, and not longer: settings and pings that the other side never
+ * It is kept until the session is closed, when all streams are, and not longer: settings that the other side never
  * acknowledged are held by it, and hold the session and who listens to it. Through such an object of ours the garbage
  * collector could never tell that nobody needs them any more.
  */

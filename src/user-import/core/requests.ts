@@ -89,7 +89,8 @@ export function importHashRequest(
     path: '/recipe/user/passwordhash/import',
     cdiVersion,
     body,
-    secrets: [passwordHash, ...passwordHash.split('$')],
+    // Salt and hash; shorter are the name of the algorithm and its parameters.
+    secrets: [passwordHash, ...passwordHash.split('$').filter(({ length }) => length >= 16)],
   };
 }
 

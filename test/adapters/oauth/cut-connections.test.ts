@@ -35,17 +35,24 @@ t.test('the question of a stranger is not', async (t) => {
   t.equal(server.questions.length, 1, 'of strangers as many questions come as are counted');
 });
 
-t.test('bytes on an idle connection over TLS that are no TLS', async (t) => {
+t.test('bytes over TLS that are no TLS, while nobody asks and in the place of a response', async (t) => {
   const { ca, server: own } = certificates(t);
   const issuer = await startIntrospection(t, { tls: { cert: own.cert, key: own.key } });
+  const noTls = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n';
   const sides = new Set<Socket>();
+  let spoilsNext = false;
   const relay = await listen(
     t,
     createServer((client) => {
       const beyond = connect(issuer.port, '127.0.0.1');
       sides.add(client.on('close', () => beyond.destroy()).on('error', () => undefined));
       beyond.on('close', () => client.destroy()).on('error', () => undefined);
-      client.pipe(beyond).pipe(client);
+      beyond.pipe(client);
+      client.on('data', (bytes) => {
+        if (spoilsNext) client.write(noTls);
+        else beyond.write(bytes);
+        spoilsNext = false;
+      });
     }),
   );
   const url = `https://127.0.0.1:${String(relay.port)}/introspect`;
@@ -53,10 +60,12 @@ t.test('bytes on an idle connection over TLS that are no TLS', async (t) => {
     server: issuer,
     settings: { url, caFile: ca.certFile },
   });
-  for (let round = 0; round < 5; round += 1) {
-    issuer.tokens.set(`good${String(round)}`, active());
-    t.equal(await ask(`good${String(round)}`, caller), 'active', JSON.stringify(introspection.failure()));
-    for (const side of sides) side.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
+  for (let round = 0; round < 6; round += 1) {
+    const token = `good${String(round)}`;
+    issuer.tokens.set(token, active());
+    t.equal(await ask(token, caller), 'active', introspection.failure()?.why ?? '');
+    if (round % 2 === 1) spoilsNext = true;
+    else for (const side of sides) side.write(noTls);
     await delay(20);
   }
 });

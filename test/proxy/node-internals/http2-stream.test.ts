@@ -3,7 +3,10 @@
  * that is gone where its test fails.
  */
 import { once } from 'node:events';
-import { connect, type ClientHttp2Stream } from 'node:http2';
+import { connect, createServer, type ClientHttp2Stream, type Http2Session } from 'node:http2';
+import { connect as connectTcp, createServer as createTcpServer } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
 import {
   endAfterReading,
@@ -13,6 +16,8 @@ import {
   readPast,
   resetStream,
 } from '../../../src/proxy/node-internals/http2-stream.js';
+import { frame, frameTypes, preface } from '../../support/http2-frames.js';
+import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
 import {
   code,
@@ -138,6 +143,53 @@ t.test('kHandle: what Node has of a connection is found by it and kept until it 
   session.destroy();
   await until('it is let go', () => keptBy(native) === null);
 });
+
+/** A session and who listens to it, which holds what Node has of it: as ours do. */
+function holding(session: Http2Session): WeakRef<Http2Session> {
+  const native = new NativeSession(session);
+  session.on('error', () => undefined).on('remoteSettings', () => keptBy(native));
+  return new WeakRef(session);
+}
+
+t.test('kHandle: a connection whose settings were never acknowledged is forgotten', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const isForgotten = async (title: string, held: WeakRef<Http2Session>): Promise<void> => {
+    await until(title, () => {
+      collect();
+      return held.deref() === undefined;
+    });
+  };
+  const settings = frame(frameTypes.settings, 0, 0);
+
+  const server = createServer();
+  const opened = once(server, 'session').then(([session]) => holding(session as Http2Session));
+  const { port } = await listen(t, server);
+  const caller = connectTcp(port, '127.0.0.1').on('error', () => undefined);
+  caller.write(Buffer.concat([preface, settings]));
+  const ofCaller = await opened;
+  await once(caller, 'data');
+  caller.destroy();
+  await isForgotten('that of a caller', ofCaller);
+
+  const upstream = await listen(
+    t,
+    createTcpServer((socket) => {
+      socket.on('error', () => undefined).write(settings);
+    }),
+  );
+  const ofUpstream = await connectAndLeave(`http://127.0.0.1:${String(upstream.port)}`);
+  await isForgotten('that of an upstream', ofUpstream);
+  t.pass('both are');
+});
+
+async function connectAndLeave(url: string): Promise<WeakRef<Http2Session>> {
+  const session = connect(url);
+  const held = holding(session);
+  await once(session, 'remoteSettings');
+  session.destroy();
+  return held;
+}
 
 function keptBy(native: NativeSession): object | null {
   return Reflect.get(native, 'native') as object | null;

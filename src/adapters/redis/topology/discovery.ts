@@ -139,11 +139,10 @@ async function askSentinel(sentinel: Redis, settings: RedisSettings, name: strin
 }
 
 /**
- * Primaries that are connected to, and nodes that are remembered to be asked: a Cluster has some thousand nodes at most
+ * Primaries that are connected to, and nodes that are remembered to be asked: a Cluster is made for up to 1,000 nodes
  * (Redis Cluster specification, "Redis Cluster goals").
  */
-const mostPrimaries = 500;
-const mostMembers = 1_000;
+const mostNodes = 1_000;
 
 interface ClusterView {
   readonly primaries: readonly FoundPrimary[];
@@ -155,21 +154,21 @@ interface ClusterView {
 export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterView {
   const primaries = new Map<string, { address: RedisAddress; slots: (readonly [number, number])[] }>();
   const members = new Map<string, RedisAddress>();
-  let named = 0;
+  const named = new Uint8Array(slotCount);
   for (const range of listOf(reply)) {
     const [first, last, ...servers] = listOf(range);
     if (!isSlot(first) || !isSlot(last) || first > last) continue;
-    named += last - first + 1;
-    if (named > slotCount) throw new Error('the Cluster names a slot twice');
+    if (named.subarray(first, last + 1).includes(1)) throw new Error('the Cluster names a slot twice');
+    named.fill(1, first, last + 1);
     for (const [index, server] of servers.entries()) {
       const address = addressOf(server, asked);
       if (address === null) continue;
-      if (members.size < mostMembers) members.set(nameOf(address), address);
+      if (members.size < mostNodes) members.set(nameOf(address), address);
       if (index > 0) continue;
       const known = primaries.get(nameOf(address)) ?? { address, slots: [] };
       known.slots.push([first, last]);
       primaries.set(nameOf(address), known);
-      if (primaries.size > mostPrimaries) throw new Error(`the Cluster names more than ${mostPrimaries} primaries`);
+      if (primaries.size > mostNodes) throw new Error(`the Cluster names more than ${mostNodes} primaries`);
     }
   }
   return { primaries: [...primaries.values()], members: [...members.values()] };
@@ -229,10 +228,10 @@ export function tagOf(ranges: readonly (readonly [number, number])[]): string {
 }
 
 /** Slots of the tags tried so far: a primary of few slots takes thousands, at each look. */
-const triedSlots: number[] = [];
+const slotsByTagNumber: number[] = [];
 
 function slotOfTag(number: number): number {
-  return (triedSlots[number] ??= slotOf(tagNumbered(number)));
+  return (slotsByTagNumber[number] ??= slotOf(tagNumbered(number)));
 }
 
 function tagNumbered(number: number): string {

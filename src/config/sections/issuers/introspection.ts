@@ -104,7 +104,7 @@ export const introspectionSchema = map({
     .prefault('5s')
     .describe('For how long it is believed that a token is not active.'),
   timeout: duration('10ms', '30s').prefault('3s').describe('For one question as a whole.'),
-  max_bytes: size('1KiB', '1MiB').prefault('64KiB').describe('Largest response that is read.'),
+  max_bytes: size('1KiB', '1MiB').prefault('64KiB').describe('Largest body of a response that is read.'),
   unknown_per_second: integer(1, 10_000)
     .prefault(20)
     .describe(

@@ -42,7 +42,7 @@ export const jwksSchema = map({
       'Least time between fetches for unknown key ids, counted from the last attempt, failed or not. Whoever has a new key waits for it, 10s at most.',
     ),
   timeout: duration('10ms', '5m').prefault('5s').describe('For one fetch as a whole.'),
-  max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest response that is read.'),
+  max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest body of a response that is read.'),
 });
 
 /** Milliseconds for which keys serve on where `max_stale` is left out, by what the issuer says. */
