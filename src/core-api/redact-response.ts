@@ -72,7 +72,7 @@ const notShown = '[not shown, since it repeats a piece of a secret]';
 /** Letters and digits of a secret in a row that may not be shown. */
 const pieceLength = 8;
 
-/** Whether a piece of a secret stands in a text, however it is wrapped, escaped or encoded. */
+/** Whether a piece of a secret stands in a text: wrapped, in another case, escaped or encoded as below. */
 function repeatsSecret(text: string, secrets: readonly string[]): boolean {
   const seen = [text, unescaped(text)].map(lettersOf);
   return secrets

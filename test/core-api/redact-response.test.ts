@@ -26,6 +26,11 @@ t.test('an answer in one readable line', (t) => {
 
 const key = 'q7=Hs8Kd92LmPw0ZxYt5RvBn3';
 
+/** The key with each character as an escape makes of its code, two hexadecimal digits. */
+function escaped(escape: (code: string) => string): string {
+  return Array.from(key, (each) => escape(each.charCodeAt(0).toString(16))).join('');
+}
+
 const repeated: readonly (readonly [string, string])[] = [
   ['broken over two lines', 'bad key: q7=Hs8Kd92\n LmPw0ZxYt5RvBn3'],
   ['with a NUL in it', 'bad key: q7=Hs8Kd92LmPw0\0ZxYt5RvBn3'],
@@ -34,30 +39,10 @@ const repeated: readonly (readonly [string, string])[] = [
   ['its end', `bad key: ${key.slice(-9)}`],
   ['in lower case', `bad key: ${key.toLowerCase()}`],
   ['escaped as HTML', 'bad key: q7&#61;Hs8Kd92LmPw0ZxYt5RvBn3'],
-  [
-    'escaped as HTML, each character',
-    Array.from(key)
-      .map((each) => `&#x${each.charCodeAt(0).toString(16)};`)
-      .join(''),
-  ],
-  [
-    'escaped as JSON',
-    Array.from(key)
-      .map((each) => `\\u00${each.charCodeAt(0).toString(16)}`)
-      .join(''),
-  ],
-  [
-    'escaped as JavaScript',
-    Array.from(key)
-      .map((each) => `\\x${each.charCodeAt(0).toString(16)}`)
-      .join(''),
-  ],
-  [
-    'escaped as a URL',
-    Array.from(key)
-      .map((each) => `%${each.charCodeAt(0).toString(16)}`)
-      .join(''),
-  ],
+  ['escaped as HTML, each character', escaped((code) => `&#x${code};`)],
+  ['escaped as JSON', escaped((code) => `\\u00${code}`)],
+  ['escaped as JavaScript', escaped((code) => `\\x${code}`)],
+  ['escaped as a URL', escaped((code) => `%${code}`)],
   ['in UTF-16', Array.from(key).join('\0')],
   ['in hexadecimal digits', Buffer.from(key).toString('hex')],
   ['in Base64', Buffer.from(key).toString('base64')],

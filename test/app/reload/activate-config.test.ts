@@ -1,8 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.js';
 import { createConfigActivator, type ConfigActivator } from '../../../src/app/reload/activate-config.js';
@@ -10,6 +8,7 @@ import type { CompiledConfig } from '../../../src/config/types.js';
 import { validateConfig } from '../../../src/config/load/validate-config.js';
 import { formatProblem } from '../../../src/config/load/report.js';
 import { certificates } from '../../support/certificates.js';
+import { untilForgotten } from '../../support/garbage.js';
 import { keySet, startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { listen } from '../../support/listening.js';
@@ -147,17 +146,12 @@ t.test('another way to use connections is in force at once', async (t) => {
 });
 
 t.test('upstreams that were replaced are forgotten', async (t) => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const [first, second, jwks] = [await startUpstreamServer(t), await startUpstreamServer(t), await startJwksServer(t)];
   const at = (url: string): ConfigTree =>
     merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
   const activator = await start(t, at(first.url));
   const replaced = new WeakRef(activator.activeConfig().upstream);
   await activator.replace(compiled(at(second.url)), null);
-  await until('nothing holds it', () => {
-    collect();
-    return replaced.deref() === undefined;
-  });
+  await untilForgotten('nothing holds it', replaced);
   t.equal(activator.activeConfig().upstream.host, new URL(second.url).host);
 });

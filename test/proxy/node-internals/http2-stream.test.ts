@@ -5,8 +5,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type ClientHttp2Stream, type Http2Session } from 'node:http2';
 import { connect as connectTcp, createServer as createTcpServer } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
 import {
   endAfterReading,
@@ -16,6 +14,7 @@ import {
   readPast,
   resetStream,
 } from '../../../src/proxy/node-internals/http2-stream.js';
+import { untilForgotten } from '../../support/garbage.js';
 import { frame, frameTypes, preface } from '../../support/http2-frames.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
@@ -152,14 +151,6 @@ function holding(session: Http2Session): WeakRef<Http2Session> {
 }
 
 t.test('kHandle: a connection whose settings were never acknowledged is forgotten', async (t) => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const isForgotten = async (title: string, held: WeakRef<Http2Session>): Promise<void> => {
-    await until(title, () => {
-      collect();
-      return held.deref() === undefined;
-    });
-  };
   const settings = frame(frameTypes.settings, 0, 0);
 
   const server = createServer();
@@ -170,7 +161,7 @@ t.test('kHandle: a connection whose settings were never acknowledged is forgotte
   const ofCaller = await opened;
   await once(caller, 'data');
   caller.destroy();
-  await isForgotten('that of a caller', ofCaller);
+  await untilForgotten('that of a caller', ofCaller);
 
   const upstream = await listen(
     t,
@@ -179,7 +170,7 @@ t.test('kHandle: a connection whose settings were never acknowledged is forgotte
     }),
   );
   const ofUpstream = await connectAndLeave(`http://127.0.0.1:${String(upstream.port)}`);
-  await isForgotten('that of an upstream', ofUpstream);
+  await untilForgotten('that of an upstream', ofUpstream);
   t.pass('both are');
 });
 

@@ -163,11 +163,12 @@ export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterVi
     for (const [index, server] of servers.entries()) {
       const address = addressOf(server, asked);
       if (address === null) continue;
-      if (members.size < mostNodes) members.set(nameOf(address), address);
+      const name = nameOf(address);
+      if (members.size < mostNodes) members.set(name, address);
       if (index > 0) continue;
-      const known = primaries.get(nameOf(address)) ?? { address, slots: [] };
+      const known = primaries.get(name) ?? { address, slots: [] };
       known.slots.push([first, last]);
-      primaries.set(nameOf(address), known);
+      primaries.set(name, known);
       if (primaries.size > mostNodes) throw new Error(`the Cluster names more than ${mostNodes} primaries`);
     }
   }
