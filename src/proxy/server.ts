@@ -245,15 +245,21 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       bodyTimeouts.idleMs = Math.min(listen.bodyIdleTimeoutMs, drainTimeouts.idleMs);
       bodyTimeouts.minRateAfterMs = Math.min(bodyTimeouts.minRateAfterMs, drainTimeouts.minRateAfterMs);
       bodyTimeouts.minRate = Math.max(listen.bodyMinRate, drainTimeouts.minRate);
+      const idleUntilMs = deps.clock.monotonic() + graceMs / 2;
+      let idleDeadline: NodeJS.Timeout | undefined;
       const closed = new Promise<void>((resolve) => {
-        stopAccepting(server, Math.min(longestAcceptMs, graceMs / 2), resolve);
+        const onStopped = (): void => {
+          const nowMs = deps.clock.monotonic();
+          const leftMs = Math.max(lastArrivalsMs, announcedAtMs + announcedMs - nowMs);
+          // What has arrived by then is read first, so that no request is cut off that a caller had sent.
+          const closeIdle = (): NodeJS.Immediate => setImmediate(connections.closeIdle);
+          idleDeadline = setTimeout(closeIdle, Math.min(leftMs, idleUntilMs - nowMs));
+        };
+        stopAccepting(server, longestAcceptMs(graceMs), { onStopped, onClosed: resolve });
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
       const lastSettling = setTimeout(() => reserving?.abortAll(), reserving?.lastSettlingMs(graceMs));
       connections.drain(announcedMs);
-      const leftMs = Math.max(lastArrivalsMs, announcedAtMs + announcedMs - deps.clock.monotonic());
-      // What has arrived by then is read first, so that no request is cut off that a caller had sent.
-      const idleDeadline = setTimeout(() => setImmediate(connections.closeIdle), Math.min(leftMs, graceMs / 2));
       webSockets.drain();
       await closed;
       // Writes whose caller left are completed all the same.

@@ -54,7 +54,7 @@ export function createCallersListeners(
       },
       stop: async (withinMs) =>
         new Promise((resolve) => {
-          if (server.listening) stopAccepting(server, withinMs, resolve);
+          if (server.listening) stopAccepting(server, withinMs, { onClosed: resolve });
           else resolve();
         }),
     };

@@ -299,7 +299,7 @@ async function drain(
   const untilMs = systemClock.monotonic() + graceMs;
   // A worker that is stuck takes none of the last ones, and keeps nobody else from the end.
   await Promise.race([
-    Promise.all(own.map(async ({ stop }) => stop(Math.min(longestAcceptMs, graceMs / 2)))),
+    Promise.all(own.map(async ({ stop }) => stop(longestAcceptMs(graceMs)))),
     delay(graceMs, undefined, { ref: false }),
   ]);
   const leftMs = Math.max(0, untilMs - systemClock.monotonic());

@@ -33,8 +33,15 @@ export function namesAuthorities(server: Server): boolean {
 /** Loopback addresses that stand for "all addresses", which nothing can be connected to everywhere. */
 const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Before a listener is closed, connections that wait are accepted, for no longer than this; milliseconds. */
-export const longestAcceptMs = 250;
+/**
+ * How long connections that wait are accepted before a listener is closed, milliseconds. Only where the CPU has run out
+ * is the moment at which none waits further away than a few.
+ *
+ * @param graceMs what the shutdown has in all.
+ */
+export function longestAcceptMs(graceMs: number): number {
+  return Math.min(2_000, graceMs / 4);
+}
 
 /**
  * Accepts no more connections, by `net.Server.prototype.close`. The `close` of `http.Server` also ends connections
@@ -46,13 +53,18 @@ export const longestAcceptMs = 250;
  * on another machine whose last packet of the handshake is still on its way is reset as by every server: that is what
  * the time between the announcement of a shutdown and its beginning is for.
  *
- * @param onClosed called when the last connection is closed.
+ * @param does `onStopped` is called when the port is closed, `onClosed` when the last connection is.
  */
-export function stopAccepting(server: NetServer, withinMs: number, onClosed: () => void): void {
+export function stopAccepting(
+  server: NetServer,
+  withinMs: number,
+  does: { readonly onStopped?: () => void; readonly onClosed: () => void },
+): void {
   const close = (): void => {
     NetServer.prototype.close.call(server, () => {
-      onClosed();
+      does.onClosed();
     });
+    does.onStopped?.();
   };
   const address = server.address();
   const handle = handleOf(server);

@@ -11,6 +11,7 @@ import t, { type Test } from 'tap';
 import {
   adoptConnection,
   connectionHandle,
+  longestAcceptMs,
   namesAuthorities,
   stopAccepting,
   takeConnectionListener,
@@ -34,8 +35,10 @@ t.test(
     raw.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     t.equal((await raw.readResponse())?.text, 'served');
     let isClosed = false;
-    stopAccepting(server, 250, () => {
-      isClosed = true;
+    stopAccepting(server, 250, {
+      onClosed: () => {
+        isClosed = true;
+      },
     });
     await until(
       'a new connection is refused',
@@ -139,11 +142,31 @@ t.test(
       const worker = new Worker(flood, { eval: true, workerData: { port, callers: 20 } });
       await once(worker, 'message');
       const reset = once(worker, 'message');
-      stopAccepting(server, 1_000, () => undefined);
+      stopAccepting(server, 1_000, { onClosed: () => undefined });
       t.same(await reset, [0], `round ${String(round)}`);
     }
   },
 );
+
+t.test('of connections that wait, none is reset where the server is slow to take each', async (t) => {
+  const waiting = 30;
+  const slowMs = 20;
+  let taken = 0;
+  const server = createNetServer((socket) => {
+    const untilMs = performance.now() + slowMs;
+    while (performance.now() < untilMs);
+    taken += 1;
+    socket.end();
+  });
+  const { port } = await listen(t, server);
+  const ends = Array.from({ length: waiting }, async () => once(connect(port, '127.0.0.1').resume(), 'close'));
+  // Connections are made in the next tick: the system has them all before one is accepted.
+  process.nextTick(() => {
+    stopAccepting(server, longestAcceptMs(25_000), { onClosed: () => undefined });
+  });
+  await Promise.all(ends);
+  t.equal(taken, waiting);
+});
 
 t.test('server.ca and server[kSNICallback]: whose certificates a server verifies can be read', async (t) => {
   const { ca, server } = certificates(t);
@@ -234,8 +257,10 @@ t.test(
     await third.raw.closed;
     t.equal(await count(), 2, 'one too many is closed');
     let isClosed = false;
-    stopAccepting(server, 250, () => {
-      isClosed = true;
+    stopAccepting(server, 250, {
+      onClosed: () => {
+        isClosed = true;
+      },
     });
     first.raw.end();
     await until('the first is counted off', async () => (await count()) === 1);
