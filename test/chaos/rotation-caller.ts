@@ -2,7 +2,7 @@
  * Begins so many reserved writes a second whatever becomes of them, as a process of its own: `RATE CA_FILE CERT_FILE
  * KEY_FILE`. Whom it calls comes on standard input, one line of JSON at a time, which holds from then on: `{ port,
  * bearers }`, the bearers in turn. Writes one line for each write once that is over: milliseconds since the epoch when
- * it began, the place of its bearer, and what became of it.
+ * it began and when it ended, the place of its bearer, and what became of it.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -46,10 +46,11 @@ function begin(): void {
 }
 
 async function write(): Promise<void> {
-  const beganMs = performance.timeOrigin + performance.now();
+  const beganMs = performance.now();
   const place = began % callee.bearers.length;
   const outcome = await post(callee.port, `Bearer ${callee.bearers[place] ?? ''}`);
-  process.stdout.write(`${beganMs.toFixed(1)} ${String(place)} ${outcome}\n`);
+  const times = [beganMs, performance.now()].map((ms) => (performance.timeOrigin + ms).toFixed(1));
+  process.stdout.write(`${times.join(' ')} ${String(place)} ${outcome}\n`);
 }
 
 async function post(port: number, bearer: string): Promise<string> {

@@ -24,6 +24,7 @@ export async function callOut(port: number): Promise<number> {
 interface WriteSeen {
   /** Milliseconds since the epoch. */
   readonly beganAtMs: number;
+  readonly endedAtMs: number;
   /** Of its bearer. */
   readonly place: number;
   /** A status, or why there is none. */
@@ -56,8 +57,13 @@ export async function startCaller(
         .split('\n')
         .slice(0, -1)
         .map((line): WriteSeen => {
-          const [beganAtMs, place, ...outcome] = line.split(' ');
-          return { beganAtMs: Number(beganAtMs), place: Number(place), outcome: outcome.join(' ') };
+          const [beganAtMs, endedAtMs, place, ...outcome] = line.split(' ');
+          return {
+            beganAtMs: Number(beganAtMs),
+            endedAtMs: Number(endedAtMs),
+            place: Number(place),
+            outcome: outcome.join(' '),
+          };
         });
     },
   };

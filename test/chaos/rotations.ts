@@ -44,12 +44,12 @@ const betweenRoundsMs = 1_000;
 /** What writes saw from one rotation until the next. */
 export interface Rotation {
   readonly name: string;
-  /** Those that began, and those that got an answer of whatever status. */
+  /** Those that began, and those of them that got an answer of whatever status. */
   readonly writes: number;
   readonly answered: number;
   /** Writes that began each second. */
   readonly perSecond: number;
-  /** Outcomes that were no 200, with the milliseconds since the rotation began. */
+  /** Outcomes that were no 200, with the milliseconds from the begin of the rotation to the end of the write. */
   readonly failed: readonly Failure[];
   /** Runs of failures, with successes between them. */
   readonly rounds: number;
@@ -419,11 +419,14 @@ export async function rotateAll(
   for (const [index, [name]] of steps.entries()) {
     const [fromMs = 0, toMs = 0] = beganMs.slice(index);
     const these = writes.filter(({ beganAtMs }) => beganAtMs >= fromMs && beganAtMs < toMs);
-    const failed = these
+    // What fails is counted where it failed: a write may have begun a moment before the rotation that cost it.
+    const isLast = index === steps.length - 1;
+    const failed = writes
       .filter(({ outcome }) => outcome !== '200')
-      .map(({ outcome, place: from, beganAtMs }) => ({
+      .filter(({ endedAtMs }) => endedAtMs >= fromMs && (endedAtMs < toMs || isLast))
+      .map(({ outcome, place: from, endedAtMs }) => ({
         outcome: `${outcome} ${callers[from] ?? ''}`,
-        atMs: beganAtMs - fromMs,
+        atMs: endedAtMs - fromMs,
       }))
       .sort((one, other) => one.atMs - other.atMs);
     rotations.push({
