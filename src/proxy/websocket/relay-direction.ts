@@ -10,6 +10,12 @@ import { GatheredWrites } from '../inbound/gathered-writes.js';
  */
 type DirectionState = 'open' | 'finishing' | 'muted' | 'closed';
 
+/**
+ * How much of a source is read and forgotten, bytes: enough to find a Close behind what was under way. A source whose
+ * target is gone may send as fast as the network takes it, and to read that keeps others waiting.
+ */
+const maxForgotten = 1024 * 1024;
+
 /** One direction of a WebSocket connection. It is read no faster than its target takes it. */
 export class RelayDirection {
   readonly source: Duplex;
@@ -18,6 +24,9 @@ export class RelayDirection {
   private readonly reader: FrameReader;
   private state: DirectionState = 'open';
   private last: Buffer | null = null;
+  private forgotten = 0;
+  /** Whether nobody will ever take what its source sends. */
+  private isAbandoned = false;
 
   constructor(source: Duplex, target: Duplex, reader: FrameReader) {
     this.source = source;
@@ -27,11 +36,12 @@ export class RelayDirection {
       isBlocked: () => target.writableLength > 0,
       write: (bytes, onTaken) => !target.writable || target.write(bytes, onTaken),
     });
-    target.on('drain', () => source.resume());
+    target.on('drain', this.readOn);
   }
 
   /** What a piece of it led to: `null` where it just goes on. */
   take(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
+    if (this.state === 'muted' || this.state === 'closed') this.forget(chunk);
     if (this.state === 'closed') return null;
     if (this.state === 'finishing') return this.takeRest(chunk);
     const { passed, close, isMalformed } = this.reader.read(chunk);
@@ -73,10 +83,17 @@ export class RelayDirection {
     this.target.end();
   }
 
-  /** What comes from now on is read and forgotten: its target is gone, or it makes no sense. */
+  /** What comes from now on is forgotten: its target is gone, or it makes no sense. */
   drop(): void {
     this.state = 'closed';
-    this.source.resume();
+    this.readOn();
+  }
+
+  /** Drops it for good: where much came for nobody, its source is cut as soon as it took what was for it. */
+  abandon(): void {
+    this.isAbandoned = true;
+    this.drop();
+    this.stopReading();
   }
 
   private takeRest(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
@@ -97,8 +114,26 @@ export class RelayDirection {
     this.state = 'muted';
     if (this.last !== null) this.write(this.last);
     this.last = null;
-    this.source.resume();
+    this.readOn();
   }
+
+  private forget(chunk: Buffer): void {
+    this.forgotten += chunk.length;
+    this.stopReading();
+  }
+
+  /** Where too much came for nobody. */
+  private stopReading(): void {
+    if (this.forgotten <= maxForgotten) return;
+    this.source.pause();
+    if (!this.isAbandoned) return;
+    if (this.source.writableLength === 0) this.source.destroy();
+    else this.source.once('drain', () => this.source.destroy());
+  }
+
+  private readonly readOn = (): void => {
+    if (this.forgotten <= maxForgotten) this.source.resume();
+  };
 
   private pass(bytes: Buffer): void {
     if (bytes.length > 0 && !this.write(bytes)) this.source.pause();

@@ -129,7 +129,9 @@ export class Relay {
     if (this.closed.has(end)) return;
     this.closed.add(end);
     this.onEnd(end);
-    this.directionTo(end).drop();
+    // The caller may still be reading what came last of an upstream that is closed.
+    if (end === this.options.upstream) this.inbound.drop();
+    else this.outbound.abandon();
     this.directionFrom(end).end();
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);

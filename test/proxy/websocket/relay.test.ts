@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket as FetchWebSocket } from 'undici';
 import t from 'tap';
+import type { WebSocket } from 'ws';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { frame, handshake, key, soundFields, startWebSocketProxy, switchRaw, type Client } from './websocket-proxy.js';
@@ -204,4 +207,72 @@ t.test('many at once, closed by either end', async (t) => {
   }
   await until('none is left', () => proxy.server.openWebSockets() === 0 && proxy.webSockets.open() === 0);
   await until('each has its line', () => proxy.records.length === 60);
+});
+
+/** The connection below a WebSocket of the library. */
+function socketOf(webSocket: WebSocket): Socket {
+  return (webSocket as unknown as { readonly _socket: Socket })._socket;
+}
+
+const MiB = 2 ** 20;
+/** What the buffers of a pair of sockets hold, and more. */
+const buffered = 32 * MiB;
+
+/** Waits until no more is taken, or it is much. */
+async function stalled(taken: () => number): Promise<void> {
+  let last = -1;
+  while (taken() !== last && taken() < 8 * buffered) {
+    last = taken();
+    await sleep(300);
+  }
+}
+
+t.test('of what a receiver sends on to a caller that is gone little is read, and its connection is cut', async (t) => {
+  const proxy = await startWebSocketProxy(t);
+  const client = proxy.connect();
+  await client.opened;
+  client.socket.pause();
+  const peer = await until('the receiver has it', () => proxy.webSockets.sockets[0]);
+  // It sends whatever it hears: neither the end of the caller's side nor a Close ends it.
+  const socket = socketOf(peer);
+  socket.removeAllListeners('end').removeAllListeners('data').resume();
+  socket.allowHalfOpen = true;
+  const message = frame(2, Buffer.alloc(64 * 1024), { masked: false });
+  let taken = 0;
+  const send = (): void => {
+    socket.write(message, (error?: Error | null) => {
+      if (error instanceof Error) return;
+      taken += message.length;
+      send();
+    });
+  };
+  send();
+  await stalled(() => taken);
+  const [before, beganMs] = [taken, performance.now()];
+  client.socket.terminate();
+  await until('its connection is cut', () => socket.destroyed);
+  t.ok(taken - before < buffered, `${String(Math.round((taken - before) / MiB))} MiB`);
+  t.ok(performance.now() - beganMs < 4_000, 'before the time for an answer to a Close is over');
+  await until('its place is free', () => proxy.server.openWebSockets() === 0);
+});
+
+t.test('of what a caller sends behind its Close little is read', async (t) => {
+  const proxy = await startWebSocketProxy(t);
+  const { raw } = await switchRaw(t, proxy);
+  const peer = await until('the receiver has it', () => proxy.webSockets.sockets[0]);
+  // A receiver that neither answers the Close nor ends.
+  peer.pause();
+  raw.write(frame(8, ''));
+  const message = Buffer.alloc(MiB);
+  let taken = 0;
+  const write = (): void => {
+    raw.socket.write(message, (error?: Error | null) => {
+      if (error instanceof Error) return;
+      taken += message.length;
+      write();
+    });
+  };
+  write();
+  await stalled(() => taken);
+  t.ok(taken < buffered, `${String(taken / MiB)} MiB`);
 });
