@@ -126,11 +126,11 @@ export function startUpstream(
 }
 
 /** Asks for `/`, and resolves with the body, or with why there is none. */
-export function ask(upstream: Upstream): Promise<string> {
+export function ask(upstream: Upstream, responseTimeoutMs = 20_000): Promise<string> {
   return new Promise((resolve) => {
     let body = '';
     upstream.send(
-      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs: 20_000 },
+      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs },
       {
         onHead: () => undefined,
         onData: (bytes) => {

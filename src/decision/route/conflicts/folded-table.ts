@@ -97,7 +97,7 @@ function placesByKey(
 
 /** The `endKey` of a path; none where its last segment is no literal. */
 function plainKeys(path: RoutePath, folding: Folding): readonly string[] {
-  const segments = foldedPath(path, folding);
+  const segments = endOf(path, folding);
   const last = segments.at(-1);
   return last?.kind === 'literal' ? [endKey(segments.length, foldText(last.text, folding))] : [];
 }
@@ -166,13 +166,13 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   const exact = walk(table, table.root, method, seen, 0);
   const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding) : [];
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
-  // suffix along.
+  // suffix along, and so does a `**` that the last segment is in.
   const formatted = plain.flatMap((text) => walk(table, table.root, method, [...seen.slice(0, -1), text], 0));
-  return [
-    ...exact,
-    ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal'),
-    ...scriptsOf(table, method, seen, segments.length),
-  ];
+  const hasFormat = ({ path }: PlacedRoute): boolean => {
+    const end = endOf(path, folding);
+    return end.length === seen.length && end.at(-1)?.kind === 'literal';
+  };
+  return [...exact, ...formatted.filter(hasFormat), ...scriptsOf(table, method, seen, segments.length)];
 }
 
 /** The places of a request that goes through a script to what it routes: its name is no part of the path then. */

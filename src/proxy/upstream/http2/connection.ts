@@ -19,7 +19,7 @@ import type { RequestStream } from './request-stream.js';
 
 /** Times of a connection, milliseconds. */
 export interface ConnectionTimes {
-  /** Without a byte for so long, while streams are open or before it is used again, it is asked whether it is there. */
+  /** Without a byte for so long behind a request, or before it is used again, it is asked whether it is there. */
   readonly quietMs: number;
   /** How long the response to that may take. */
   readonly pingMs: number;
@@ -76,6 +76,9 @@ const tinyPieces: FrameRate = { most: 20_000, perSecond: 20_000 };
  */
 const resets: FrameRate = { most: 200, perSecond: 10 };
 
+/** How often in the time of a silence it is looked whether there is one. */
+const looksWhileQuiet = 10;
+
 /** How long a socket may take to close when all was said. */
 const farewellMs = 1_000;
 
@@ -105,8 +108,11 @@ export class Http2Connection {
   private limit: NodeJS.Timeout | null = null;
   private watch: NodeJS.Timeout | null = null;
   private bytesRead = 0;
-  /** When something came last, as far as the looks tell; monotonic milliseconds. */
-  private heardMs = 0;
+  /**
+   * Since when the upstream owes a sign of life for a stream that was opened, as far as the looks tell; monotonic
+   * milliseconds. A stream that was taken back since then is no such sign.
+   */
+  private askedMs: number | null = null;
   private idleSinceMs = 0;
   /** Whether the upstream ended the connection for an error. */
   private isGivenUpByPeer = false;
@@ -155,8 +161,9 @@ export class Http2Connection {
 
   /** Takes a place for a stream. Give it back by `remove`. */
   add(stream: RequestStream): void {
-    if (this.streams.size === 0) this.checkAfterRest();
+    this.checkFirst();
     this.streams.add(stream);
+    this.askedMs ??= performance.now();
   }
 
   remove(stream: RequestStream): void {
@@ -234,7 +241,7 @@ export class Http2Connection {
     this.session = session;
     this.native = new NativeSession(session);
     this.limitTo(settingsTimeoutMs, () => this.fail(new ConnectTimeout('no settings came in time')));
-    this.watch = setInterval(this.look, times.quietMs / 2);
+    this.watch = setInterval(this.look, times.quietMs / looksWhileQuiet);
     session
       // What came with the end of the handshake may have ended it before that is told.
       .once('connect', () => {
@@ -264,8 +271,8 @@ export class Http2Connection {
   private beOpen(): void {
     this.stopLimit();
     this.state = 'open';
-    this.heardMs = performance.now();
-    this.idleSinceMs = this.heardMs;
+    this.idleSinceMs = performance.now();
+    this.onSignOfLife(this.idleSinceMs);
     const room = Math.min(this.options.maxStreams, this.peerMax);
     let opened = this.streams.size - this.waiting.size;
     for (const stream of [...this.waiting]) {
@@ -287,28 +294,35 @@ export class Http2Connection {
   }
 
   /**
-   * A connection that was idle for a while may be dead. It is asked first, while the request can still go elsewhere.
+   * A connection that was idle for a while, or is silent, may be dead. It is asked first, while the request can still
+   * go elsewhere.
    */
-  private checkAfterRest(): void {
-    if (this.state !== 'open' || performance.now() - this.idleSinceMs < this.options.times.quietMs) return;
+  private checkFirst(): void {
+    const isAsked = this.limit !== null;
+    const isRested = this.streams.size === 0 && performance.now() - this.idleSinceMs >= this.options.times.quietMs;
+    if (this.state !== 'open' || !(isAsked || isRested)) return;
     this.state = 'checking';
-    this.ping();
+    if (!isAsked) this.ping();
   }
 
-  /** Looks every half `quietMs` whether something came since the last time. */
+  /** Looks whether something came since the last time, and asks where that was too long ago. */
   private readonly look = (): void => {
     const { times } = this.options;
     const { bytesRead } = this.socket;
     const nowMs = performance.now();
     if (bytesRead !== this.bytesRead) {
       this.bytesRead = bytesRead;
-      this.heardMs = nowMs;
+      this.onSignOfLife(nowMs);
     }
     if (this.state !== 'open' && this.state !== 'draining') return;
-    if (this.streams.size === 0) {
-      if (nowMs - this.idleSinceMs >= times.idleMs) this.drain();
-    } else if (this.limit === null && nowMs - this.heardMs >= times.quietMs) this.ping();
+    const isSilent = this.askedMs !== null && nowMs - this.askedMs >= times.quietMs;
+    if (isSilent && this.limit === null) this.ping();
+    else if (this.streams.size === 0 && nowMs - this.idleSinceMs >= times.idleMs) this.drain();
   };
+
+  private onSignOfLife(nowMs: number): void {
+    this.askedMs = this.streams.size > 0 ? nowMs : null;
+  }
 
   /** Asks whether the upstream is there, unless Node is about to tell that the connection is gone. */
   private ping(): void {
@@ -318,7 +332,7 @@ export class Http2Connection {
     session.ping((error) => {
       if (error !== null || this.state === 'closed') return;
       this.stopLimit();
-      this.heardMs = performance.now();
+      this.onSignOfLife(performance.now());
       if (this.state === 'checking') this.beOpen();
     });
   }

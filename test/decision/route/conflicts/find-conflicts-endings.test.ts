@@ -128,6 +128,24 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
       routes: ['GET /{x}/a admin', 'GET /a/a.zz/ public'],
       expected: ['/{x}/a < /a/a.zz/: GET /a/a.zz/'],
     },
+    // The slash at the end is what may be below.
+    {
+      also: { strictSlash: false },
+      routes: ['GET /a/** admin', 'GET /{x}/ public'],
+      expected: ['/a/** < /{x}/: GET /a.x/'],
+    },
+    {
+      also: { strictSlash: false },
+      routes: ['DELETE /o/7/** admin', 'DELETE /o/{x}/ public'],
+      expected: ['/o/7/** < /o/{x}/: DELETE /o/7.x/'],
+    },
+    {
+      also: { strictSlash: false },
+      routes: ['GET /a/** admin', 'GET /a.json public'],
+      expected: ['/a/** < /a.json: GET /a.json'],
+    },
+    // What is below takes its format along.
+    { also: { strictSlash: false }, routes: ['GET /a/** admin', 'GET /a/b.json public'], expected: [] },
     {
       also: { strictSlash: false },
       routes: ['GET /{x}/a/ admin', 'GET /a/a.zz/** public'],

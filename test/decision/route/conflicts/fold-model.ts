@@ -103,12 +103,19 @@ function naiveFolds(
     for (const request of requests) {
       const reached = naiveMatch(routes, method, request);
       if (reached === null) continue;
-      const endsInLiteral = (path: RoutePath): boolean => bare(path).segments.at(-1)?.kind === 'literal';
+      // A parameter takes the format along, and so does what is below a path; `/a/`, which is in `/a/**`, does not.
+      const hasFormat = (path: RoutePath, reading: readonly string[]): boolean => {
+        const { segments } = bare(path);
+        const isItself = segments.at(-1)?.kind === 'rest' && segments.length - 1 === reading.length;
+        return segments.at(isItself && !receiver.strictSlash ? -2 : -1)?.kind === 'literal';
+      };
       const routed = routedReadings(request, receiver).map((reading) => ({ reading, isRun: () => true }));
       const readings = [
         { reading: request, isRun: () => true },
-        // A parameter takes the format along.
-        ...formatReadings(request, receiver).map((reading) => ({ reading, isRun: endsInLiteral })),
+        ...formatReadings(request, receiver).map((reading) => ({
+          reading,
+          isRun: (path: RoutePath) => hasFormat(path, reading),
+        })),
         ...Array.from({ length: receiver.pathInfo ? request.length - 1 : 0 }, (_, at) => ({
           reading: request.slice(0, at + 1),
           isRun: (path: RoutePath) => namesScript(bare(path), receiver),

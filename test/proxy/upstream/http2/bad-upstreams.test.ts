@@ -177,6 +177,26 @@ t.test('a connection on which nothing comes is asked by PING, and given up where
   t.ok(slow.came(frameType.ping).length > 0);
 });
 
+t.test('a silent connection is given up where requests end long before it is asked, too', async (t) => {
+  const upstream = await startFrameUpstream(
+    t,
+    (id, peer) => {
+      if (peer.number > 1) peer.send(whole(id, 'new'));
+    },
+    { ignoresPings: true },
+  );
+  const own = startHurried(t, upstream.url, { quietMs: 300, pingMs: 60, idleMs: 100_000 });
+  let asked = 0;
+  for (; asked < 30 && upstream.peers.length < 2; asked += 1) {
+    await ask(own, 1);
+    await delay(25);
+  }
+  t.equal(upstream.peers.length, 2);
+  t.equal(await ask(own), 'new');
+  const sent = upstream.peers[0]?.frames.filter(({ type }) => type === frameType.headers).length ?? 0;
+  t.ok(sent < asked, 'while it is asked, nothing more is sent on it');
+});
+
 t.test('after a rest a connection is asked first: one that is gone costs no request', async (t) => {
   let isGone = false;
   const upstream = await startFrameUpstream(
