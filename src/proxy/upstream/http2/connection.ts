@@ -162,8 +162,11 @@ export class Http2Connection {
   /** Takes a place for a stream. Give it back by `remove`. */
   add(stream: RequestStream): void {
     this.checkFirst();
+    const nowMs = performance.now();
+    // What came before is no answer to this one.
+    this.listen(nowMs);
     this.streams.add(stream);
-    this.askedMs ??= performance.now();
+    this.askedMs ??= nowMs;
   }
 
   remove(stream: RequestStream): void {
@@ -308,17 +311,21 @@ export class Http2Connection {
   /** Looks whether something came since the last time, and asks where that was too long ago. */
   private readonly look = (): void => {
     const { times } = this.options;
-    const { bytesRead } = this.socket;
     const nowMs = performance.now();
-    if (bytesRead !== this.bytesRead) {
-      this.bytesRead = bytesRead;
-      this.onSignOfLife(nowMs);
-    }
+    this.listen(nowMs);
     if (this.state !== 'open' && this.state !== 'draining') return;
     const isSilent = this.askedMs !== null && nowMs - this.askedMs >= times.quietMs;
     if (isSilent && this.limit === null) this.ping();
     else if (this.streams.size === 0 && nowMs - this.idleSinceMs >= times.idleMs) this.drain();
   };
+
+  /** Whether something came since the last time. */
+  private listen(nowMs: number): void {
+    const { bytesRead } = this.socket;
+    if (bytesRead === this.bytesRead) return;
+    this.bytesRead = bytesRead;
+    this.onSignOfLife(nowMs);
+  }
 
   private onSignOfLife(nowMs: number): void {
     this.askedMs = this.streams.size > 0 ? nowMs : null;
