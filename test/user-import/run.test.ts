@@ -242,12 +242,19 @@ t.test('the pace is kept', async (t) => {
   t.ok(waitedMs >= 4_900, `${waitedMs} ms`);
 });
 
+const patient = {
+  asked: null,
+  giveUpAfterMs: 60_000,
+  monotonicMs: () => 0,
+  wait: async () => undefined,
+};
+
 t.test('the Core is asked for its versions first', async (t) => {
   const versions = (list: readonly string[]): Answer =>
     accept({ status: 200, json: { versions: list }, text: '', retryAfterMs: null });
   const ask = async (...answers: readonly Answer[]): Promise<Result<SpokenVersions, string>> => {
     const queue = [...answers];
-    return chooseVersions({ call: async () => queue.shift() ?? unreachable }, null, async () => undefined);
+    return chooseVersions({ call: async () => queue.shift() ?? unreachable }, patient);
   };
   const qualified = accept({ cdiVersion: '2.16', thirdPartyVersion: '2.16' });
   t.same(await ask(versions(['2.15', '2.16'])), qualified);
@@ -269,12 +276,35 @@ t.test('the Core is asked for its versions first', async (t) => {
   t.same(await ask(), refuse('is out of reach: connection refused'));
 });
 
+t.test('a Core that says nothing from the first call on is given up after the time of the run', async (t) => {
+  const silent: Answer = refuse({ kind: 'timeout', reason: 'no complete response within 10000 ms', mayHaveRun: true });
+  const calls = async (giveUpAfterMs: number): Promise<number> => {
+    let nowMs = 0;
+    let made = 0;
+    const call = async (): Promise<Answer> => {
+      made += 1;
+      nowMs += 10_000;
+      return silent;
+    };
+    const wait = async (ms: number): Promise<void> => void (nowMs += ms);
+    const chosen = await chooseVersions({ call }, { asked: null, giveUpAfterMs, monotonicMs: () => nowMs, wait });
+    t.same(chosen, refuse('is out of reach: no complete response within 10000 ms'));
+    return made;
+  };
+  t.equal(await calls(2_000), 1);
+  t.equal(await calls(9_999), 1);
+  t.equal(await calls(10_000), 2);
+  t.equal(await calls(20_249), 2);
+  t.equal(await calls(20_250), 3);
+  t.equal(await calls(120_000), 4);
+});
+
 t.test(
   'third-party users go with the oldest version that carries isVerified, unless a version is asked for',
   async (t) => {
     const chosen = async (asked: string | null, ...versions: readonly string[]): Promise<unknown> => {
       const answer: Answer = accept({ status: 200, json: { versions }, text: '', retryAfterMs: null });
-      const result = await chooseVersions({ call: async () => answer }, asked, async () => undefined);
+      const result = await chooseVersions({ call: async () => answer }, { ...patient, asked });
       return result.ok ? [result.value.cdiVersion, result.value.thirdPartyVersion] : result.error;
     };
     t.same(await chosen(null, '2.16', '3.0', '3.1'), ['2.16', '2.16'], 'none carries it');

@@ -91,7 +91,12 @@ async function importPlanned(work: Import): Promise<ExitCode> {
     ...(curl.connectTimeoutMs === null ? {} : { connectTimeoutMs: curl.connectTimeoutMs }),
   });
   try {
-    const versions = await chooseVersions(core, options.cdiVersion ?? null, (ms) => delay(ms));
+    const versions = await chooseVersions(core, {
+      asked: options.cdiVersion ?? null,
+      giveUpAfterMs: options.giveUpAfter,
+      monotonicMs: () => performance.now(),
+      wait: (ms) => delay(ms),
+    });
     if (!versions.ok) return exitWith(`the Core at ${curl.url} ${versions.error}`, 3, io);
     warnOfVersion(versions.value, work);
     return await importInto(core, versions.value, work);

@@ -9,6 +9,15 @@ const qualifiedVersion = '2.16';
 const tries = 4;
 const pauseMs = 250;
 
+interface Asking {
+  /** The one version for all calls; `null` leaves the choice. */
+  readonly asked: string | null;
+  /** As for the calls behind this one: no try is made once they have failed for longer. */
+  readonly giveUpAfterMs: number;
+  readonly monotonicMs: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
 /**
  * Asks the Core what it speaks, and chooses the versions of the calls: the one that was asked for, or else the
  * qualified one, and for third-party users the oldest one that carries `isVerified`. Refuses in words that can follow
@@ -16,12 +25,13 @@ const pauseMs = 250;
  */
 export async function chooseVersions(
   core: Core,
-  asked: string | null,
-  wait: (ms: number) => Promise<void>,
+  { asked, giveUpAfterMs, monotonicMs, wait }: Asking,
 ): Promise<Result<SpokenVersions, string>> {
+  const begunMs = monotonicMs();
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await core.call(versionsRequest(asked ?? qualifiedVersion));
-    if (attempt < tries && isPassing(outcome)) await wait(pauseMs * attempt);
+    const isOver = attempt >= tries || monotonicMs() - begunMs > giveUpAfterMs;
+    if (!isOver && isPassing(outcome)) await wait(pauseMs * attempt);
     else return outcome.ok ? chosen(outcome.value, asked) : refuse(`is out of reach: ${outcome.error.reason}`);
   }
 }
