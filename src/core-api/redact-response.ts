@@ -18,18 +18,41 @@ const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
 
 /**
  * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most
- * 200 characters, and none of the secrets that the call carried. Where a piece of one is left, wrapped, escaped or
- * encoded, nothing of the answer is shown.
+ * 200 characters, none of the secrets that the call carried and no password hash, whosever it is. Where a piece of one
+ * is left, wrapped, escaped or encoded, nothing of the answer is shown.
  */
 export function readableResponse(body: string, secrets: readonly string[]): string {
   const shown = withoutMarkup(body)
     .slice(0, maxRead)
     .replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
-  let text = hide(shown, secrets).replace(token, '[token]');
+  let text = hideHashes(hide(shown, secrets)).replace(token, '[token]');
   text = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
+  if (hasHash(text)) return notShown;
   const characters = Array.from(text);
   if (characters.length > maxShown) text = `${characters.slice(0, maxShown).join('')} …`;
   return repeatsSecret(text, secrets) ? notShown : text;
+}
+
+/** A word from the beginning of a password hash on, in the formats of docs/import.md. */
+const hashWord = /\$(?:2[a-z]?\$\d\d|argon2[a-z]{1,2}|f_scrypt)\$[^\s"'<>]{8,}/gi;
+
+const bcryptHash = /^(\$2[a-z]?\$\d\d\$[./A-Za-z0-9]{53})(?![./A-Za-z0-9\\])/i;
+
+/**
+ * Replaces whole hashes. Only those of bcrypt tell where they end; the others may go on behind a blank, where somebody
+ * broke the line.
+ */
+function hideHashes(text: string): string {
+  return text.replace(hashWord, (word, offset: number) => {
+    if (word.startsWith('$2')) return word.replace(bcryptHash, '[hash]');
+    return /\s/.test(text.charAt(offset + word.length)) ? word : '[hash]';
+  });
+}
+
+/** Whether some of a hash is left, wrapped or escaped: its identifier, and what is no word of a sentence behind it. */
+function hasHash(text: string): boolean {
+  const bare = unescaped(text).replace(/[\s\\]/g, '');
+  return /\$(?:2[a-z]?\$\d\d\$[./A-Za-z0-9]|argon2[a-z]{1,2}\$[vm]=|f_scrypt\$[A-Za-z0-9+/]{16})/i.test(bare);
 }
 
 /** Elements whose text is not for people. */

@@ -60,6 +60,57 @@ t.test('of an answer that repeats a piece of a secret nothing is shown', (t) => 
   t.end();
 });
 
+const bcryptHash = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy';
+const argon2Hash = '$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$ZGlnZXN0ZGlnZXN0';
+const scryptHash = `$f_scrypt$${'aGFz'.repeat(21)}aA==$c2FsdA==$m=14$r=8$s=Bw==`;
+
+const hashes: readonly { readonly name: string; readonly body: string; readonly expected: string }[] = [
+  ...[
+    ['bcrypt', bcryptHash],
+    ['bcrypt with another identifier', bcryptHash.replace('2a', '2y')],
+    ['argon2', argon2Hash],
+    ['argon2d', argon2Hash.replace('2id', '2d')],
+    ['hosted scrypt', scryptHash],
+    ['argon2 as a JSON library escapes it', argon2Hash.replaceAll('=', '\\u003d')],
+  ].flatMap(([name = '', hash = '']) => [
+    { name: `${name} at the end`, body: `as of another row: ${hash}`, expected: 'as of another row: [hash]' },
+    { name: `${name} in JSON`, body: `{"hash":"${hash}","n":1}`, expected: '{"hash":"[hash]","n":1}' },
+    { name: `${name} behind a prefix`, body: `'{x}${hash}'`, expected: "'{x}[hash]'" },
+  ]),
+  { name: 'bcrypt in a sentence', body: `of ${bcryptHash}, it is`, expected: 'of [hash], it is' },
+  { name: 'two', body: `'${bcryptHash}' '${scryptHash}'`, expected: "'[hash]' '[hash]'" },
+  {
+    name: 'identifiers alone',
+    body: 'must begin with $2a$, $2b$12$, $argon2id$ or $f_scrypt$ and so on',
+    expected: 'must begin with $2a$, $2b$12$, $argon2id$ or $f_scrypt$ and so on',
+  },
+  { name: 'sums of money', body: 'costs $2 to $2000', expected: 'costs $2 to $2000' },
+];
+
+t.test('a password hash that no call carried is not shown', (t) => {
+  for (const { name, body, expected } of hashes) t.equal(readableResponse(body, []), expected, name);
+  t.end();
+});
+
+const hashPieces: readonly (readonly [string, string])[] = [
+  ['bcrypt over two lines', `${bcryptHash.slice(0, 40)}\n${bcryptHash.slice(40)}`],
+  ['bcrypt broken behind its cost', `${bcryptHash.slice(0, 7)}\n ${bcryptHash.slice(7)}`],
+  ['bcrypt cut short', bcryptHash.slice(0, 30)],
+  ['bcrypt escaped as a URL', encodeURIComponent(bcryptHash)],
+  ['bcrypt escaped as HTML', bcryptHash.replaceAll('$', '&#36;')],
+  ['bcrypt with slashes escaped', bcryptHash.replace('L17', '\\/').replace('Wy', 'Wyab')],
+  ['argon2 over two lines', `${argon2Hash.slice(0, 40)}\n${argon2Hash.slice(40)}`],
+  ['argon2 escaped as a URL', encodeURIComponent(argon2Hash)],
+  ['argon2 in a sentence, whose end may be its own', `the hash ${argon2Hash} is known`],
+  ['hosted scrypt over two lines', `${scryptHash.slice(0, 40)}\n${scryptHash.slice(40)}`],
+  ['hosted scrypt escaped as JavaScript', scryptHash.replaceAll('$', '\\x24')],
+];
+
+t.test('of an answer that repeats a password hash in pieces nothing is shown', (t) => {
+  for (const [name, body] of hashPieces) t.match(readableResponse(body, []), /^\[not shown/, name);
+  t.end();
+});
+
 /**
  * As large as an answer may be. Looked at twice over, each of these took minutes, in which the process did nothing
  * else.
@@ -73,6 +124,8 @@ const hostile: readonly { readonly name: string; readonly piece: string }[] = [
   { name: 'heads without their ends', piece: '<head ' },
   { name: 'ends without their heads', piece: '</head ' },
   { name: 'heads with other ends', piece: '<head></style>' },
+  { name: 'password hashes without an end', piece: '$f_scrypt$' },
+  { name: 'password hashes with an odd end', piece: '$argon2id$v= ' },
 ];
 
 t.test('what a Core answers costs no more than its length', (t) => {
