@@ -38,6 +38,15 @@ export function childrenOf(pid: number): readonly number[] {
     .map(Number);
 }
 
+/** Whether a process is there and not over: one that nobody has asked for yet how it ended is over. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${String(pid)}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
 /** When a process began, in ticks since the machine did: field 22 of its `stat` (proc_pid_stat(5)). */
 export function beganAt(pid: number): string {
   const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');

@@ -84,6 +84,10 @@ export function createPool(deps: PoolDeps): Pool {
   const stops = (): boolean => isStopping;
   let looking: NodeJS.Timeout | null = null;
 
+  const killAll = (): void => {
+    for (const worker of alive) worker.kill();
+  };
+
   const handover = createHandover({ takers: () => [...serving.values()], onGaveWay: deps.onGaveWay });
 
   /** Nobody takes what waits any more. */
@@ -228,6 +232,8 @@ export function createPool(deps: PoolDeps): Pool {
   return {
     count,
     start: async () => {
+      // By a second signal or a bug it ends at once. A worker that does not run would not notice, and stay for ever.
+      process.once('exit', killAll);
       const numbers = Array.from({ length: count }, (_, index) => index + 1);
       const failures = await Promise.all(numbers.map(begin));
       looking = setInterval(look, numbersEveryMs);
@@ -252,9 +258,9 @@ export function createPool(deps: PoolDeps): Pool {
     close: async () => {
       isStopping = true;
       handover.drop();
-      const all = [...alive];
-      for (const worker of all) worker.kill();
-      await Promise.all(all.map(async ({ ended }) => ended));
+      killAll();
+      await Promise.all([...alive].map(async ({ ended }) => ended));
+      process.off('exit', killAll);
     },
   };
 }

@@ -1,8 +1,9 @@
 /** `workers: 2`: how long a stop may take. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { childrenOf } from '../../support/linux.js';
+import { childrenOf, isRunning } from '../../support/linux.js';
 import { startProxyProcess } from '../../support/proxy-process.js';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { startUpstreamServer } from '../../support/upstream-server.js';
@@ -50,3 +51,41 @@ t.test('a stop has one grace for all listeners, and does not wait for a worker t
     t.ok(tookMs < 14_000, `within 5 s behind delay and grace: ${tookMs.toFixed(0)} ms, stuck: ${String(isStuck)}`);
   }
 });
+
+/** Has a process end by an error that nobody takes, once it is sent the signal. */
+const throwing = "process.on('SIGUSR2', () => { throw new RangeError('too far'); })";
+
+interface Ending {
+  readonly by: string;
+  readonly signals: readonly NodeJS.Signals[];
+  readonly code: number;
+}
+
+const endings: readonly Ending[] = [
+  { by: 'a second signal', signals: ['SIGTERM', 'SIGTERM'], code: 143 },
+  { by: 'an error that nobody takes', signals: ['SIGUSR2'], code: 1 },
+];
+
+for (const { by, signals, code } of endings) {
+  t.test(`an end at once by ${by} leaves no worker behind, not even one that does not run`, async (t) => {
+    const own = await startProxyProcess(t, {
+      config: { workers: 2, shutdown: { delay: '1s', grace: '8s' } },
+      env: { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(throwing)}"` },
+    });
+    const workers = childrenOf(own.process.pid);
+    t.equal(workers.length, 2);
+    const [stuck = 0] = workers;
+    process.kill(stuck, 'SIGSTOP');
+    for (const signal of signals) {
+      own.signal(signal);
+      // Two that come at once are one.
+      await delay(300);
+    }
+    await until('the primary to be gone', () => !isRunning(own.process.pid));
+    await delay(1_000);
+    const left = workers.filter(isRunning);
+    t.same(left, []);
+    for (const pid of left) process.kill(pid, 'SIGKILL');
+    t.same(await own.process.exited, { code, signal: null });
+  });
+}
