@@ -17,7 +17,7 @@ export interface Io {
   /** How this program was called, in words of a shell; left out where it is `sallyport`. */
   readonly program?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Directory that relative paths start from. */
+  /** Directory that relative paths start from. Throws `NoWorkingDirectory` where it is gone. */
   readonly cwd: string;
   /** Sets the exit code; the process ends when nothing is left to do. */
   readonly exit: (code: ExitCode) => void;
@@ -26,6 +26,9 @@ export interface Io {
   /** Calls back at each signal until the returned function is called. */
   readonly onSignal: (listener: (signal: Signal) => void) => () => void;
 }
+
+/** A relative path starts from nowhere. The message is for people. */
+export class NoWorkingDirectory extends Error {}
 
 /**
  * 0 yes; 1 the answer is no (bad config, denied, failed); 2 usage, or a file that may not be read as it is;

@@ -1,6 +1,8 @@
-import type { EarlySignals } from './early-signals.js';
-import type { Io, Signal } from './io.js';
+import { readlinkSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { fileFailure } from '../lib/errors.js';
+import type { EarlySignals } from './early-signals.js';
+import { NoWorkingDirectory, type Io, type Signal } from './io.js';
 
 const signals: readonly Signal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
@@ -20,7 +22,9 @@ export function processIo(early: EarlySignals | null): Io {
     columns: (stream) => (process[stream].isTTY ? process[stream].columns : null),
     program: process.argv.slice(0, 2),
     env: process.env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingDirectory();
+    },
     exit: (code) => {
       process.exitCode = code;
     },
@@ -35,6 +39,29 @@ export function processIo(early: EarlySignals | null): Io {
       };
     },
   };
+}
+
+/** Asked for when a relative path is met: commands that are given whole ones need none. */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    const why = fileFailure(error, 'is behind too many links');
+    throw new NoWorkingDirectory(
+      `the working directory${nameOfRemoved()} ${why}: change to one that is there, or name every file by its whole path`,
+    );
+  }
+}
+
+/** Linux tells the name that a directory had; elsewhere the shell may have. */
+function nameOfRemoved(): string {
+  let name = process.env['PWD'] ?? '';
+  try {
+    name = readlinkSync('/proc/self/cwd').replace(/ \(deleted\)$/, '');
+  } catch {
+    // That of the shell, then.
+  }
+  return name === '' ? '' : ` ${name}`;
 }
 
 /** A reader that left (`sallyport check … | head`) is no failure of ours. A full disk is none of the answer. */

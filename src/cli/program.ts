@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { parseRecordId } from '../decision/idempotency/scope.js';
 import { versionLine } from '../version.js';
 import { defineCommand, settle } from './definition.js';
-import type { Io } from './io.js';
+import { NoWorkingDirectory, type Io } from './io.js';
 import { tools, type LoadCommand } from './tools.js';
 
 interface Entry {
@@ -144,7 +144,7 @@ export async function run(argv: readonly string[], io: Io): Promise<void> {
       return;
     }
     io.stderr(`error: ${error instanceof Error ? error.message : 'unknown error'}\n`);
-    io.exit(1);
+    io.exit(error instanceof NoWorkingDirectory ? 2 : 1);
   }
 }
 

@@ -165,8 +165,8 @@ async function drainWrites(writes: ReservedWrites, graceMs: number): Promise<voi
 
 /** Where the config comes from, or what is wrong with the option. */
 function sourceOf({ config }: SallyportOptions): ConfigSource | string {
-  const place = { name: 'config', folder: process.cwd() };
-  const ofText = (text: string): ConfigSource => fixedSource(() => Promise.resolve(accept(text)), place);
+  const ofText = (text: string): ConfigSource =>
+    fixedSource(() => Promise.resolve(accept(text)), { name: 'config', folder: process.cwd() });
   if (config instanceof URL) return config.protocol === 'file:' ? fileSource(fileURLToPath(config)) : notConfig;
   if (typeof config === 'string' && config !== '') return config.includes('\n') ? ofText(config) : fileSource(config);
   if (typeof config !== 'object') return notConfig;

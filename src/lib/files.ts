@@ -1,5 +1,16 @@
 import { constants } from 'node:fs';
 import { open, rename, rm, writeFile } from 'node:fs/promises';
+import { isAbsolute, resolve } from 'node:path';
+
+/** Where relative paths start from. */
+export interface Folder {
+  readonly cwd: string;
+}
+
+/** Makes a path absolute. The folder is asked for with a relative one only: it may be gone. */
+export function pathIn(folder: Folder, path: string): string {
+  return isAbsolute(path) ? resolve(path) : resolve(folder.cwd, path);
+}
 
 /** Waits until what a folder lists is on the disk: a file that was made or renamed is there after a crash only then. */
 export async function syncFolder(path: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { replaceFile, syncFolder } from '../../src/lib/files.js';
+import { pathIn, replaceFile, syncFolder } from '../../src/lib/files.js';
 
 t.test('a folder is synced; what is none is refused by the system', async (t) => {
   const folder = t.testdir({});
@@ -29,4 +29,16 @@ t.test('what cannot be put in place leaves no draft', async (t) => {
   const folder = t.testdir({ taken: { file: '' } });
   await t.rejects(replaceFile(join(folder, 'taken'), 'text'), { code: 'EISDIR' });
   t.same(await readdir(folder), ['taken']);
+});
+
+t.test('a path is made absolute, and the folder asked for with a relative one only', (t) => {
+  const gone = {
+    get cwd(): string {
+      throw new Error('gone');
+    },
+  };
+  t.equal(pathIn({ cwd: '/etc' }, 'a/../b'), '/etc/b');
+  t.equal(pathIn(gone, '/etc/../b'), '/b');
+  t.throws(() => pathIn(gone, 'b'), /gone/);
+  t.end();
 });

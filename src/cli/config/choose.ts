@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { pathIn } from '../../lib/files.js';
 import { changedSource, fileSource, fixedSource, type ConfigSource } from '../../app/config/config-source.js';
 import { maxConfigBytes } from '../../config/load/yaml.js';
 import { startFailure, type StartFailure } from '../../app/start-failure.js';
@@ -39,7 +40,7 @@ export function chooseConfig(
   if (named !== undefined) return accept(namedConfig(named, io));
   const variable = io.env[configVariable] ?? '';
   if (variable !== '') return accept(fromVariable(variable, io));
-  if (existsSync(resolve(io.cwd, defaultConfig))) return accept(fromFile(defaultConfig, io));
+  if (existsSync(pathIn(io, defaultConfig))) return accept(fromFile(defaultConfig, io));
   const ways = `name it as FILE or with --config FILE, set ${configVariable}, or put ${defaultConfig} into this folder`;
   return refuse(startFailure('unreadable', `there is no config to read: ${ways}`));
 }
@@ -50,7 +51,7 @@ export function namedConfig(argument: string, io: Io): ChosenConfig {
 }
 
 function fromFile(file: string, io: Io): ChosenConfig {
-  return { source: sourceOf(file, io), name: file, path: resolve(io.cwd, file) };
+  return { source: sourceOf(file, io), name: file, path: pathIn(io, file) };
 }
 
 /** Who set the variable may be far away from who reads the message. */
@@ -75,5 +76,5 @@ function fromInput(io: Io): ChosenConfig {
 
 /** A file that an argument or another file names, under the name it was given. */
 export function sourceOf(file: string, io: Io): ConfigSource {
-  return fileSource(resolve(io.cwd, file), file);
+  return fileSource(pathIn(io, file), file);
 }

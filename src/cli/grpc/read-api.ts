@@ -1,5 +1,6 @@
 /** Reads what gRPC services there are, from `.proto` files and from descriptor sets. */
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
+import { pathIn, type Folder } from '../../lib/files.js';
 import { readBytes } from '../../adapters/files/read-file.js';
 import type { GrpcApi, GrpcMethodKind } from '../../config/checks/grpc-api.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -31,11 +32,11 @@ interface ProtoFile {
  * @param files paths, from `folder` where they are relative.
  * @returns a refusal says in words which file cannot be read, and why.
  */
-export async function readGrpcApi(files: readonly string[], folder: string): Promise<Result<GrpcApi, string>> {
+export async function readGrpcApi(files: readonly string[], folder: Folder): Promise<Result<GrpcApi, string>> {
   const services: Services = new Map();
   const named = new Set<string>();
   for (const file of files) {
-    const path = resolve(folder, file);
+    const path = pathIn(folder, file);
     const read = file.endsWith('.proto') ? await readProto(path) : await readDescriptorSet(path);
     if (!read.ok) return refuse(`${file}: ${read.error}`);
     for (const { name, methods } of read.value.services) {

@@ -1,8 +1,8 @@
+import { pathIn } from '../../lib/files.js';
 import { formatMode } from '../../lib/secret-file-access.js';
 import { fileFailure } from '../../lib/errors.js';
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl-config.js';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -32,13 +32,13 @@ export async function readCurlConfig(
   path: string,
   options: { readonly cwd: string },
 ): Promise<Result<CurlConfigFile, string>> {
-  const text = await readFile(resolve(options.cwd, path), ownFile, maxCurlConfigBytes, privacyProblem);
+  const text = await readFile(pathIn(options, path), ownFile, maxCurlConfigBytes, privacyProblem);
   if (!text.ok) return refuse(`${path} ${text.error}`);
   const config = parseCurlConfig(text.value);
   if (!config.ok) return refuse(formatCurlProblem(path, config.error));
   const { caFile } = config.value;
   if (caFile === null) return accept({ ...config.value, ca: null });
-  const ca = readCaFile(caFile, await readFile(resolve(options.cwd, caFile), anyFile, maxCaFileBytes, () => null));
+  const ca = readCaFile(caFile, await readFile(pathIn(options, caFile), anyFile, maxCaFileBytes, () => null));
   return ca.ok ? accept({ ...config.value, ca: ca.value }) : ca;
 }
 

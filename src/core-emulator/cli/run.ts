@@ -1,5 +1,5 @@
+import { pathIn } from '../../lib/files.js';
 import { codeOf } from '../../lib/errors.js';
-import { resolve } from 'node:path';
 import { listenFailure, type StartFailure } from '../../app/start-failure.js';
 import { isLoopback } from '../../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -49,7 +49,7 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
     const emulator = await startCoreEmulator({
       host,
       port,
-      dataFile: options.data === undefined ? null : resolve(io.cwd, options.data),
+      dataFile: options.data === undefined ? null : pathIn(io, options.data),
       dialect: options.dialect,
       rotateEveryMs: options.rotateEvery,
       accessTokenValidityMs: options.accessTokenValidity,
@@ -77,10 +77,10 @@ async function readSecrets(
   { apiKeysFile, signerKeyFile, dialect }: CoreOptions,
   io: Io,
 ): Promise<Result<Secrets, string>> {
-  const apiKeys = apiKeysFile === undefined ? accept([]) : await readApiKeys(resolve(io.cwd, apiKeysFile));
+  const apiKeys = apiKeysFile === undefined ? accept([]) : await readApiKeys(pathIn(io, apiKeysFile));
   if (!apiKeys.ok) return refuse(`${apiKeysFile ?? ''} ${apiKeys.error}`);
   const signerKey =
-    signerKeyFile === undefined ? signerKeyIn(io.env, dialect) : await readSignerKey(resolve(io.cwd, signerKeyFile));
+    signerKeyFile === undefined ? signerKeyIn(io.env, dialect) : await readSignerKey(pathIn(io, signerKeyFile));
   if (!signerKey.ok) {
     return refuse(signerKeyFile === undefined ? signerKey.error : `${signerKeyFile} ${signerKey.error}`);
   }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pathIn } from '../../lib/files.js';
 import { createCoreClient, type CoreClient } from '../../core-api/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../../core-api/curl/curl-config-file.js';
 import { UnreadableInput } from '../io/records.js';
@@ -26,9 +26,9 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
     failUsage('import', problem, io);
     return 2;
   }
-  const curl = options.curlConfig === undefined ? null : await readCurlConfig(options.curlConfig, { cwd: io.cwd });
+  const curl = options.curlConfig === undefined ? null : await readCurlConfig(options.curlConfig, io);
   if (curl?.ok === false) return exitWith(curl.error, 2, io);
-  const files = filesBeside(resolve(io.cwd, file));
+  const files = filesBeside(pathIn(io, file));
   const hasJournal = existsSync(files.journal);
   if (hasJournal && options.resume !== true && options.dryRun !== true) {
     return exitWith(
@@ -37,7 +37,7 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
       io,
     );
   }
-  const source = await openSource(file, options, io.cwd);
+  const source = await openSource(file, options, io);
   if (!source.ok) return exitWith(source.error, 2, io);
   try {
     const planned = await planImport(file, source.value, options, io);

@@ -1,6 +1,6 @@
+import { pathIn, type Folder } from '../../lib/files.js';
 import { openToOthers } from '../../lib/secret-file-access.js';
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { openInput, type InputFile } from '../io/input-file.js';
 import { readJsonList } from '../io/json-array.js';
 import { readCsv, readJsonLines } from '../io/records.js';
@@ -38,13 +38,14 @@ const maxParameterBytes = 16 * 1024;
 export async function openSource(
   file: string,
   options: ImportOptions,
-  cwd: string,
+  folder: Folder,
 ): Promise<Result<ImportSource, string>> {
-  const parameters = options.hashConfig === undefined ? accept(null) : await readParameters(options.hashConfig, cwd);
+  const parameters = options.hashConfig === undefined ? accept(null) : await readParameters(options.hashConfig, folder);
   if (!parameters.ok) return parameters;
-  const input = await openInput(resolve(cwd, file));
+  const input = await openInput(pathIn(folder, file));
   if (!input.ok) return refuse(`${file} ${input.error}`);
-  const original = options.hashesFrom === undefined ? accept(null) : await openInput(resolve(cwd, options.hashesFrom));
+  const original =
+    options.hashesFrom === undefined ? accept(null) : await openInput(pathIn(folder, options.hashesFrom));
   if (!original.ok) {
     await input.value.close();
     return refuse(`${options.hashesFrom ?? ''} ${original.error}`);
@@ -117,8 +118,8 @@ async function* exported(
 }
 
 /** The file holds the signer key beside the parameters, so nobody else may read it. */
-async function readParameters(file: string, cwd: string): Promise<Result<HostedHashParameters, string>> {
-  const path = resolve(cwd, file);
+async function readParameters(file: string, folder: Folder): Promise<Result<HostedHashParameters, string>> {
+  const path = pathIn(folder, file);
   const text = await readText(path, { maxBytes: maxParameterBytes });
   if (!text.ok) return refuse(`${file} ${text.error}`);
   const open = openToOthers((await stat(path)).mode);

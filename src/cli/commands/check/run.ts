@@ -20,7 +20,7 @@ const maxNotes = 20;
 
 /** Prints every problem of a config. */
 export async function check(options: CheckOptions & ConfigArguments, io: Io): Promise<void> {
-  const api = options.proto === undefined ? null : await readGrpcApi(options.proto, io.cwd);
+  const api = options.proto === undefined ? null : await readGrpcApi(options.proto, io);
   if (api?.ok === false) {
     fail(startFailure('unreadable', api.error), io);
     return;

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { pathIn } from '../../../lib/files.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { maxPemBytes } from '../../../app/config/named-files.js';
 import { readText } from '../../../adapters/files/read-file.js';
@@ -17,7 +17,7 @@ export async function readCertificateFile(
   io: Io,
 ): Promise<Result<CallerCertificate | null, StartFailure>> {
   if (file === undefined) return accept(null);
-  const text = await readText(resolve(io.cwd, file), { maxBytes: maxPemBytes });
+  const text = await readText(pathIn(io, file), { maxBytes: maxPemBytes });
   const read = text.ok ? readCertificate(text.value) : null;
   if (read !== null) return accept(read);
   const why = text.ok ? 'no certificate; allowed: one in PEM' : text.error;
@@ -26,7 +26,7 @@ export async function readCertificateFile(
 
 /** Reads a JSON object of claims. */
 export async function readClaims(file: string, io: Io): Promise<Result<JsonObject, StartFailure>> {
-  const text = await readText(resolve(io.cwd, file), { maxBytes: maxInputBytes });
+  const text = await readText(pathIn(io, file), { maxBytes: maxInputBytes });
   if (!text.ok) return refuse(startFailure('unreadable', `${file}: ${text.error}`));
   const parsed = parseStrictJson(Buffer.from(text.value), { maxDepth: defaultMaxDepth });
   if (!parsed.ok) {

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { pathIn } from '../../../lib/files.js';
 import { readLines } from '../../../adapters/files/lines.js';
 import { codeOf, fileFailure } from '../../../lib/errors.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
@@ -66,7 +66,7 @@ async function placeOf(log: string, io: Io): Promise<Result<Place, string>> {
     return accept({ log, bytes: null });
   }
   try {
-    const stats = await stat(resolve(io.cwd, log));
+    const stats = await stat(pathIn(io, log));
     if (stats.isDirectory()) return refuse('is a directory');
     return accept({ log, bytes: stats.isFile() ? stats.size : null });
   } catch (error) {
@@ -80,8 +80,7 @@ async function* unpacked(
   io: Io,
   onRead: (bytes: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const source =
-    log === inputArgument ? io.stdin : createReadStream(resolve(io.cwd, log), { highWaterMark: chunkBytes });
+  const source = log === inputArgument ? io.stdin : createReadStream(pathIn(io, log), { highWaterMark: chunkBytes });
   const chunks = counted(source as AsyncIterable<Buffer | string>, onRead);
   let start = Buffer.alloc(0);
   while (start.length < gzipMagic.length) {

@@ -7,7 +7,7 @@ import { validateConfig, type ConfigValidation } from '../../../config/load/vali
 import { formatProblem } from '../../../config/load/report.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { codeOf } from '../../../lib/errors.js';
-import { replaceFile } from '../../../lib/files.js';
+import { replaceFile, pathIn } from '../../../lib/files.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { diffLines } from '../../../policy-test/diff/format.js';
 import { comparePolicies } from '../../../policy-test/diff/policy-diff.js';
@@ -38,7 +38,7 @@ const header = '# Written by sallyport learn, and not in force: read it, check i
 
 /** Reads logs of shadow mode, says what they would make of the policy, and writes it down where that is asked for. */
 export async function learn(logs: readonly string[], options: LearnOptions, io: Io): Promise<void> {
-  const places = logs.map((log) => (log === inputArgument ? log : resolve(io.cwd, log)));
+  const places = logs.map((log) => (log === inputArgument ? log : pathIn(io, log)));
   const doubled = logs.find((_, at) => places.indexOf(places[at] ?? '') < at);
   if (doubled !== undefined) {
     failUsage('learn', `${doubled} is named twice, and its lines would count twice`, io);
@@ -54,7 +54,7 @@ export async function learn(logs: readonly string[], options: LearnOptions, io: 
     return;
   }
   const { config, source, path } = loaded.value;
-  const folder = options.out === undefined ? source.folder : resolve(io.cwd, options.out);
+  const folder = options.out === undefined ? source.folder : pathIn(io, options.out);
   const taken = await isTaken(folder, path ?? '');
   const text = await source.read();
   if (taken || !text.ok) {

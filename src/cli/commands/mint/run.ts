@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { resolve } from 'node:path';
+import { pathIn } from '../../../lib/files.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { systemClock } from '../../../adapters/system/clock.js';
 import { readBoundTo } from '../../../core-api/bound-to.js';
@@ -72,8 +72,8 @@ async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedTo
     ...(confirmation.value === null ? {} : { confirmation: confirmation.value }),
   };
   if (options.issuanceLog === undefined) return mintAt(core.value, request, options);
-  const logPath = resolve(io.cwd, options.issuanceLog);
-  if (logPath === resolve(io.cwd, options.curlConfig)) {
+  const logPath = pathIn(io, options.issuanceLog);
+  if (logPath === pathIn(io, options.curlConfig)) {
     return unusable('--issuance-log names the curl config file, which a line would break');
   }
   const log = await openIssuanceLog(logPath);
@@ -88,13 +88,13 @@ async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedTo
 
 async function readConfirmation({ boundTo }: MintOptions, io: Io): Promise<Result<Confirmation | null, string>> {
   if (boundTo === undefined) return accept(null);
-  const text = await localFiles.read(resolve(io.cwd, boundTo), { maxBytes: maxPemBytes });
+  const text = await localFiles.read(pathIn(io, boundTo), { maxBytes: maxPemBytes });
   const read = text.ok ? readBoundTo(text.value) : text;
   return read.ok ? read : refuse(`${boundTo}: ${read.error}`);
 }
 
 async function readCore({ curlConfig }: MintOptions, io: Io): Promise<Result<CurlConfigFile, string>> {
-  const core = await readCurlConfig(curlConfig, { cwd: io.cwd });
+  const core = await readCurlConfig(curlConfig, io);
   if (!core.ok) return core;
   const version = findHeader(core.value, 'cdi-version');
   const problem = version === null ? null : cdiVersionProblem(version);

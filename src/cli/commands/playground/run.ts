@@ -1,10 +1,10 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { secretsWritten } from '../../../config/load/redact.js';
 import { mayShowValue } from '../../../config/load/report.js';
 import { codeOf, writeFailure } from '../../../lib/errors.js';
-import { replaceFile } from '../../../lib/files.js';
+import { replaceFile, pathIn } from '../../../lib/files.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { defaultConfig } from '../../config/argument.js';
 import { inputArgument, namedConfig, type ChosenConfig } from '../../config/choose.js';
@@ -35,7 +35,7 @@ export async function playground({ out, ...named }: PlaygroundOptions, io: Io): 
     io.exit(0);
     return;
   }
-  const written = await write(resolve(io.cwd, out), page);
+  const written = await write(pathIn(io, out), page);
   if (!written.ok) {
     fail(startFailure('unreadable', `${out}: ${written.error}`), io);
     return;

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { pathIn } from '../../../lib/files.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { systemClock } from '../../../adapters/system/clock.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
@@ -62,7 +62,7 @@ async function provedBy(
 }
 
 async function readKey(file: string, io: Io): Promise<Result<ProofSigner, StartFailure>> {
-  const path = resolve(io.cwd, file);
+  const path = pathIn(io, file);
   const text = await localFiles.read(path, { maxBytes: maxKeyBytes });
   if (!text.ok) return unusable(`--key ${file}: ${text.error}`);
   const exposure = localFiles.exposure(path);

@@ -1,6 +1,6 @@
+import { pathIn } from '../../../lib/files.js';
 import { writeFailure } from '../../../lib/errors.js';
 import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { escapeControls } from '../../../lib/text.js';
 import { gapWords, percentCovered } from '../../../policy-test/suite/coverage.js';
 import { explanationLines } from '../../../policy-test/explain/format.js';
@@ -38,7 +38,7 @@ export function printRun(run: SuiteRun, { tap, json, minCoverage }: PrintOptions
 export async function junitFile(run: SuiteRun, { junit }: PrintOptions, io: Io): Promise<void> {
   if (junit === undefined) return;
   try {
-    await writeFile(resolve(io.cwd, junit), junitReport(run.results));
+    await writeFile(pathIn(io, junit), junitReport(run.results));
   } catch (error) {
     io.stderr(`error: ${junit}: ${writeFailure(error)}\n`);
     io.exit(2);
