@@ -6,7 +6,7 @@ import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-const config = `listen: { port: 8080 }
+const config = `listen: { host: 127.0.0.1, port: 8080 }
 upstream: { url: "http://127.0.0.1:3000" }
 routes:
   - { name: health, methods: [GET], path: /healthz, access: public }
