@@ -14,7 +14,6 @@ routes:
 
 interface Ended {
   readonly code: number | null;
-  readonly out: string;
   readonly err: string;
   readonly folder: string;
 }
@@ -26,11 +25,11 @@ function runRemoved(t: Parameters<typeof tempDir>[0], args: readonly string[]): 
   mkdirSync(folder);
   writeFileSync(join(dir, 'sallyport.yaml'), config);
   const command = [process.execPath, join(projectDir, 'dist/main.js'), ...args.map((arg) => arg.replace('DIR', dir))];
-  const { status, stdout, stderr } = spawnSync('sh', ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', folder, ...command], {
+  const { status, stderr } = spawnSync('sh', ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', folder, ...command], {
     encoding: 'utf8',
     env: { ...process.env, SALLYPORT_CONFIG: '' },
   });
-  return { code: status, out: stdout, err: stderr, folder };
+  return { code: status, err: stderr, folder };
 }
 
 for (const args of [
@@ -41,9 +40,8 @@ for (const args of [
   ['explain', '--method', 'GET', '--path', '/healthz', '--config', 'DIR/sallyport.yaml'],
 ]) {
   t.test(`${args.join(' ')} needs no working directory`, (t) => {
-    const { code, out, err } = runRemoved(t, args);
+    const { code, err } = runRemoved(t, args);
     t.equal(code, 0, err);
-    t.not(out, '');
     t.end();
   });
 }

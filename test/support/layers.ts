@@ -16,7 +16,7 @@ export interface Layer {
 export const layers: readonly Layer[] = [
   { path: 'src/lib/', may: [], modules: ['node:crypto', 'node:net'], pure: true },
   // What the pure layers may not import, though it stands in lib: it waits, or touches the disk or the network.
-  { path: 'src/lib/files.ts', may: [], modules: ['node:fs', 'node:fs/promises'] },
+  { path: 'src/lib/files.ts', may: [], modules: ['node:fs', 'node:fs/promises', 'node:path'] },
   { path: 'src/lib/http/', may: [], modules: ['undici'] },
   { path: 'src/lib/promises.ts', may: [], modules: ['node:timers/promises'] },
   { path: 'src/decision/', may: ['src/lib/'], modules: ['node:crypto', 'node:net'], pure: true },

@@ -1,8 +1,8 @@
-import { pathIn } from '../../lib/files.js';
 import { formatMode } from '../../lib/secret-file-access.js';
 import { fileFailure } from '../../lib/errors.js';
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { pathIn } from '../../lib/files.js';
 import { formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl-config.js';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';

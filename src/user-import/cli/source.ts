@@ -1,6 +1,6 @@
-import { pathIn, type Folder } from '../../lib/files.js';
 import { openToOthers } from '../../lib/secret-file-access.js';
 import { stat } from 'node:fs/promises';
+import { pathIn, type Folder } from '../../lib/files.js';
 import { openInput, type InputFile } from '../io/input-file.js';
 import { readJsonList } from '../io/json-array.js';
 import { readCsv, readJsonLines } from '../io/records.js';

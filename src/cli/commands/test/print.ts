@@ -1,6 +1,6 @@
-import { pathIn } from '../../../lib/files.js';
 import { writeFailure } from '../../../lib/errors.js';
 import { writeFile } from 'node:fs/promises';
+import { pathIn } from '../../../lib/files.js';
 import { escapeControls } from '../../../lib/text.js';
 import { gapWords, percentCovered } from '../../../policy-test/suite/coverage.js';
 import { explanationLines } from '../../../policy-test/explain/format.js';
