@@ -84,16 +84,24 @@ function verifyProfileClaims(
  * who share key ids.
  */
 export function isMeantFor(payload: JsonObject, rules: IssuerRules): boolean {
-  if (rules.profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return false;
-  if (rules.expectedIssuer !== null && payload['iss'] !== rules.expectedIssuer) return false;
-  return rules.profile === 'core' ? payload['aud'] === rules.audience : namesAudience(payload['aud'], rules.audiences);
+  return isByIssuer(payload, rules) && isForAudience(payload, rules);
+}
+
+/** Whether the token says that it is for this service, as its issuer's tokens say it. */
+export function isForAudience({ aud }: JsonObject, { profile, audience, audiences }: IssuerRules): boolean {
+  return profile === 'core' ? aud === audience : namesAudience(aud, audiences);
+}
+
+/** Whether the token says that it is by this issuer, or of its trust domain. */
+export function isByIssuer(payload: JsonObject, { profile, expectedIssuer, trustDomain }: IssuerRules): boolean {
+  if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], trustDomain)) return false;
+  return expectedIssuer === null || payload['iss'] === expectedIssuer;
 }
 
 function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
-  const { profile, expectedIssuer, audiences, claims } = rules;
+  const { profile, audiences, claims } = rules;
   if (sessionClaims.some((name) => payload[name] !== undefined)) return 'session_claim_present';
-  if (expectedIssuer !== null && payload['iss'] !== expectedIssuer) return 'issuer_mismatch';
-  if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain)) return 'issuer_mismatch';
+  if (!isByIssuer(payload, rules)) return 'issuer_mismatch';
   if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
   if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
   if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';

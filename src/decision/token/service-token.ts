@@ -153,7 +153,7 @@ export function isNumericDate(value: JsonValue | undefined): value is number {
   return Number.isSafeInteger(value);
 }
 
-function isOneOf(values: ReadonlySet<string>, value: JsonValue | undefined): boolean {
+export function isOneOf(values: ReadonlySet<string>, value: JsonValue | undefined): boolean {
   return typeof value === 'string' && values.has(value);
 }
 

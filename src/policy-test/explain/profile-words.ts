@@ -65,10 +65,11 @@ export function issuerWords(claims: JsonObject, { name, profile, expectedIssuer,
     : `iss is ${shown(claims['iss'])}; ${name} asks for ${JSON.stringify(expectedIssuer)}`;
 }
 
-/** What says that it is no access token. */
-export function idTokenWords(claims: JsonObject): string {
+/** What says that it is no access token, where some issuer tells these from ID tokens. */
+export function idTokenWords(claims: JsonObject, issuers: readonly ActiveIssuer[]): readonly string[] {
   const found = idTokenClaims.filter((name) => claims[name] !== undefined);
-  return `it has ${found.join(' and ')}, which only ID tokens have: send the access token`;
+  if (found.length === 0 || issuers.every(({ rules }) => rules.profile !== 'oauth')) return [];
+  return [`it has ${found.join(' and ')}, which only ID tokens have: send the access token`];
 }
 
 /** Claims that have other values than they have to have. */

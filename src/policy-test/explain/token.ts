@@ -3,8 +3,8 @@
  * signature.
  */
 import { timestamp } from '../../lib/timestamp.js';
-import { claimForms, isGrant, sessionClaims } from '../../decision/token/service-token.js';
-import { valueAt } from '../../decision/token/profile-claims.js';
+import { claimForms, isGrant, isOneOf, sessionClaims } from '../../decision/token/service-token.js';
+import { isByIssuer, isForAudience, valueAt } from '../../decision/token/profile-claims.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
 import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
@@ -149,10 +149,14 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
   } = judged;
   const keyId = shown(header['kid']).replaceAll('"', '');
   const each = (words: (issuer: ActiveIssuer) => string): readonly string[] => issuers.map(words);
-  const compare = (name: string, expected: (rules: IssuerRules) => readonly string[]): readonly string[] =>
-    each(
-      ({ rules }) =>
-        `${name} is ${shown(claims[name])}; ${rules.name} asks for ${expected(rules)
+  // Where one claim is as an issuer wants it, another issuer refused the token for that claim.
+  const unless = (holds: (rules: IssuerRules) => boolean, words: (rules: IssuerRules) => string): readonly string[] =>
+    issuers.flatMap(({ rules }) => (holds(rules) ? [] : [words(rules)]));
+  const compare = (name: string, expected: (rules: IssuerRules) => ReadonlySet<string>): readonly string[] =>
+    unless(
+      (rules) => rules.profile !== 'core' || isOneOf(expected(rules), claims[name]),
+      (rules) =>
+        `${name} is ${shown(claims[name])}; ${rules.name} asks for ${[...expected(rules)]
           .map((value) => JSON.stringify(value))
           .join(' or ')}`,
     );
@@ -179,15 +183,19 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     case 'lifetime_too_long':
       return [timesWords(claims, nowMs), ...each(({ rules }) => lifeWords(rules))];
     case 'issuer_mismatch':
-      return each(({ rules }) => issuerWords(claims, rules));
+      return unless(
+        (rules) => isByIssuer(claims, rules),
+        (rules) => issuerWords(claims, rules),
+      );
     case 'audience_mismatch':
-      return each(({ rules }) => audienceWords(claims, rules));
+      return unless(
+        (rules) => isForAudience(claims, rules),
+        (rules) => audienceWords(claims, rules),
+      );
     case 'source_mismatch':
-      return compare('source', (rules) => [...rules.sources]);
+      return compare('source', ({ sources }) => sources);
     case 'token_type_mismatch':
-      return issuers.every(({ rules }) => rules.profile === 'core')
-        ? compare('token_type', (rules) => [...rules.tokenTypes])
-        : [idTokenWords(claims)];
+      return [...compare('token_type', ({ tokenTypes }) => tokenTypes), ...idTokenWords(claims, issuers)];
     case 'claim_mismatch':
       return issuers.flatMap(({ rules }) => mismatchWords(claims, rules));
     case 'issuer_not_accepted':

@@ -9,7 +9,7 @@ import { acceptedKeyId, type AssumedKeys } from './test-keys.js';
 import { headOf, type PolicyRequest, type Shown } from './decide.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
 import { absentType } from '../../decision/token/profiles.js';
-import { namesAudience, valueAt } from '../../decision/token/profile-claims.js';
+import { isByIssuer, namesAudience, valueAt } from '../../decision/token/profile-claims.js';
 import type { CompiledConfig } from '../../config/types.js';
 
 /** A credential as it comes with a request, and what is to be said of it. */
@@ -124,19 +124,19 @@ interface AssumedClaims {
 const lifetimeS = 300;
 
 /**
- * The issuer whose rules fill in what is not said: the one that the claims name, else the first that the route accepts.
- * `null` where the config has none.
+ * The issuer whose rules fill in what is not said: the one that the claims name by `iss`, or by the trust domain of
+ * `sub` where it takes any `iss`; else the first that the route accepts. `null` where the config has none.
  */
 function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
   const rules = config.issuers.map((issuer) => issuer.rules);
   const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
-  const named = rules.filter(
-    ({ issuer, audiences }) =>
-      says('iss', issuer) && (given['aud'] === undefined || namesAudience(given['aud'], audiences)),
+  const forUs = rules.filter(
+    ({ audiences }) => given['aud'] === undefined || namesAudience(given['aud'], audiences),
   );
-  return (
-    (named.length === 0 ? rules : named).toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null
-  );
+  const byIss = forUs.filter(({ issuer }) => says('iss', issuer));
+  const byDomain = forUs.filter((each) => each.expectedIssuer === null && isByIssuer(given, each));
+  const named = [byIss, byDomain].find((found) => found.length > 0) ?? rules;
+  return named.toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null;
 }
 
 /** Fills in what a token of this issuer would say at that time. `null` stands for a claim that is absent. */

@@ -43,18 +43,34 @@ interface KeyPair {
 }
 
 /** The part of an issuer's rules that says how its tokens are signed. */
-type SigningRules = Pick<IssuerRules, 'profile' | 'algorithms' | 'headerTypes'>;
+type SigningRules = Pick<IssuerRules, 'profile' | 'algorithms' | 'headerTypes' | 'issuer' | 'expectedIssuer'>;
 
-const coreSigning: SigningRules = { profile: 'core', algorithms: new Set(['RS256']), headerTypes: new Set(['jwt']) };
+const coreSigning: SigningRules = {
+  profile: 'core',
+  algorithms: new Set(['RS256']),
+  headerTypes: new Set(['jwt']),
+  issuer: '',
+  expectedIssuer: '',
+};
 
 /** The process's pairs: to make one of RSA takes a tenth of a second and more. */
 const made = new Map<string, KeyPair>();
 
-function pair(algorithm: Algorithm = 'RS256'): KeyPair {
-  const { name, make } = pairKinds[algorithm];
+function pairOf(rules: SigningRules): KeyPair {
+  const { make } = pairKinds[algorithmOf(rules)];
+  const name = pairName(rules);
   const known = made.get(name) ?? make();
   made.set(name, known);
   return known;
+}
+
+/**
+ * Issuers share a pair: by `iss` one takes no token of another. An issuer that takes any `iss` has one of its own, or it
+ * would take what others are said to have made.
+ */
+function pairName(rules: SigningRules): string {
+  const { name } = pairKinds[algorithmOf(rules)];
+  return rules.expectedIssuer === null ? `${name} of ${rules.issuer}` : name;
 }
 
 interface PairKind {
@@ -86,10 +102,11 @@ const pairKinds: Readonly<Record<Algorithm, PairKind>> = {
  * to be noticed by callers of a proxy that serves.
  */
 export async function prepareAssumedKeys(issuers: readonly { readonly rules: SigningRules }[]): Promise<void> {
-  const algorithms = ['RS256' as const, ...issuers.map(({ rules }) => algorithmOf(rules))];
-  if (algorithms.some((algorithm) => pairKinds[algorithm] === rsaPair) && !made.has(rsaPair.name)) {
+  for (const rules of [coreSigning, ...issuers.map((issuer) => issuer.rules)]) {
+    const name = pairName(rules);
+    if (pairKinds[algorithmOf(rules)] !== rsaPair || made.has(name)) continue;
     made.set(
-      rsaPair.name,
+      name,
       await new Promise<KeyPair>((resolve, reject) => {
         generateKeyPair('rsa', { modulusLength }, (error, publicKey, privateKey) => {
           if (error === null) resolve({ publicKey, privateKey });
@@ -100,8 +117,9 @@ export async function prepareAssumedKeys(issuers: readonly { readonly rules: Sig
   }
 }
 
-function signatureOf(input: string, algorithm: Algorithm): string {
-  const key = pair(algorithm).privateKey;
+function signatureOf(input: string, rules: SigningRules): string {
+  const algorithm = algorithmOf(rules);
+  const key = pairOf(rules).privateKey;
   const hash = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;
   const options = algorithm.startsWith('PS')
     ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
@@ -109,9 +127,10 @@ function signatureOf(input: string, algorithm: Algorithm): string {
   return sign(hash, Buffer.from(input), options).toString('base64url');
 }
 
-/** RS256 where it counts, for one pair is enough then. */
-function algorithmOf({ algorithms }: SigningRules): Algorithm {
-  const [first = 'RS256'] = algorithms;
+/** RS256 where it counts, for one pair is enough then; a pair of its own is made sooner for a curve. */
+function algorithmOf({ algorithms, expectedIssuer }: SigningRules): Algorithm {
+  const [first = 'RS256', ...others] = algorithms;
+  if (expectedIssuer === null) return [first, ...others].find((name) => pairKinds[name] !== rsaPair) ?? first;
   return algorithms.has('RS256') ? 'RS256' : first;
 }
 
@@ -126,12 +145,12 @@ export function createAssumedKeys(): AssumedKeys {
   const signed = (keyId: string, claims: JsonObject, rules: SigningRules, header: JsonObject = {}): string => {
     const algorithm = algorithmOf(rules);
     const input = `${encode({ alg: algorithm, kid: keyId, ...typeOf(rules), ...header })}.${encode(claims)}`;
-    return `${input}.${signatureOf(input, algorithm)}`;
+    return `${input}.${signatureOf(input, rules)}`;
   };
   const sourceOf: AssumedKeys['sourceOf'] = ({ rules }) => {
     const algorithm = algorithmOf(rules);
     return {
-      find: (keyId) => ({ kind: 'found', key: { keyId, algorithm, key: pair(algorithm).publicKey } }),
+      find: (keyId) => ({ kind: 'found', key: { keyId, algorithm, key: pairOf(rules).publicKey } }),
       state: () => ({
         issuer: '',
         usable: true,

@@ -3,6 +3,7 @@ import { makeProof, proofKey } from '../../support/dpop.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { mintToken } from '../../support/tokens.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 import type { CapturedIo } from '../captured-io.js';
 import { type Given, explain, get } from './run-explain.js';
 
@@ -152,6 +153,46 @@ t.test('several issuers: the one that is named, or that the route takes', async 
   const wrong = await explain(t, [...get('/r'), '--subject', 'a', '--issuer', 'us'], read);
   t.equal(wrong.code(), 2);
   t.match(wrong.err(), /no issuer "us"; allowed: core, eu/);
+});
+
+t.test('what an issuer is said to have made is by its key alone', async (t) => {
+  const svid = 'spiffe://shop.example/checkout';
+  const spiffe = (trust_domain: string): object => ({
+    profile: 'spiffe',
+    trust_domain,
+    audience: 'orders',
+    bundle_file: '/b.json',
+  });
+  const config: ConfigTree = {
+    issuers: {
+      core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' },
+      spire: { ...spiffe('shop.example'), algorithms: ['RS256'] },
+      other: spiffe('other.example'),
+    },
+    routes: [{ name: 'r', methods: ['GET'], path: '/r', subjects: [svid], permissions: [] }],
+  };
+  const ask = async (claims: object, ...words: readonly string[]): Promise<string> =>
+    (
+      await explain(t, [...get('/r'), '--claims', 'claims.json', ...words], {
+        config,
+        files: { 'claims.json': JSON.stringify({ sub: svid, ...claims }) },
+      })
+    ).out();
+  const byCore = { iss: 'https://api.example.com', source: 'wrong' };
+  for (const words of [[], ['--issuer', 'core']]) {
+    const refused = await ask(byCore, ...words);
+    t.match(refused, /denied: 401 source_mismatch/, words.join(' '));
+    t.match(refused, / source is "wrong"; core asks for "microservice"\n/);
+    t.notMatch(refused, /spire/);
+  }
+  t.match(await ask({ ...byCore, source: 'microservice' }), /token +ok +service of issuer core /);
+  t.match(await ask({}, '--issuer', 'spire'), /token +ok +service of issuer spire /);
+  t.match(await ask({}, '--issuer', 'other'), /denied: 401 issuer_mismatch/);
+  // The trust domain says whose they are: their `iss` may be missing, or any.
+  for (const iss of [null, 'https://oidc.shop.example']) {
+    t.match(await ask({ iss }), /token +ok +service of issuer spire /, JSON.stringify(iss));
+  }
+  t.match(await ask({ iss: 'https://x.example', sub: 'checkout' }), /denied: 401 issuer_mismatch/);
 });
 
 t.test('a token that is bound to a key, with a proof and without', async (t) => {

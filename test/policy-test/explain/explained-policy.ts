@@ -92,7 +92,7 @@ const config: ConfigTree = {
       profile: 'spiffe',
       trust_domain: 'shop.example',
       audience: 'orders',
-      key_ids: { accept: ['spire-*'] },
+      key_ids: { accept: ['spire-*', 'd-shared'] },
       bundle_file: '/bundle.json',
     },
   },
@@ -113,6 +113,7 @@ const lookups: Readonly<Record<string, KeyLookup>> = {
   'idp-1': found,
   'k8s-1': found,
   'spire-1': found,
+  'd-shared': found,
   'd-revoked': found,
   'd-other': { kind: 'found', key: { keyId: 'd-other', algorithm: 'RS256', key: rsaKey('d-2').publicKey } },
   'd-away': { kind: 'unavailable' },
@@ -120,6 +121,11 @@ const lookups: Readonly<Record<string, KeyLookup>> = {
 const source: KeySource = {
   find: (keyId) => lookups[keyId] ?? { kind: 'unknown' },
   state: () => keyState({ lastError: 'ECONNREFUSED', keys: [{ keyId: 'd-1', ageMs: 0, accepted: true }] }),
+};
+/** Knows none of the keys that other issuers have ids for, too. */
+const ownSource: KeySource = {
+  find: (keyId) => (keyId === 'spire-1' ? found : { kind: 'unknown' }),
+  state: source.state,
 };
 
 /** The policy, and a Core whose answer to every session is this. */
@@ -139,7 +145,7 @@ export function policy(sdk: SessionRefusal | null, overrides: ConfigTree = {}): 
               ),
           },
         };
-  return decideOnly(settings, () => source, activeConfig);
+  return decideOnly(settings, ({ rules: { name } }) => (name === 'spire' ? ownSource : source), activeConfig);
 }
 
 /** A request, the reason that it is refused for, and what is said of it. */
@@ -156,6 +162,9 @@ export interface Row {
   /** What is said besides the reason itself. */
   readonly says: readonly RegExp[];
 }
+
+/** In the place of a line: there is no further one, but for what is known of the credential. */
+export const none = /^$/;
 
 export const service = (claims: Claims = {}, header: Claims = {}): string => mintToken({ key, nowMs, claims, header });
 const sessionClaims = {

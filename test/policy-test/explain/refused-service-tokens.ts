@@ -1,10 +1,40 @@
 /** Credentials that are none, and service tokens that do not hold. */
 import { base64url, signToken, type Claims } from '../../support/tokens.js';
-import { key, nowS, type Row, service, session } from './explained-policy.js';
+import { key, none, nowS, type Row, service, session } from './explained-policy.js';
 
 /** A token of the issuer `idp`. */
 const idp = (claims: Claims = {}, header: Claims = {}): string =>
   service({ iss: 'https://idp.example.com', ...claims }, { kid: 'idp-1', ...header });
+
+const svid = 'spiffe://shop.example/checkout';
+
+/** Tokens with a key id that `spire` accepts as well: nothing is said of what it does not ask for, or has as it should. */
+const beside: readonly Row[] = [
+  {
+    reason: 'issuer_mismatch',
+    name: 'a subject that another issuer takes',
+    token: service({ iss: 'https://x.example', aud: 'x', sub: svid }, { kid: 'd-shared' }),
+    says: [/^iss is "https:\/\/x\.example"; core asks for "https:\/\/api\.example\.com"$/, none],
+  },
+  {
+    reason: 'audience_mismatch',
+    name: 'of one issuer of two',
+    token: service({ aud: ['orders'] }, { kid: 'd-shared' }),
+    says: [/^aud is \["orders"\]; core asks for "orders"$/, none],
+  },
+  {
+    reason: 'source_mismatch',
+    name: 'of one issuer of two',
+    token: service({ source: undefined, sub: svid }, { kid: 'd-shared' }),
+    says: [/^source is missing; core asks for "microservice"$/, none],
+  },
+  {
+    reason: 'token_type_mismatch',
+    name: 'of one issuer of two',
+    token: service({ token_type: 5 }, { kid: 'd-shared' }),
+    says: [/^token_type is 5; core asks for "service"$/, none],
+  },
+];
 
 export const refusedServiceTokens: readonly Row[] = [
   {
@@ -181,6 +211,7 @@ export const refusedServiceTokens: readonly Row[] = [
     token: service({ token_type: 5 }),
     says: [/^token_type is 5; core asks for "service"$/],
   },
+  ...beside,
   {
     reason: 'claim_mismatch',
     token: idp({ tenant: 'other' }),
