@@ -130,9 +130,7 @@ const lifetimeS = 300;
 function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
   const rules = config.issuers.map((issuer) => issuer.rules);
   const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
-  const forUs = rules.filter(
-    ({ audiences }) => given['aud'] === undefined || namesAudience(given['aud'], audiences),
-  );
+  const forUs = rules.filter(({ audiences }) => given['aud'] === undefined || namesAudience(given['aud'], audiences));
   const byIss = forUs.filter(({ issuer }) => says('iss', issuer));
   const byDomain = forUs.filter((each) => each.expectedIssuer === null && isByIssuer(given, each));
   const named = [byIss, byDomain].find((found) => found.length > 0) ?? rules;

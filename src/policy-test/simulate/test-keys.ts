@@ -65,8 +65,8 @@ function pairOf(rules: SigningRules): KeyPair {
 }
 
 /**
- * Issuers share a pair: by `iss` one takes no token of another. An issuer that takes any `iss` has one of its own, or it
- * would take what others are said to have made.
+ * Issuers share a pair: by `iss` one takes no token of another. An issuer that takes any `iss` has one of its own, or
+ * it would take what others are said to have made.
  */
 function pairName(rules: SigningRules): string {
   const { name } = pairKinds[algorithmOf(rules)];

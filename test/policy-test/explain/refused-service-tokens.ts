@@ -8,7 +8,7 @@ const idp = (claims: Claims = {}, header: Claims = {}): string =>
 
 const svid = 'spiffe://shop.example/checkout';
 
-/** Tokens with a key id that `spire` accepts as well: nothing is said of what it does not ask for, or has as it should. */
+/** With a key id that `spire` accepts as well: nothing is said of what it does not ask for, or finds as it should be. */
 const beside: readonly Row[] = [
   {
     reason: 'issuer_mismatch',
