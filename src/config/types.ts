@@ -115,6 +115,8 @@ export interface IssuerSettings {
   readonly keys: KeySourceSettings;
   /** `null` where it has no opaque tokens. */
   readonly introspection: IntrospectionSettings | null;
+  /** Whether the config may name places of its keys that are reached in plaintext. */
+  readonly allowsHttp: boolean;
 }
 
 /** How an issuer is asked about its opaque tokens. */

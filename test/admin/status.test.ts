@@ -99,6 +99,7 @@ const config: CompiledConfig = {
         maxLifetimeS: 1,
       }),
       introspection: null,
+      allowsHttp: false,
       keys: {
         source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' },
         rules: coreKeyRules,

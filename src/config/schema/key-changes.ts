@@ -14,6 +14,8 @@ interface KeyChange<Compiled> {
   of?(config: Compiled): unknown;
   /** Where `diff` compares and shows something else than `of`: no secret. */
   shown?(config: Compiled): unknown;
+  /** What `diff` compares besides and shows to nobody: a part that may be secret. */
+  hidden?(config: Compiled): unknown;
   /** When a change lets more through: `diff` shows the key where this is given. */
   readonly widens?: Widens;
   /** What `diff` calls it, from its section; its key unless given. */
@@ -25,7 +27,7 @@ interface KeyChange<Compiled> {
 /** The keys of a section, from the section: `tls.cert_file`; an empty one is the section itself. */
 export type KeyChanges<Compiled> = Readonly<Record<string, KeyChange<Compiled>>>;
 
-/** A reload takes the key over, and nobody comes through or is kept out by it. */
+/** A reload takes the key over, and nobody comes through or is kept out by it: `diff` does not compare it. */
 export const reloaded: KeyChange<object> = {};
 
 /** What is said of another key, or of the routes it is part of, says it of this one too. */
@@ -42,6 +44,9 @@ export const whenLimitRises: Widens = (from, to) => to === null || (from !== nul
 export const whenOn: Widens = (_from, to) => to === true;
 export const whenOff: Widens = (from) => from === true;
 
+/** What was asked for is asked for no more. */
+export const whenReplaced: Widens = (from) => from !== null;
+
 /** Later words let through more. */
 export const towards =
   (...words: readonly unknown[]): Widens =>
@@ -52,6 +57,12 @@ export const towards =
 export function withoutSecrets(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
+}
+
+/** Returns what `withoutSecrets` leaves out. */
+export function secretsIn(url: string): string {
+  const { username, password, search } = new URL(url);
+  return `${username}:${password}${search}`;
 }
 
 function listOf(value: unknown): readonly unknown[] {

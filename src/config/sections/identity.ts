@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { always, saidByAnother } from '../schema/key-changes.js';
+import { always, saidByAnother, whenReplaced } from '../schema/key-changes.js';
 import { duration, filePath, flag, line, map, text } from '../schema/scalars.js';
 import { type AbsolutePath, section } from '../schema/section.js';
 import type { AssertionSettings } from '../types.js';
@@ -61,7 +61,7 @@ export const identity = section({
     // Under its old name a header is the caller's to send from now on.
     headers: { of: ({ identity }) => identity, widens: always, shownAs: '', whole: true },
     forward_authorization: saidByAnother,
-    assertion: { of: ({ assertion }) => assertion, widens: (from) => from !== null, whole: true },
+    assertion: { of: ({ assertion }) => assertion, widens: whenReplaced, whole: true },
   },
 });
 

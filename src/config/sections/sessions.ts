@@ -6,7 +6,7 @@ import type { Path } from '../load/source-tree.js';
 import { readUrl } from '../schema/addresses.js';
 import { jwksSchema } from './issuers/key-access.js';
 import type { RouteFile } from './routes/routes.js';
-import { always, whenOff, withoutSecrets } from '../schema/key-changes.js';
+import { always, secretsIn, whenOff, withoutSecrets } from '../schema/key-changes.js';
 import { baseUrl, flag, host, map, text, webOrigin, word } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import type { SessionSettings } from '../types.js';
@@ -68,6 +68,7 @@ export const sessions = section({
       restart: true,
       of: ({ sessions }) => sessions?.coreUrl,
       shown: ({ sessions }) => (sessions === null ? null : withoutSecrets(sessions.coreUrl)),
+      hidden: ({ sessions }) => sessions && secretsIn(sessions.coreUrl),
       widens: always,
     },
     api_key: { restart: true, of: ({ sessions }) => sessions?.apiKey },
@@ -89,8 +90,8 @@ export const sessions = section({
       shown: ({ sessions }) => sessions?.checkDatabase ?? null,
       widens: whenOff,
     },
-    cookie_domain: { restart: true, of: ({ sessions }) => sessions?.cookie.domain },
-    cookie_same_site: { restart: true, of: ({ sessions }) => sessions?.cookie.sameSite },
+    cookie_domain: { restart: true, of: ({ sessions }) => sessions?.cookie.domain, widens: always },
+    cookie_same_site: { restart: true, of: ({ sessions }) => sessions?.cookie.sameSite, widens: always },
   },
 });
 

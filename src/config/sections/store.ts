@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { saidByAnother, towards, whenLess, whenLimitRises, whenOn } from '../schema/key-changes.js';
+import { always, saidByAnother, towards, whenLess, whenLimitRises, whenOn, whenRemoved } from '../schema/key-changes.js';
 import {
   duration,
   filePath,
@@ -125,22 +125,33 @@ export const store = section({
   compile: (file, { absolute }): { readonly store: StoreSettings | null } => ({ store: compileStore(file, absolute) }),
   // Compared for a restart where it is Redis before and after.
   keys: {
-    '': { restart: true, of: ({ store }) => store?.kind ?? null, widens: towards('redis', 'memory') },
+    '': { restart: true, of: ({ store }) => store?.kind ?? null, widens: (from) => from === 'redis' },
     memory: saidByAnother,
     'redis.url': {
       restart: true,
       of: ofRedis(({ topology, tls }) =>
         topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null,
       ),
+      shown: ofRedis(({ topology }) =>
+        topology.kind === 'single' ? `${placeText(topology)}/${topology.database}` : null,
+      ),
+      // What another server was told is unknown there: keys, tokens that were used, revocations.
+      widens: always,
     },
     'redis.sentinel': {
       restart: true,
       of: ofRedis(({ topology }) => (topology.kind === 'sentinel' ? JSON.stringify(topology) : null)),
+      shown: ofRedis(({ topology }) =>
+        topology.kind === 'sentinel' ? [`name=${topology.name}`, ...topology.nodes.map(placeText)] : null,
+      ),
+      widens: (from, to) => !haveCommon(from, to, 'name=') || !haveCommon(from, to, ''),
       whole: true,
     },
     'redis.cluster': {
       restart: true,
       of: ofRedis(({ topology }) => (topology.kind === 'cluster' ? JSON.stringify(topology) : null)),
+      shown: ofRedis(({ topology }) => (topology.kind === 'cluster' ? topology.nodes.map(placeText) : null)),
+      widens: (from, to) => !haveCommon(from, to, ''),
       whole: true,
     },
     'redis.username': { restart: true, of: ofRedis(({ username }) => username) },
@@ -153,9 +164,19 @@ export const store = section({
           ? null
           : JSON.stringify(tls),
       ),
+      shown: ofRedis(({ tls }) =>
+        tls === null
+          ? null
+          : [
+              'on',
+              ...(tls.caFile === null ? [] : [`ca_file=${tls.caFile}`]),
+              ...(tls.serverName === null ? [] : [`server_name=${tls.serverName}`]),
+            ],
+      ),
+      widens: whenRemoved,
       whole: true,
     },
-    'redis.prefix': { restart: true, of: ofRedis(({ prefix }) => prefix) },
+    'redis.prefix': { restart: true, of: ofRedis(({ prefix }) => prefix), widens: always },
     'redis.replicas': {
       restart: true,
       of: ofRedis(({ replicas }) => replicas),
@@ -190,6 +211,22 @@ function ofRedis<Value>(
   read: (settings: RedisStoreSettings) => Value,
 ): (config: { readonly store: StoreSettings | null }) => Value | undefined {
   return ({ store }) => (store?.kind === 'redis' ? read(store) : undefined);
+}
+
+function placeText({ host, port }: RedisPlace): string {
+  return `${host}:${port}`;
+}
+
+/**
+ * Whether two ways to Redis name the same group, or one of the same servers: those beside it come and go.
+ *
+ * @param start `name=` for the group; empty for servers.
+ */
+function haveCommon(from: unknown, to: unknown, start: '' | 'name='): boolean {
+  const [before, after] = [from, to].map((all) =>
+    Array.isArray(all) ? all.map(String).filter((one) => one.startsWith('name=') === (start !== '')) : [],
+  );
+  return before?.some((one) => after?.includes(one)) === true;
 }
 
 /** What is said of a store that nobody else sees. */

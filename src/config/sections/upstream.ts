@@ -5,12 +5,12 @@ import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { isWildcard, readUrl } from '../schema/addresses.js';
 import {
-  never,
   reloaded,
   saidByAnother,
   towards,
   whenAdded,
   whenRemoved,
+  whenReplaced,
   withoutSecrets,
 } from '../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, origin, text, word } from '../schema/scalars.js';
@@ -108,9 +108,13 @@ export const upstream = section({
     }),
   }),
   keys: {
-    url: { of: ({ upstream }) => withoutSecrets(upstream.url), widens: never },
-    ca_file: { of: ({ upstream }) => upstream.caFile, widens: never },
-    server_name: { of: ({ upstream }) => upstream.serverName, widens: never },
+    url: {
+      of: ({ upstream }) => withoutSecrets(upstream.url),
+      // Who is let through is not changed by where they go; who can read along is.
+      widens: (from, to) => String(from).startsWith('https:') && !String(to).startsWith('https:'),
+    },
+    ca_file: { of: ({ upstream }) => upstream.caFile, widens: whenReplaced },
+    server_name: { of: ({ upstream }) => upstream.serverName, widens: whenReplaced },
     begin_trace: reloaded,
     host: { of: ({ upstream }) => upstream.host, widens: towards('upstream', 'preserve') },
     strip_fields: { of: ({ upstream }) => upstream.stripFields, widens: whenRemoved },

@@ -2,6 +2,8 @@
 import { always, type KeyChanges } from '../../config/schema/key-changes.js';
 import { keyChanges, sectionNames } from '../../config/sections/index.js';
 import { movedScopes } from '../../config/moved-scopes.js';
+import { targetKeys } from '../../config/sections/egress/targets.js';
+import { tokenKeys } from '../../config/sections/egress/tokens.js';
 import { issuerKeys } from '../../config/sections/issuers/issuers.js';
 import { routeKeys } from '../../config/sections/routes/routes.js';
 import type { CompiledConfig } from '../../config/types.js';
@@ -63,6 +65,8 @@ export function settingsChanges(from: CompiledConfig, to: CompiledConfig): reado
   return [
     ...sectionNames.flatMap((name) => changesOf(name, keyChanges[name], from, to)),
     ...[...names].flatMap((name) => issuerChanges(name, from, to)),
+    ...namedChanges('egress.tokens', tokenKeys, from.egress?.tokens, to.egress?.tokens),
+    ...namedChanges('egress.targets', targetKeys, from.egress?.targets, to.egress?.targets),
     // A retry of an earlier write would run it again.
     ...movedScopes(from, to).map((who) => ({
       setting: `idempotency keys of ${who}`,
@@ -81,6 +85,23 @@ function issuerChanges(name: string, from: CompiledConfig, to: CompiledConfig): 
   return changesOf(setting, issuerKeys, before, after);
 }
 
+/** Of parts of the calling side, which have names. One that is new gets somebody somewhere. */
+function namedChanges<T extends { readonly name: string }>(
+  section: string,
+  keys: KeyChanges<T>,
+  from: readonly T[] = [],
+  to: readonly T[] = [],
+): readonly SettingChange[] {
+  const names = new Set([...from, ...to].map(({ name }) => name));
+  return [...names].flatMap((name) => {
+    const [before, after] = [from, to].map((all) => all.find((each) => each.name === name));
+    const setting = `${section}.${name}`;
+    if (before !== undefined && after !== undefined) return changesOf(setting, keys, before, after);
+    const words = (part: T | undefined): string => (part === undefined ? 'none' : 'there');
+    return [{ setting, from: words(before), to: words(after), widens: before === undefined }];
+  });
+}
+
 /** @param section what the names of its keys begin with. */
 function changesOf<T>(section: string, keys: KeyChanges<T>, from: T, to: T): readonly SettingChange[] {
   return Object.entries(keys).flatMap(([key, change]) => {
@@ -88,9 +109,12 @@ function changesOf<T>(section: string, keys: KeyChanges<T>, from: T, to: T): rea
     if (widens === undefined) return [];
     const valueOf = (config: T): unknown => (change.shown === undefined ? change.of?.(config) : change.shown(config));
     const [before, after] = [plain(valueOf(from)), plain(valueOf(to))];
-    if (before === undefined || after === undefined || shown(before) === shown(after)) return [];
+    if (before === undefined || after === undefined) return [];
+    const looksSame = shown(before) === shown(after);
+    if (looksSame && change.hidden?.(from) === change.hidden?.(to)) return [];
     const setting = [section, shownAs].filter((part) => part !== '').join('.');
-    return [{ setting, from: shown(before), to: shown(after), widens: widens(before, after) }];
+    const now = looksSame ? `${shown(after)}, with another query` : shown(after);
+    return [{ setting, from: shown(before), to: now, widens: widens(before, after) }];
   });
 }
 

@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { shippedSchema } from '../../../src/config/docs/json-schema.js';
 import { saidByAnother, type KeyChanges } from '../../../src/config/schema/key-changes.js';
 import { keyChanges, sectionNames, sections } from '../../../src/config/sections/index.js';
+import { targetKeys } from '../../../src/config/sections/egress/targets.js';
+import { tokenKeys } from '../../../src/config/sections/egress/tokens.js';
 import { issuerKeys } from '../../../src/config/sections/issuers/issuers.js';
 import { routeKeys } from '../../../src/config/sections/routes/routes.js';
+import { projectDir } from '../../support/project-dir.js';
 
 interface Node {
   readonly properties?: Readonly<Record<string, Node>>;
@@ -54,6 +59,49 @@ t.test('each key says what a reload makes of it, and whether diff shows it', (t)
       (key) => key !== '' && !leaves.some((leaf) => leaf === key || leaf.startsWith(`${key}.`)),
     );
     t.same(strays, [], `${name}: no answer is for a key that is not there`);
+  }
+  t.end();
+});
+
+/** What is said of the keys of a section, of an issuer, of a route, of a target and of a token. */
+const compared: readonly Answered[] = [
+  ...answered,
+  { name: 'egress.targets', node: inner('targets').items ?? {}, keys: targetKeys },
+  { name: 'egress.tokens', node: inner('tokens').additionalProperties ?? {}, keys: tokenKeys },
+];
+
+function inner(name: string): Node {
+  const egress = properties['egress'] ?? {};
+  const maps = [egress, ...(egress.anyOf ?? []), ...(egress.oneOf ?? [])];
+  return maps.flatMap(({ properties: known }) => known?.[name] ?? [])[0] ?? {};
+}
+
+t.test('targets and tokens of the calling side have an answer to each key as well', (t) => {
+  for (const { name, node, keys } of compared.slice(-2)) {
+    t.ok(leavesOf(node).length > 5, name);
+    t.same(unanswered(node, keys), [], name);
+    t.same(
+      Object.keys(keys).filter((key) => !leavesOf(node).some((leaf) => leaf === key || leaf.startsWith(`${key}.`))),
+      [],
+      `${name}: no answer is for a key that is not there`,
+    );
+  }
+  t.end();
+});
+
+t.test('diff compares each key, or the page says that it does not', (t) => {
+  const page = readFileSync(join(projectDir, 'docs/policy-tests.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| `([a-z_.]+)` \| ([^|]+) \|/gm)];
+  const listed = new Map(rows.map(([, name = '', words = '']) => [name, words]));
+  for (const { name, keys } of compared) {
+    const silent = Object.entries(keys)
+      .filter(([, change]) => change.widens === undefined && change !== saidByAnother)
+      .filter(([key]) => name !== 'egress' || !['tokens', 'targets'].includes(key))
+      .map(([key]) => key);
+    const words = listed.get(name) ?? '';
+    const named = words.startsWith('all') ? silent : [...words.matchAll(/`([a-z0-9_.]+)`/g)].map(([, key = '']) => key);
+    t.same(silent.toSorted(), named.toSorted(), name);
+    if (words.startsWith('all')) t.equal(silent.length, Object.keys(keys).length, `${name}: all of it`);
   }
   t.end();
 });

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import { never, reloaded, whenMore } from '../../schema/key-changes.js';
+import { always, never, reloaded, whenMore } from '../../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, port, size, text } from '../../schema/scalars.js';
 import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings, TokenSourceSettings } from '../../types.js';
@@ -88,9 +88,25 @@ export const egress = section({
   keys: {
     'listen.host': { restart: true, of: ({ egress }) => egress?.listen.host ?? null },
     'listen.port': { restart: true, of: ({ egress }) => egress?.listen.port ?? null },
-    'listen.unix': { restart: true, of: ({ egress }) => egress?.socket?.path ?? null },
-    'listen.mode': { restart: true, of: ({ egress }) => egress?.socket?.mode ?? null, widens: never },
-    'listen.owner': { restart: true, of: ({ egress }) => egress?.socket?.owner ?? null, widens: never },
+    'listen.unix': {
+      restart: true,
+      of: ({ egress }) => egress?.socket?.path ?? null,
+      shown: ({ egress }) => egress && (egress.socket?.path ?? null),
+      // A port has no owner and no mode: whoever is on the machine reaches it.
+      widens: (from, to) => from !== null && to === null,
+    },
+    'listen.mode': {
+      restart: true,
+      of: ({ egress }) => egress?.socket?.mode ?? null,
+      shown: ({ egress }) => egress?.socket?.mode.toString(8),
+      widens: (from, to) => (parseInt(String(to), 8) & ~parseInt(String(from), 8)) !== 0,
+    },
+    'listen.owner': {
+      restart: true,
+      of: ({ egress }) => egress?.socket?.owner ?? null,
+      shown: ({ egress }) => egress?.socket?.owner,
+      widens: always,
+    },
     'listen.http2': { restart: true, of: ({ egress }) => egress?.listen.http2 ?? null, widens: never },
     'listen.max_in_flight': {
       restart: true,
@@ -101,6 +117,7 @@ export const egress = section({
     'listen.keep_alive_timeout': { restart: true, of: ({ egress }) => egress?.listen.keepAliveTimeoutMs ?? null },
     'listen.body_idle_timeout': { restart: true, of: ({ egress }) => egress?.listen.bodyIdleTimeoutMs ?? null },
     hold_bodies: reloaded,
+    // `tokenKeys` and `targetKeys`, for each of them.
     tokens: { whole: true },
     targets: { whole: true },
   },

@@ -1,6 +1,18 @@
 /** The part of the egress section that says where requests of the calling side may go. */
 import { z } from 'zod';
 import { baseUrl, duration, filePath, flag, host, integer, list, map, size, text, word } from '../../schema/scalars.js';
+import {
+  always,
+  never,
+  reloaded,
+  saidByAnother,
+  towards,
+  whenAdded,
+  whenMore,
+  whenOn,
+  whenReplaced,
+  type KeyChanges,
+} from '../../schema/key-changes.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { UpstreamSettings } from '../../types.js';
 import type { MissingKeyPolicy, IdempotencyKeySource } from '../../../decision/egress/key.js';
@@ -169,6 +181,42 @@ function compileKeyFrom(file: TargetFile['key_from']): IdempotencyKeySource | nu
   if ('header' in file) return { kind: 'header', name: file.header.toLowerCase() };
   const tokens = file.json.split('/').slice(1);
   return { kind: 'json', path: tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~')) };
+}
+
+/** What a change of each key of a target means. */
+export const targetKeys: KeyChanges<TargetSettings> = {
+  name: saidByAnother,
+  prefix: { of: (target) => target.prefix, widens: never },
+  url: { of: ({ upstream, basePath }) => `${upstream.url}${basePath}`, widens: always },
+  ca_file: { of: ({ upstream }) => upstream.caFile, widens: whenReplaced },
+  server_name: { of: ({ upstream }) => upstream.serverName, widens: whenReplaced },
+  cert_file: { of: ({ certificate }) => certificate?.certFile ?? null, widens: (_from, to) => to !== null },
+  // One goes with the other.
+  key_file: saidByAnother,
+  token: { of: ({ token }) => token, widens: (_from, to) => to !== null },
+  allow: { of: allowedBy, widens: whenAdded, whole: true },
+  idempotency: { of: ({ missingKey }) => missingKey, widens: (_from, to) => to !== 'require' },
+  key_from: { of: ({ keyFrom }) => keyFrom, widens: whenReplaced, whole: true },
+  'retries.attempts': reloaded,
+  'retries.within': reloaded,
+  'retries.budget': reloaded,
+  hold_body: reloaded,
+  max_body: { of: ({ routes }) => routes[0]?.maxBodyBytes, widens: whenMore },
+  websocket: { of: ({ routes }) => routes[0]?.allowsWebSocket, widens: whenOn },
+  connect_timeout: reloaded,
+  response_timeout: reloaded,
+  idle_timeout: reloaded,
+  max_connections: reloaded,
+  http2: reloaded,
+  max_streams: reloaded,
+  reuse: { of: ({ upstream }) => upstream.reuse, widens: towards('never', 'safe', 'always') },
+};
+
+/** Each method with each path below the prefix. */
+function allowedBy({ prefix, routes }: TargetSettings): readonly string[] {
+  return routes.flatMap(({ methods, paths }) =>
+    [...(methods ?? ['*'])].flatMap((name) => paths.map(({ text }) => `${name}:${text.slice(prefix.length)}`)),
+  );
 }
 
 /** A prefix followed by a path of the config is one; its literals passed the gate. */

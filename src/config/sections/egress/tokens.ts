@@ -16,6 +16,18 @@ import {
   webOrigin,
   word,
 } from '../../schema/scalars.js';
+import {
+  always,
+  reloaded,
+  secretsIn,
+  whenAdded,
+  whenMore,
+  whenOff,
+  whenOn,
+  whenReplaced,
+  withoutSecrets,
+  type KeyChanges,
+} from '../../schema/key-changes.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { ClientAuth, OAuthTokenSettings, TokenSourceSettings } from '../../types.js';
 import { assertionAlgorithm } from '../issuers/introspection.js';
@@ -230,6 +242,52 @@ function checkAuth(path: Path, file: OAuthFile['auth'], report: Report): void {
     report.keyError([...path, key], `${name}.${key} has no use with ${name}.${way}`, needed);
   }
 }
+
+/** Returns what reads a setting of one kind of source; another kind has none. */
+function ofKind<Kind extends TokenSourceSettings['kind']>(
+  kind: Kind,
+  read: (settings: Extract<TokenSourceSettings, { readonly kind: Kind }>) => unknown,
+): (settings: TokenSourceSettings) => unknown {
+  return (settings) => (isKind(settings, kind) ? read(settings) : null);
+}
+
+function isKind<Kind extends TokenSourceSettings['kind']>(
+  settings: TokenSourceSettings,
+  kind: Kind,
+): settings is Extract<TokenSourceSettings, { readonly kind: Kind }> {
+  return settings.kind === kind;
+}
+
+/** What a change of each key of a token means. What says something else of the workload is another token. */
+export const tokenKeys: KeyChanges<TokenSourceSettings> = {
+  'core.curl_config': { of: ofKind('core', ({ curlConfigFile }) => curlConfigFile), widens: always },
+  'core.issuer': { of: ofKind('core', ({ issuer }) => issuer), widens: always },
+  'core.allow_http': { of: ofKind('core', ({ allowHttp }) => allowHttp), widens: whenOn },
+  'core.allow_public_core': { of: ofKind('core', ({ allowPublicCore }) => allowPublicCore), widens: whenOn },
+  'claims.aud': { of: ofKind('core', ({ claims }) => claims.aud), widens: always },
+  'claims.sub': { of: ofKind('core', ({ claims }) => claims.sub), widens: always },
+  'claims.source': { of: ofKind('core', ({ claims }) => claims.source), widens: always },
+  'claims.token_type': { of: ofKind('core', ({ claims }) => claims.token_type), widens: always },
+  'claims.permissions': { of: ofKind('core', ({ claims }) => claims.permissions), widens: whenAdded },
+  lifetime: { of: ofKind('core', ({ validityS }) => validityS), widens: whenMore },
+  single_use: { of: ofKind('core', ({ singleUse }) => singleUse), widens: whenOff },
+  dpop: { of: (token) => token.kind !== 'file' && token.dpop, widens: whenOff },
+  'oauth.issuer': { of: ofKind('oauth', ({ issuer }) => issuer), widens: always },
+  'oauth.token_url': {
+    of: ofKind('oauth', ({ tokenUrl }) => tokenUrl && withoutSecrets(tokenUrl)),
+    hidden: ofKind('oauth', ({ tokenUrl }) => tokenUrl && secretsIn(tokenUrl)),
+    widens: always,
+  },
+  'oauth.client_id': { of: ofKind('oauth', ({ clientId }) => clientId), widens: always },
+  'oauth.auth': { of: ofKind('oauth', ({ auth }) => auth), widens: always, whole: true },
+  'oauth.grant': { of: ofKind('oauth', ({ grant }) => grant), widens: always },
+  'oauth.scope': { of: ofKind('oauth', ({ scope }) => scope), widens: always },
+  'oauth.audience': { of: ofKind('oauth', ({ audience }) => audience), widens: always },
+  'oauth.resource': { of: ofKind('oauth', ({ resource }) => resource), widens: always },
+  'oauth.ca_file': { of: ofKind('oauth', ({ caFile }) => caFile), widens: whenReplaced },
+  'oauth.timeout': reloaded,
+  file: { of: ofKind('file', ({ path }) => path), widens: always },
+};
 
 /** Compiles sources without errors, in the order of the file. */
 export function compileTokens(file: TokensFile, absolute: AbsolutePath): readonly TokenSourceSettings[] {

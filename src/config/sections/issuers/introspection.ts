@@ -7,6 +7,7 @@ import {
   always,
   never,
   reloaded,
+  secretsIn,
   whenLess,
   whenMore,
   whenOff,
@@ -125,6 +126,7 @@ export const introspectionKeys: KeyChanges<{ readonly introspection: Introspecti
   'introspection.url': {
     of: ({ introspection }) =>
       introspection === null ? undefined : introspection.url === null ? 'discovery' : withoutSecrets(introspection.url),
+    hidden: ({ introspection }) => secretsIn(introspection?.url ?? 'https://discovery'),
     widens: always,
   },
   'introspection.client_id': { of: ({ introspection }) => introspection?.clientId, widens: always },

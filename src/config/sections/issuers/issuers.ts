@@ -209,7 +209,7 @@ function compileIssuer(name: string, file: IssuerFile, absolute: AbsolutePath): 
     binding: file.binding,
   };
   const keys = compileKeyAccess(file, rules.algorithms, absolute);
-  return { rules, introspection: compileIntrospection(file, keys.caFile, absolute), keys };
+  return { rules, introspection: compileIntrospection(file, keys.caFile, absolute), keys, allowsHttp: file.allow_http };
 }
 
 /** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */

@@ -9,8 +9,10 @@ import {
   never,
   reloaded,
   saidByAnother,
+  secretsIn,
   whenAdded,
   whenMore,
+  whenOn,
   withoutSecrets,
   type KeyChanges,
 } from '../../schema/key-changes.js';
@@ -49,9 +51,10 @@ export const jwksSchema = map({
 const [leastStaleMs, mostStaleMs] = [staleAllowanceMs(null, true), staleAllowanceMs(null, false)];
 
 /** What a change of each of its keys means. */
-export const keyAccessKeys: KeyChanges<Pick<IssuerSettings, 'keys'>> = {
+export const keyAccessKeys: KeyChanges<Pick<IssuerSettings, 'keys' | 'allowsHttp'>> = {
   jwks_url: {
     of: ({ keys: { source } }) => (source.kind === 'file' ? source.path : withoutSecrets(source.url)),
+    hidden: ({ keys: { source } }) => (source.kind === 'file' ? null : secretsIn(source.url)),
     widens: always,
     shownAs: 'keys',
   },
@@ -66,9 +69,9 @@ export const keyAccessKeys: KeyChanges<Pick<IssuerSettings, 'keys'>> = {
     widens: whenAdded,
   },
   token_file: { of: ({ keys }) => keys.tokenFile, widens: never },
-  allow_http: saidByAnother,
+  allow_http: { of: ({ allowsHttp }) => allowsHttp, widens: whenOn },
   ca_file: { of: ({ keys }) => keys.caFile, widens: always },
-  'jwks.min_age': reloaded,
+  'jwks.min_age': { of: ({ keys }) => keys.minAgeMs, widens: whenMore },
   'jwks.max_age': { of: ({ keys }) => keys.maxAgeMs, widens: whenMore },
   // Left out it is an hour at most: what the issuer says may make it less.
   'jwks.max_stale': {

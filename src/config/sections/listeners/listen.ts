@@ -217,7 +217,12 @@ export const listen = section({
       widens: whenAdded,
     },
     'dpop.max_age': { restart: true, of: ({ listen }) => listen.dpop?.maxAgeMs ?? null, widens: whenMore },
-    'dpop.nonce_key_file': { restart: true, of: ({ listen }) => listen.dpop?.nonceKeyFile ?? null },
+    'dpop.nonce_key_file': {
+      restart: true,
+      of: ({ listen }) => listen.dpop?.nonceKeyFile ?? null,
+      shown: ({ listen }) => listen.dpop?.nonceKeyFile,
+      widens: (_from, to) => to === null,
+    },
     'dpop.clock_skew': { restart: true, of: ({ listen }) => listen.dpop?.clockSkewMs ?? null, widens: whenMore },
     underscore_fields: {
       restart: true,
@@ -239,7 +244,7 @@ export const listen = section({
     body_idle_timeout: { restart: true, of: ({ listen }) => listen.bodyIdleTimeoutMs },
     body_min_rate: { restart: true, of: ({ listen }) => listen.bodyMinRate, widens: whenLess },
     max_in_flight: { restart: true, of: ({ listen }) => listen.maxInFlight, widens: whenMore },
-    max_websockets: { restart: true, of: ({ listen }) => listen.maxWebSockets },
+    max_websockets: { restart: true, of: ({ listen }) => listen.maxWebSockets, widens: whenMore },
     websocket_idle_timeout: { restart: true, of: ({ listen }) => listen.webSocketIdleTimeoutMs },
   },
 });

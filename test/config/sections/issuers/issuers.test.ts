@@ -412,6 +412,7 @@ t.test('issuers, compiled', (t) => {
         binding: 'accept',
       },
       introspection: null,
+      allowsHttp: false,
       keys: {
         source: { kind: 'url', url: 'https://api.example.com/auth/jwt/jwks.json' },
         rules: { algorithms: new Set(['RS256']), use: 'sig' },
