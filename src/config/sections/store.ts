@@ -2,7 +2,15 @@
 import { z } from 'zod';
 import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { always, saidByAnother, towards, whenLess, whenLimitRises, whenOn, whenRemoved } from '../schema/key-changes.js';
+import {
+  always,
+  saidByAnother,
+  towards,
+  whenLess,
+  whenLimitRises,
+  whenOn,
+  whenRemoved,
+} from '../schema/key-changes.js';
 import {
   duration,
   filePath,
@@ -180,7 +188,6 @@ export const store = section({
     'redis.replicas': {
       restart: true,
       of: ofRedis(({ replicas }) => replicas),
-      shown: ({ store }) => (store?.kind === 'redis' ? store.replicas : null),
       widens: whenLess,
     },
     'redis.reserve_timeout': { restart: true, of: ofRedis(({ reserveTimeoutMs }) => reserveTimeoutMs) },
@@ -188,19 +195,16 @@ export const store = section({
     'redis.start_without_revocations': {
       restart: true,
       of: ofRedis(({ startsWithoutRevocations }) => startsWithoutRevocations),
-      shown: ({ store }) => store?.kind === 'redis' && store.startsWithoutRevocations,
       widens: whenOn,
     },
     'redis.kept_per_caller': {
       restart: true,
       of: ofRedis(({ keptPerCaller }) => keptPerCaller),
-      shown: ({ store }) => (store?.kind === 'redis' ? store.keptPerCaller : null),
       widens: whenLimitRises,
     },
     'redis.durability': {
       restart: true,
       of: ofRedis(({ durability }) => durability),
-      shown: ({ store }) => (store?.kind === 'redis' ? store.durability : null),
       widens: towards('verified', 'unverified', 'none'),
     },
   },

@@ -21,7 +21,10 @@ function policy(overrides: ConfigTree): ActiveConfig {
     head_as_get: false,
     path_info: false,
   };
-  const config = compiled({ receiver, ...overrides });
+  const config = compiled({
+    ...overrides,
+    receiver: { ...receiver, ...(overrides['receiver'] as object | undefined) },
+  });
   return decideOnly(config, keys.sourceOf, assumedSessions(config, keys));
 }
 
