@@ -8,7 +8,7 @@ const idp = (claims: Claims = {}, header: Claims = {}): string =>
 
 const svid = 'spiffe://shop.example/checkout';
 
-/** With a key id that `spire` accepts as well: nothing is said of what it does not ask for, or finds as it should be. */
+/** With a key id that `spire` accepts as well: of what it does not ask for, or has as it should be, nothing is said. */
 const beside: readonly Row[] = [
   {
     reason: 'issuer_mismatch',
