@@ -240,8 +240,11 @@ async function comeOnce(ledger: Ledger, { ca }: Certificates, visit: Visit): Pro
     ? connectTls({ socket: tcp, ca: ca.cert, servername: 'localhost', ALPNProtocols: [visit.tls] })
     : tcp;
   for (const each of [tcp, socket]) each.on('error', () => undefined);
-  const closed = once(tcp, 'close');
-  await once(socket, hasTls ? 'secureConnect' : 'connect');
+  // A reset is a way to go, and no failure.
+  const closed = new Promise<void>((resolve) => {
+    tcp.once('close', () => resolve());
+  });
+  await Promise.race([once(socket, hasTls ? 'secureConnect' : 'connect').catch(() => undefined), closed]);
   const told = new Promise<void>((resolve) => {
     socket.once(visit.leaves === 'at the answer' ? 'data' : 'end', () => resolve());
     socket.once('close', () => resolve());

@@ -44,6 +44,9 @@ export const whenLimitRises: Widens = (from, to) => to === null || (from !== nul
 export const whenOn: Widens = (_from, to) => to === true;
 export const whenOff: Widens = (from) => from === true;
 
+/** What is shown to others is another one, or there is one now. */
+export const whenGiven: Widens = (_from, to) => to !== null;
+
 /** What was asked for is asked for no more. */
 export const whenReplaced: Widens = (from) => from !== null;
 

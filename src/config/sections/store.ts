@@ -6,6 +6,7 @@ import {
   always,
   saidByAnother,
   towards,
+  whenAdded,
   whenLess,
   whenLimitRises,
   whenOn,
@@ -181,7 +182,7 @@ export const store = section({
               ...(tls.serverName === null ? [] : [`server_name=${tls.serverName}`]),
             ],
       ),
-      widens: whenRemoved,
+      widens: (from, to) => whenRemoved(from, to) || whenAdded(serverNameIn(from), serverNameIn(to)),
       whole: true,
     },
     'redis.prefix': { restart: true, of: ofRedis(({ prefix }) => prefix), widens: always },
@@ -219,6 +220,11 @@ function ofRedis<Value>(
 
 function placeText({ host, port }: RedisPlace): string {
   return `${host}:${port}`;
+}
+
+/** The name that a certificate has to bear in the place of the host's: another one lets others vouch. */
+function serverNameIn(tls: unknown): readonly string[] {
+  return Array.isArray(tls) ? tls.map(String).filter((one) => one.startsWith('server_name=')) : [];
 }
 
 /**

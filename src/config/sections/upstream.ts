@@ -5,6 +5,7 @@ import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 import { isWildcard, readUrl } from '../schema/addresses.js';
 import {
+  always,
   reloaded,
   saidByAnother,
   towards,
@@ -114,7 +115,8 @@ export const upstream = section({
       widens: (from, to) => String(from).startsWith('https:') && !String(to).startsWith('https:'),
     },
     ca_file: { of: ({ upstream }) => upstream.caFile, widens: whenReplaced },
-    server_name: { of: ({ upstream }) => upstream.serverName, widens: whenReplaced },
+    // The name that a certificate has to bear is another one then.
+    server_name: { of: ({ upstream }) => upstream.serverName, widens: always },
     begin_trace: reloaded,
     host: { of: ({ upstream }) => upstream.host, widens: towards('upstream', 'preserve') },
     strip_fields: { of: ({ upstream }) => upstream.stripFields, widens: whenRemoved },

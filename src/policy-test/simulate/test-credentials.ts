@@ -129,12 +129,12 @@ const lifetimeS = 300;
  */
 function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
   const rules = config.issuers.map((issuer) => issuer.rules);
-  const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
-  const forUs = rules.filter(({ audiences }) => given['aud'] === undefined || namesAudience(given['aud'], audiences));
-  const byIss = forUs.filter(({ issuer }) => says('iss', issuer));
-  const byDomain = forUs.filter((each) => each.expectedIssuer === null && isByIssuer(given, each));
+  const byIss = rules.filter(({ issuer }) => given['iss'] === issuer);
+  const byDomain = rules.filter((each) => each.expectedIssuer === null && isByIssuer(given, each));
   const named = [byIss, byDomain].find((found) => found.length > 0) ?? rules;
-  return named.toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null;
+  const forUs = named.filter(({ audiences }) => given['aud'] === undefined || namesAudience(given['aud'], audiences));
+  const meant = forUs.length > 0 ? forUs : named;
+  return meant.toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null;
 }
 
 /** Fills in what a token of this issuer would say at that time. `null` stands for a claim that is absent. */

@@ -28,10 +28,14 @@ export class RelayDirection {
   /** Whether nobody will ever take what its source sends. */
   private isAbandoned = false;
 
-  constructor(source: Duplex, target: Duplex, reader: FrameReader) {
+  private readonly onStopped: () => void;
+
+  /** @param onStopped called where its source is read no more, since too much came for nobody. */
+  constructor(source: Duplex, target: Duplex, reader: FrameReader, onStopped: () => void) {
     this.source = source;
     this.target = target;
     this.reader = reader;
+    this.onStopped = onStopped;
     this.writes = new GatheredWrites({
       isBlocked: () => target.writableLength > 0,
       write: (bytes, onTaken) => !target.writable || target.write(bytes, onTaken),
@@ -41,7 +45,7 @@ export class RelayDirection {
 
   /** What a piece of it led to: `null` where it just goes on. */
   take(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
-    if (this.state === 'muted' || this.state === 'closed') this.forget(chunk);
+    if (this.state === 'muted' || this.state === 'closed' || !this.target.writable) this.forget(chunk);
     if (this.state === 'closed') return null;
     if (this.state === 'finishing') return this.takeRest(chunk);
     const { passed, close, isMalformed } = this.reader.read(chunk);
@@ -93,7 +97,7 @@ export class RelayDirection {
   abandon(): void {
     this.isAbandoned = true;
     this.drop();
-    this.stopReading();
+    this.cutAbandoned();
   }
 
   private takeRest(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
@@ -117,22 +121,29 @@ export class RelayDirection {
     this.readOn();
   }
 
-  private forget(chunk: Buffer): void {
-    this.forgotten += chunk.length;
-    this.stopReading();
+  /** Whether its source is read no more, since too much came for nobody. */
+  hasStopped(): boolean {
+    return this.forgotten > maxForgotten;
   }
 
-  /** Where too much came for nobody. */
-  private stopReading(): void {
-    if (this.forgotten <= maxForgotten) return;
+  private forget(chunk: Buffer): void {
+    const before = this.hasStopped();
+    this.forgotten += chunk.length;
+    if (!this.hasStopped()) return;
     this.source.pause();
-    if (!this.isAbandoned) return;
+    if (!before) this.onStopped();
+    this.cutAbandoned();
+  }
+
+  /** What its source has still to take was ended before. */
+  private cutAbandoned(): void {
+    if (!this.isAbandoned || !this.hasStopped()) return;
     if (this.source.writableLength === 0) this.source.destroy();
-    else this.source.once('drain', () => this.source.destroy());
+    else this.source.once('finish', () => this.source.destroy());
   }
 
   private readonly readOn = (): void => {
-    if (this.forgotten <= maxForgotten) this.source.resume();
+    if (!this.hasStopped()) this.source.resume();
   };
 
   private pass(bytes: Buffer): void {

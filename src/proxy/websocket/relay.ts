@@ -44,8 +44,12 @@ export class Relay {
       hasExtension: extended,
     } = options;
     this.ends = new Set([socket, upstream]);
-    this.inbound = new RelayDirection(socket, upstream, new FrameReader({ masked: true, extended }));
-    this.outbound = new RelayDirection(upstream, socket, new FrameReader({ masked: false, extended }));
+    const direct = (source: Duplex, target: Duplex, masked: boolean): RelayDirection =>
+      new RelayDirection(source, target, new FrameReader({ masked, extended }), () =>
+        this.limitClosing(closeTimeoutMs),
+      );
+    this.inbound = direct(socket, upstream, true);
+    this.outbound = direct(upstream, socket, false);
     this.idleTimer = setTimeout(() => this.close(closeCauses.idle), options.idleTimeoutMs);
   }
 
@@ -116,9 +120,10 @@ export class Relay {
     if (!isSound && end === upstream) {
       this.outbound.finish(closeFrame(closeCauses.upstreamLost.code, closeCauses.upstreamLost.text, null), false);
     }
-    // A reader that is slow but still reads gets what was sent before.
+    // A reader that is slow but still reads gets what was sent before, unless it floods.
     const isBehind = !this.isClosing && socket.writableLength + upstream.writableLength > 0;
-    this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);
+    const hasStopped = this.inbound.hasStopped() || this.outbound.hasStopped();
+    this.limitClosing(isBehind && !hasStopped ? this.options.idleTimeoutMs : closeTimeoutMs);
     this.directionFrom(end).end();
     if (isSound && !this.isClosing) return;
     this.directionTo(end).end();

@@ -76,10 +76,10 @@ for (const { by, signals, code } of endings) {
     t.equal(workers.length, 2);
     const [stuck = 0] = workers;
     process.kill(stuck, 'SIGSTOP');
-    for (const signal of signals) {
-      own.signal(signal);
+    for (const [at, signal] of signals.entries()) {
       // Two that come at once are one.
-      await delay(300);
+      if (at > 0) await until('the first signal is taken', () => own.logs().some(({ msg }) => msg === 'shutting down'));
+      own.signal(signal);
     }
     await until('the primary to be gone', () => !isRunning(own.process.pid));
     await delay(1_000);

@@ -189,9 +189,10 @@ t.test('what an issuer is said to have made is by its key alone', async (t) => {
   t.match(await ask({}, '--issuer', 'spire'), /token +ok +service of issuer spire /);
   t.match(await ask({}, '--issuer', 'other'), /denied: 401 issuer_mismatch/);
   // The trust domain says whose they are: their `iss` may be missing, or any.
-  for (const iss of [null, 'https://oidc.shop.example']) {
-    t.match(await ask({ iss }), /token +ok +service of issuer spire /, JSON.stringify(iss));
+  for (const claims of [{}, { iss: null }, { iss: 'https://oidc.shop.example' }]) {
+    t.match(await ask(claims), /token +ok +service of issuer spire /, JSON.stringify(claims));
   }
+  t.match(await ask({ aud: 'others' }, '--issuer', 'core'), /denied: 401 audience_mismatch/);
   t.match(await ask({ iss: 'https://x.example', sub: 'checkout' }), /denied: 401 issuer_mismatch/);
 });
 

@@ -74,7 +74,7 @@ t.test('what guards less is told, and widens access; back again it does not', as
     },
     { weak: { upstream: { url: 'http://app.example' } }, strong: https({}), setting: 'upstream.url' },
     { weak: https({}), strong: https({ ca_file: '/ca' }), setting: 'upstream.ca_file' },
-    { weak: https({}), strong: https({ server_name: 'x.example' }), setting: 'upstream.server_name' },
+    { weak: https({}), strong: https({ server_name: 'x.example' }), setting: 'upstream.server_name', both: true },
     ...['case_sensitive', 'strict_slash'].map((key) => ({
       weak: { receiver: { [key]: true } },
       strong: { receiver: { [key]: false } },
@@ -92,6 +92,7 @@ t.test('what guards less is told, and widens access; back again it does not', as
     { weak: tlsRedis({}), strong: tlsRedis({ url: 'rediss://redis-a/1' }), setting: 'store.redis.url', both: true },
     { weak: redis({ url: 'redis://redis-a' }), strong: tlsRedis({}), setting: 'store.redis.tls' },
     { weak: tlsRedis({}), strong: tlsRedis({ tls: { ca_file: '/ca' } }), setting: 'store.redis.tls' },
+    { weak: tlsRedis({}), strong: tlsRedis({ tls: { server_name: 'x' } }), setting: 'store.redis.tls', both: true },
     { weak: sentinel('a', 'x:1'), strong: sentinel('b', 'x:1'), setting: 'store.redis.sentinel', both: true },
     { weak: sentinel('a', 'x:1'), strong: sentinel('a', 'y:1'), setting: 'store.redis.sentinel', both: true },
     { weak: cluster('x:1'), strong: cluster('y:1'), setting: 'store.redis.cluster', both: true },
@@ -112,8 +113,14 @@ t.test('what guards less is told, and widens access; back again it does not', as
     { weak: egress({ url: 'https://x.example' }), strong: egress({}), setting: 'egress.targets.o.url', both: true },
     { weak: egress({ url: 'https://o.example/b' }), strong: egress({}), setting: 'egress.targets.o.url', both: true },
     { weak: egress({}), strong: egress({ ca_file: '/ca' }), setting: 'egress.targets.o.ca_file' },
+    { weak: egress({}), strong: egress({ server_name: 'x' }), setting: 'egress.targets.o.server_name', both: true },
     { weak: egress({ idempotency: 'pass' }), strong: egress({}), setting: 'egress.targets.o.idempotency' },
     { weak: egress({ idempotency: 'generate' }), strong: egress({}), setting: 'egress.targets.o.idempotency' },
+    {
+      weak: egress({ idempotency: 'pass' }),
+      strong: egress({ idempotency: 'generate' }),
+      setting: 'egress.targets.o.idempotency',
+    },
     { weak: egress({}), strong: egress({ key_from: { header: 'X-Id' } }), setting: 'egress.targets.o.key_from' },
     { weak: egress({}), strong: egress({ max_body: '1KiB' }), setting: 'egress.targets.o.max_body' },
     { weak: egress({ websocket: true }), strong: egress({}), setting: 'egress.targets.o.websocket' },
@@ -139,6 +146,7 @@ t.test('what guards less is told, and widens access; back again it does not', as
       setting: 'egress.listen.mode',
     },
     { weak: egress({}), strong: egress({}, { listen: { unix: '/s' } }), setting: 'egress.listen.unix' },
+    { weak: egress({}, { listen: { unix: '/s' } }), strong: {}, setting: 'egress.targets.o' },
   ];
   for (const { weak, strong, setting, both = false } of changes) {
     for (const [from, to, wider] of [

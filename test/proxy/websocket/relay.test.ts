@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket as FetchWebSocket } from 'undici';
 import t from 'tap';
 import type { WebSocket } from 'ws';
+import { FrameReader } from '../../../src/decision/websocket/frames.js';
+import { RelayDirection } from '../../../src/proxy/websocket/relay-direction.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { frame, handshake, key, soundFields, startWebSocketProxy, switchRaw, type Client } from './websocket-proxy.js';
@@ -214,6 +217,20 @@ function socketOf(webSocket: WebSocket): Socket {
   return (webSocket as unknown as { readonly _socket: Socket })._socket;
 }
 
+/** Writes a message again and again, as fast as it is taken; how many bytes were. */
+function sendOn(socket: Socket, message: Buffer): () => number {
+  let taken = 0;
+  const send = (): void => {
+    socket.write(message, (error?: Error | null) => {
+      if (error instanceof Error) return;
+      taken += message.length;
+      send();
+    });
+  };
+  send();
+  return () => taken;
+}
+
 const MiB = 2 ** 20;
 /** What the buffers of a pair of sockets hold, and more. */
 const buffered = 32 * MiB;
@@ -237,21 +254,12 @@ t.test('of what a receiver sends on to a caller that is gone little is read, and
   const socket = socketOf(peer);
   socket.removeAllListeners('end').removeAllListeners('data').resume();
   socket.allowHalfOpen = true;
-  const message = frame(2, Buffer.alloc(64 * 1024), { masked: false });
-  let taken = 0;
-  const send = (): void => {
-    socket.write(message, (error?: Error | null) => {
-      if (error instanceof Error) return;
-      taken += message.length;
-      send();
-    });
-  };
-  send();
-  await stalled(() => taken);
-  const [before, beganMs] = [taken, performance.now()];
+  const taken = sendOn(socket, frame(2, Buffer.alloc(64 * 1024), { masked: false }));
+  await stalled(taken);
+  const [before, beganMs] = [taken(), performance.now()];
   client.socket.terminate();
   await until('its connection is cut', () => socket.destroyed);
-  t.ok(taken - before < buffered, `${String(Math.round((taken - before) / MiB))} MiB`);
+  t.ok(taken() - before < buffered, `${String(Math.round((taken() - before) / MiB))} MiB`);
   t.ok(performance.now() - beganMs < 4_000, 'before the time for an answer to a Close is over');
   await until('its place is free', () => proxy.server.openWebSockets() === 0);
 });
@@ -263,16 +271,43 @@ t.test('of what a caller sends behind its Close little is read', async (t) => {
   // A receiver that neither answers the Close nor ends.
   peer.pause();
   raw.write(frame(8, ''));
-  const message = Buffer.alloc(MiB);
-  let taken = 0;
-  const write = (): void => {
-    raw.socket.write(message, (error?: Error | null) => {
-      if (error instanceof Error) return;
-      taken += message.length;
-      write();
-    });
-  };
-  write();
-  await stalled(() => taken);
-  t.ok(taken < buffered, `${String(taken / MiB)} MiB`);
+  const taken = sendOn(raw.socket, Buffer.alloc(MiB));
+  await stalled(taken);
+  t.ok(taken() < buffered, `${String(taken() / MiB)} MiB`);
+  await raw.closed;
 });
+
+t.test('what a target that was ended cannot take is forgotten, and little of it is read', (t) => {
+  const [source, target] = [new PassThrough(), new PassThrough()];
+  source.resume();
+  target.end();
+  let stops = 0;
+  const direction = new RelayDirection(source, target, new FrameReader({ masked: false, extended: false }), () => {
+    stops += 1;
+  });
+  const message = frame(2, Buffer.alloc(64 * 1024), { masked: false });
+  for (let sent = 0; sent < 0.9 * MiB; sent += message.length) direction.take(message);
+  t.same([source.isPaused(), stops], [false, 0]);
+  for (let sent = 0; sent < 0.9 * MiB; sent += message.length) direction.take(message);
+  t.same([source.isPaused(), stops], [true, 1]);
+  t.end();
+});
+
+t.test(
+  'a receiver that sends on and takes nothing is cut once the caller is gone, whatever is unsent to it',
+  async (t) => {
+    const proxy = await startWebSocketProxy(t);
+    const { raw } = await switchRaw(t, proxy);
+    raw.socket.pause();
+    const peer = await until('the receiver has it', () => proxy.webSockets.sockets[0]);
+    const socket = socketOf(peer);
+    socket.removeAllListeners('end').removeAllListeners('data').pause();
+    socket.allowHalfOpen = true;
+    socket.on('error', () => undefined);
+    const down = sendOn(socket, frame(2, Buffer.alloc(64 * 1024), { masked: false }));
+    const up = sendOn(raw.socket, frame(2, Buffer.alloc(64 * 1024)));
+    await stalled(() => up() + down());
+    raw.socket.resetAndDestroy();
+    await until('its place is free', () => proxy.server.openWebSockets() === 0, 15_000);
+  },
+);

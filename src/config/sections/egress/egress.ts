@@ -91,7 +91,7 @@ export const egress = section({
     'listen.unix': {
       restart: true,
       of: ({ egress }) => egress?.socket?.path ?? null,
-      shown: ({ egress }) => egress && (egress.socket?.path ?? null),
+      shown: ({ egress }) => (egress === null ? undefined : (egress.socket?.path ?? null)),
       // A port has no owner and no mode: whoever is on the machine reaches it.
       widens: (from, to) => from !== null && to === null,
     },

@@ -3,15 +3,16 @@ import { z } from 'zod';
 import { baseUrl, duration, filePath, flag, host, integer, list, map, size, text, word } from '../../schema/scalars.js';
 import {
   always,
+  type KeyChanges,
   never,
   reloaded,
   saidByAnother,
   towards,
   whenAdded,
+  whenGiven,
   whenMore,
   whenOn,
   whenReplaced,
-  type KeyChanges,
 } from '../../schema/key-changes.js';
 import type { AbsolutePath } from '../../schema/section.js';
 import type { UpstreamSettings } from '../../types.js';
@@ -189,13 +190,14 @@ export const targetKeys: KeyChanges<TargetSettings> = {
   prefix: { of: (target) => target.prefix, widens: never },
   url: { of: ({ upstream, basePath }) => `${upstream.url}${basePath}`, widens: always },
   ca_file: { of: ({ upstream }) => upstream.caFile, widens: whenReplaced },
-  server_name: { of: ({ upstream }) => upstream.serverName, widens: whenReplaced },
-  cert_file: { of: ({ certificate }) => certificate?.certFile ?? null, widens: (_from, to) => to !== null },
+  // The name that a certificate has to bear is another one then.
+  server_name: { of: ({ upstream }) => upstream.serverName, widens: always },
+  cert_file: { of: ({ certificate }) => certificate?.certFile ?? null, widens: whenGiven },
   // One goes with the other.
   key_file: saidByAnother,
-  token: { of: ({ token }) => token, widens: (_from, to) => to !== null },
+  token: { of: ({ token }) => token, widens: whenGiven },
   allow: { of: allowedBy, widens: whenAdded, whole: true },
-  idempotency: { of: ({ missingKey }) => missingKey, widens: (_from, to) => to !== 'require' },
+  idempotency: { of: ({ missingKey }) => missingKey, widens: towards('require', 'generate', 'pass') },
   key_from: { of: ({ keyFrom }) => keyFrom, widens: whenReplaced, whole: true },
   'retries.attempts': reloaded,
   'retries.within': reloaded,

@@ -84,7 +84,7 @@ const farewellMs = 1_000;
 
 /**
  * - `opening`: the upstream has not sent its first settings. Nothing was sent but ours
- * - `checking`: it had nothing to do for a while, and was asked whether it is still there
+ * - `checking`: it was idle or silent for a while, and was asked whether it is still there. New streams wait
  * - `open`: streams can be opened
  * - `draining`: no more of them, those that there are go on
  * - `closed`: it carries nothing any more
@@ -140,6 +140,11 @@ export class Http2Connection {
     return this.state === 'open';
   }
 
+  /** Whether it is open, and not being asked whether it is still there. */
+  isSound(): boolean {
+    return this.state === 'open' && this.limit === null;
+  }
+
   hasRoom(): boolean {
     return (
       this.state !== 'draining' &&
@@ -164,7 +169,7 @@ export class Http2Connection {
     this.checkFirst();
     const nowMs = performance.now();
     // What came before is no answer to this one.
-    this.listen(nowMs);
+    this.hear(nowMs);
     this.streams.add(stream);
     this.askedMs ??= nowMs;
   }
@@ -312,15 +317,15 @@ export class Http2Connection {
   private readonly look = (): void => {
     const { times } = this.options;
     const nowMs = performance.now();
-    this.listen(nowMs);
+    this.hear(nowMs);
     if (this.state !== 'open' && this.state !== 'draining') return;
     const isSilent = this.askedMs !== null && nowMs - this.askedMs >= times.quietMs;
     if (isSilent && this.limit === null) this.ping();
     else if (this.streams.size === 0 && nowMs - this.idleSinceMs >= times.idleMs) this.drain();
   };
 
-  /** Whether something came since the last time. */
-  private listen(nowMs: number): void {
+  /** Takes note of what came since the last time. */
+  private hear(nowMs: number): void {
     const { bytesRead } = this.socket;
     if (bytesRead === this.bytesRead) return;
     this.bytesRead = bytesRead;
@@ -335,13 +340,25 @@ export class Http2Connection {
   private ping(): void {
     const { session } = this;
     if (session === null || isDestroyed(session)) return;
-    this.limitTo(this.options.times.pingMs, () => this.fail(new NotProcessed('the upstream does not respond')));
+    this.awaitPong();
     session.ping((error) => {
       if (error !== null || this.state === 'closed') return;
       this.stopLimit();
       this.onSignOfLife(performance.now());
       if (this.state === 'checking') this.beOpen();
     });
+  }
+
+  /** Where bytes came but no response to the PING, that may be on its way behind them: it gets its time once more. */
+  private awaitPong(isLast = false): void {
+    const { bytesRead } = this.socket;
+    const giveUp = (): void => {
+      if (this.limit === null) return;
+      if (isLast || this.socket.bytesRead === bytesRead) this.fail(new NotProcessed('the upstream does not respond'));
+      else this.awaitPong(true);
+    };
+    // Timers are called before what has arrived is read.
+    this.limitTo(this.options.times.pingMs, () => setImmediate(giveUp));
   }
 
   private limitTo(ms: number, onDue: () => void): void {

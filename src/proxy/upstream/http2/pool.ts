@@ -10,6 +10,8 @@ import { RequestQueues } from '../pool/request-queues.js';
 import { Http2Connection, usualTimes, type Http2ConnectionHost } from './connection.js';
 import { RequestStream } from './request-stream.js';
 
+const soundFirst = [true, false];
+
 /**
  * Sends requests over HTTP/2, many at once over few connections. A request goes to the connection that was opened first
  * of those with room, so that those that are not needed any more fall idle and are closed, and what goes out for many
@@ -84,10 +86,13 @@ export function createHttp2Upstream(settings: UpstreamSettings, connector: Conne
   };
   /** @param avoided gets it only where no other can. */
   const choose = (avoided: Http2Connection | null): Http2Connection | null => {
-    for (const connection of usable) {
-      if (connection === avoided || !connection.hasRoom()) continue;
-      if (!connection.isWornOut() || !mayOpen()) return connection;
-      connection.drain();
+    // One that is being asked whether it is still there comes last.
+    for (const isSound of soundFirst) {
+      for (const connection of usable) {
+        if (connection === avoided || connection.isSound() !== isSound || !connection.hasRoom()) continue;
+        if (!connection.isWornOut() || !mayOpen()) return connection;
+        connection.drain();
+      }
     }
     if (mayOpen()) return open();
     return avoided?.hasRoom() === true ? avoided : null;
