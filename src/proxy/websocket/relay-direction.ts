@@ -27,7 +27,6 @@ export class RelayDirection {
   private forgotten = 0;
   /** Whether nobody will ever take what its source sends. */
   private isAbandoned = false;
-
   private readonly onStopped: () => void;
 
   /** @param onStopped called where its source is read no more, since too much came for nobody. */
