@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const config = `listen: { host: 127.0.0.1, port: 8080 }
@@ -25,7 +26,7 @@ function runRemoved(t: Parameters<typeof tempDir>[0], args: readonly string[]): 
   mkdirSync(folder);
   writeFileSync(join(dir, 'sallyport.yaml'), config);
   const command = [process.execPath, join(projectDir, 'dist/main.js'), ...args.map((arg) => arg.replace('DIR', dir))];
-  const { status, stderr } = spawnSync('sh', ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', folder, ...command], {
+  const { status, stderr } = spawnSync(sh, ['-c', 'cd "$0" && rmdir "$0" && exec "$@"', folder, ...command], {
     encoding: 'utf8',
     env: { ...process.env, SALLYPORT_CONFIG: '' },
   });
