@@ -40,7 +40,7 @@ t.test('probes that show no credential are told whether the proxy is ready, by c
 
 t.test('a proxy that is about to stop says that it does not serve, and ends all the same', async (t) => {
   const { port } = await startNodeService(t);
-  const proxy = await startGrpcProxy(t, port, { listen, shutdown: { delay: '4s', grace: '5s' } });
+  const proxy = await startGrpcProxy(t, port, { listen, shutdown: { delay: '8s', grace: '5s' } });
   // Probes connect anew each time.
   const told = async (): Promise<Buffer | undefined> => (await createCaller(t, proxy.port).unary(check)).messages[0];
   t.same(await told(), serving);

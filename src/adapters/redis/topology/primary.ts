@@ -206,8 +206,9 @@ export function createPrimary(
   }
 
   function renewAll(): void {
-    // What was wrong with it is so until it is looked at again.
-    shared.renew(unfitness.length > 0 ? wordsOf(unfitness) : undefined);
+    // What was wrong with it is so until it is looked at again, and from before its connection is closed.
+    if (unfitness.length > 0) lost = wordsOf(unfitness);
+    shared.renew(unfitness.length > 0 ? lost : undefined);
     for (const connection of pool?.connections() ?? []) connection.renew();
   }
 
