@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import t from 'tap';
+import { timesAtOnce } from '../support/at-once.js';
 import { certificates, type Certificates } from '../support/certificates.js';
 import { flags, frame, frameTypes, headers, preface, uint32 } from '../support/http2-frames.js';
 import { startRedis } from '../support/redis-server.js';
@@ -222,14 +223,7 @@ async function heldAtRest(ledger: Ledger, { rememberedMs = 0 }: Visit): Promise<
 }
 
 async function come(ledger: Ledger, files: Certificates, visit: Visit, times: number): Promise<void> {
-  let left = times;
-  const one = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      await comeOnce(ledger, files, visit);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, one));
+  await timesAtOnce(times, atOnce, async () => comeOnce(ledger, files, visit));
 }
 
 async function comeOnce(ledger: Ledger, { ca }: Certificates, visit: Visit): Promise<void> {

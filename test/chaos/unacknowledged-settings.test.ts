@@ -1,5 +1,6 @@
 /** Connections of HTTP/2 whose callers never acknowledge settings, and what is left of them. */
 import t from 'tap';
+import { timesAtOnce } from '../support/at-once.js';
 import { residentBytes } from '../support/linux.js';
 import { connectFrames, frameTypes, headers, type Frame } from '../support/http2-frames.js';
 import { startProxyProcess } from '../support/proxy-process.js';
@@ -38,19 +39,9 @@ for (const { name, bytes, isEnd } of ways) {
       socket.end();
       await closed;
     };
-    const many = async (count: number): Promise<void> => {
-      let left = count;
-      const one = async (): Promise<void> => {
-        while (left > 0) {
-          left -= 1;
-          await once();
-        }
-      };
-      await Promise.all(Array.from({ length: atOnce }, one));
-    };
-    await many(1_000);
+    await timesAtOnce(1_000, atOnce, once);
     const before = residentBytes(proxy.process.pid);
-    await many(connections);
+    await timesAtOnce(connections, atOnce, once);
     const grown = (residentBytes(proxy.process.pid) - before) / 1024 ** 2;
     t.comment(`${grown.toFixed(0)} MiB more`);
     t.ok(grown <= 40, 'at most 40 MiB more, which is what a collection finds later');

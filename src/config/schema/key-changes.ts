@@ -1,7 +1,7 @@
 /** What it means that a key of the config says something else: to a reload, and to `diff`. */
 
 /** Whether the second value lets more through than the first, or guards less. */
-type Widens = (from: unknown, to: unknown) => boolean;
+export type Widens = (from: unknown, to: unknown) => boolean;
 
 /** What a change of one key means. Without any of these: a reload takes it over, and `diff` says nothing of it. */
 interface KeyChange<Compiled> {
@@ -47,6 +47,9 @@ export const whenOff: Widens = (from) => from === true;
 /** What is shown to others is another one, or there is one now. */
 export const whenGiven: Widens = (_from, to) => to !== null;
 
+/** There is none any more. */
+export const whenGone: Widens = (_from, to) => to === null;
+
 /** What was asked for is asked for no more. */
 export const whenReplaced: Widens = (from) => from !== null;
 
@@ -68,6 +71,7 @@ export function secretsIn(url: string): string {
   return `${username}:${password}${search}`;
 }
 
-function listOf(value: unknown): readonly unknown[] {
+/** Returns the items of a list; none of anything else. */
+export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

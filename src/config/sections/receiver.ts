@@ -1,7 +1,7 @@
 /** The section that says what is known of the upstream. */
 import type { z } from 'zod';
 import type { Settings } from '../load/setting-names.js';
-import { whenOff, whenOn, type KeyChanges } from '../schema/key-changes.js';
+import { whenOff, whenOn, type KeyChanges, type Widens } from '../schema/key-changes.js';
 import { flag, map } from '../schema/scalars.js';
 import { section } from '../schema/section.js';
 import type { UpstreamSettings } from '../types.js';
@@ -67,10 +67,7 @@ export function receiverRouter(file: ReceiverFile): ReceiverRouter {
 }
 
 /** What is known of its router is compared as it is said: with less to mix up, fewer routes are refused at load. */
-function knownOfRouter(
-  key: keyof ReceiverFile,
-  widens: NonNullable<KeyChanges<object>[string]['widens']>,
-): KeyChanges<object>[string] {
+function knownOfRouter(key: keyof ReceiverFile, widens: Widens): KeyChanges<object>[string] {
   return {
     of: ({ settings }: { readonly settings: Settings }) => (settings.get('receiver') as ReceiverFile)[key],
     widens,

@@ -4,6 +4,7 @@ import type { ParsedConfig } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
 import {
   always,
+  listOf,
   saidByAnother,
   towards,
   whenAdded,
@@ -153,14 +154,14 @@ export const store = section({
       shown: ofRedis(({ topology }) =>
         topology.kind === 'sentinel' ? [`name=${topology.name}`, ...topology.nodes.map(placeText)] : null,
       ),
-      widens: (from, to) => !haveCommon(from, to, 'name=') || !haveCommon(from, to, ''),
+      widens: (from, to) => !haveCommon(from, to, isGroup) || !haveCommon(from, to, isServer),
       whole: true,
     },
     'redis.cluster': {
       restart: true,
       of: ofRedis(({ topology }) => (topology.kind === 'cluster' ? JSON.stringify(topology) : null)),
       shown: ofRedis(({ topology }) => (topology.kind === 'cluster' ? topology.nodes.map(placeText) : null)),
-      widens: (from, to) => !haveCommon(from, to, ''),
+      widens: (from, to) => !haveCommon(from, to, isServer),
       whole: true,
     },
     'redis.username': { restart: true, of: ofRedis(({ username }) => username) },
@@ -182,7 +183,8 @@ export const store = section({
               ...(tls.serverName === null ? [] : [`server_name=${tls.serverName}`]),
             ],
       ),
-      widens: (from, to) => whenRemoved(from, to) || whenAdded(serverNameIn(from), serverNameIn(to)),
+      widens: (from, to) =>
+        whenRemoved(from, to) || whenAdded(entriesOf(from, isServerName), entriesOf(to, isServerName)),
       whole: true,
     },
     'redis.prefix': { restart: true, of: ofRedis(({ prefix }) => prefix), widens: always },
@@ -222,21 +224,20 @@ function placeText({ host, port }: RedisPlace): string {
   return `${host}:${port}`;
 }
 
-/** The name that a certificate has to bear in the place of the host's: another one lets others vouch. */
-function serverNameIn(tls: unknown): readonly string[] {
-  return Array.isArray(tls) ? tls.map(String).filter((one) => one.startsWith('server_name=')) : [];
+/** Entries of what is shown of a way to Redis that say what this one says, such as `name=`. */
+function entriesOf(shown: unknown, isOne: (entry: string) => boolean): readonly string[] {
+  return listOf(shown).map(String).filter(isOne);
 }
 
-/**
- * Whether two ways to Redis name the same group, or one of the same servers: those beside it come and go.
- *
- * @param start `name=` for the group; empty for servers.
- */
-function haveCommon(from: unknown, to: unknown, start: '' | 'name='): boolean {
-  const [before, after] = [from, to].map((all) =>
-    Array.isArray(all) ? all.map(String).filter((one) => one.startsWith('name=') === (start !== '')) : [],
-  );
-  return before?.some((one) => after?.includes(one)) === true;
+const isGroup = (entry: string): boolean => entry.startsWith('name=');
+const isServer = (entry: string): boolean => !isGroup(entry);
+/** The name that a certificate has to bear in the place of the host's: another one lets others vouch. */
+const isServerName = (entry: string): boolean => entry.startsWith('server_name=');
+
+/** Whether two ways to Redis have one such entry in common: servers beside it come and go. */
+function haveCommon(from: unknown, to: unknown, isOne: (entry: string) => boolean): boolean {
+  const after = entriesOf(to, isOne);
+  return entriesOf(from, isOne).some((entry) => after.includes(entry));
 }
 
 /** What is said of a store that nobody else sees. */

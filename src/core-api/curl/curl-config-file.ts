@@ -2,7 +2,7 @@ import { formatMode } from '../../lib/secret-file-access.js';
 import { fileFailure } from '../../lib/errors.js';
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
-import { pathIn } from '../../lib/files.js';
+import { pathIn, type Folder } from '../../lib/files.js';
 import { formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl-config.js';
 import { maxCaFileBytes, readCaFile } from '../../lib/pem.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
@@ -28,17 +28,14 @@ export const maxCurlConfigBytes = 64 * 1024;
  * of mode 0600 or stricter and of the caller: checked on the file that was opened, so that no other can take its place
  * in between. A refusal is a line for people that begins with the path.
  */
-export async function readCurlConfig(
-  path: string,
-  options: { readonly cwd: string },
-): Promise<Result<CurlConfigFile, string>> {
-  const text = await readFile(pathIn(options, path), ownFile, maxCurlConfigBytes, privacyProblem);
+export async function readCurlConfig(path: string, folder: Folder): Promise<Result<CurlConfigFile, string>> {
+  const text = await readFile(pathIn(folder, path), ownFile, maxCurlConfigBytes, privacyProblem);
   if (!text.ok) return refuse(`${path} ${text.error}`);
   const config = parseCurlConfig(text.value);
   if (!config.ok) return refuse(formatCurlProblem(path, config.error));
   const { caFile } = config.value;
   if (caFile === null) return accept({ ...config.value, ca: null });
-  const ca = readCaFile(caFile, await readFile(pathIn(options, caFile), anyFile, maxCaFileBytes, () => null));
+  const ca = readCaFile(caFile, await readFile(pathIn(folder, caFile), anyFile, maxCaFileBytes, () => null));
   return ca.ok ? accept({ ...config.value, ca: ca.value }) : ca;
 }
 

@@ -207,8 +207,9 @@ export function createPrimary(
 
   function renewAll(): void {
     // What was wrong with it is so until it is looked at again, and from before its connection is closed.
-    if (unfitness.length > 0) lost = wordsOf(unfitness);
-    shared.renew(unfitness.length > 0 ? lost : undefined);
+    const why = unfitness.length > 0 ? wordsOf(unfitness) : undefined;
+    lost = why ?? lost;
+    shared.renew(why);
     for (const connection of pool?.connections() ?? []) connection.renew();
   }
 

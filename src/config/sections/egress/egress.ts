@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
-import { always, never, reloaded, whenMore } from '../../schema/key-changes.js';
+import { always, never, reloaded, whenGone, whenMore } from '../../schema/key-changes.js';
 import { duration, filePath, flag, host, integer, list, map, port, size, text } from '../../schema/scalars.js';
 import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings, TokenSourceSettings } from '../../types.js';
@@ -93,7 +93,7 @@ export const egress = section({
       of: ({ egress }) => egress?.socket?.path ?? null,
       shown: ({ egress }) => (egress === null ? undefined : (egress.socket?.path ?? null)),
       // A port has no owner and no mode: whoever is on the machine reaches it.
-      widens: (from, to) => from !== null && to === null,
+      widens: whenGone,
     },
     'listen.mode': {
       restart: true,

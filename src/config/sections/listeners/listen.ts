@@ -6,7 +6,17 @@ import type { Path } from '../../load/source-tree.js';
 import { isWildcard, readUrl } from '../../schema/addresses.js';
 import { checkDpop, compileDpop, dpopSchema } from './dpop.js';
 import type { HostPortFile } from './admin.js';
-import { always, never, towards, whenAdded, whenLess, whenMore, whenOff, whenOn } from '../../schema/key-changes.js';
+import {
+  always,
+  never,
+  towards,
+  whenAdded,
+  whenGone,
+  whenLess,
+  whenMore,
+  whenOff,
+  whenOn,
+} from '../../schema/key-changes.js';
 import {
   addressBlock,
   duration,
@@ -221,7 +231,7 @@ export const listen = section({
       restart: true,
       of: ({ listen }) => listen.dpop?.nonceKeyFile ?? null,
       shown: ({ listen }) => listen.dpop?.nonceKeyFile,
-      widens: (_from, to) => to === null,
+      widens: whenGone,
     },
     'dpop.clock_skew': { restart: true, of: ({ listen }) => listen.dpop?.clockSkewMs ?? null, widens: whenMore },
     underscore_fields: {

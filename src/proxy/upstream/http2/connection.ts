@@ -166,8 +166,8 @@ export class Http2Connection {
 
   /** Takes a place for a stream. Give it back by `remove`. */
   add(stream: RequestStream): void {
-    this.checkFirst();
     const nowMs = performance.now();
+    this.checkFirst(nowMs);
     // What came before is no answer to this one.
     this.hear(nowMs);
     this.streams.add(stream);
@@ -305,9 +305,9 @@ export class Http2Connection {
    * A connection that was idle for a while, or is silent, may be dead. It is asked first, while the request can still
    * go elsewhere.
    */
-  private checkFirst(): void {
+  private checkFirst(nowMs: number): void {
     const isAsked = this.limit !== null;
-    const isRested = this.streams.size === 0 && performance.now() - this.idleSinceMs >= this.options.times.quietMs;
+    const isRested = this.streams.size === 0 && nowMs - this.idleSinceMs >= this.options.times.quietMs;
     if (this.state !== 'open' || !(isAsked || isRested)) return;
     this.state = 'checking';
     if (!isAsked) this.ping();
