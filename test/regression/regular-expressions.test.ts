@@ -32,6 +32,11 @@ const exceptions: readonly Exception[] = [
     reason: 'a match begins at `<` and ends before the next',
   },
   {
+    file: 'src/core-api/redact-response.ts',
+    begins: '/\\$(?:2[a-z]?',
+    reason: 'nothing follows what repeats, so that a match is never given back; it reads 16 KiB at most',
+  },
+  {
     file: 'src/adapters/log/logger.ts',
     begins: '/(?<![A-Za-z0-9_-])[A-Za',
     reason: 'begins at the first of its characters only, which the detector does not see',
