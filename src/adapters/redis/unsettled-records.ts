@@ -10,7 +10,7 @@ import type {
   UnsettledRecord,
   UnsettledRecords,
 } from '../../ports/idempotency.js';
-import { createConnection, withDeadline } from './client/connection.js';
+import { createConnection, useDatabase, withDeadline } from './client/connection.js';
 import { numberOf, readShown, textOf } from './scripts/replies.js';
 import type { Servers } from './topology/primaries.js';
 import type { RedisAddress, RedisSettings } from './client/settings.js';
@@ -71,6 +71,7 @@ class Search {
     connection.on('error', () => undefined);
     try {
       await this.replyTo(connection.connect());
+      await this.replyTo(useDatabase(connection, this.settings));
       let cursor: string | null = '0';
       while (cursor !== null) cursor = await this.lookFrom(connection, cursor);
     } finally {

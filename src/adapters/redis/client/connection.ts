@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { Connector } from './connector.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { DeadlinePassed, hidePassword } from '../scripts/errors.js';
+import { DatabaseRefused, DeadlinePassed, hidePassword, replyCode } from '../scripts/errors.js';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** Milliseconds to connect, TLS included. */
@@ -50,6 +50,23 @@ export async function connectOnce(connection: Redis): Promise<void> {
   await connection.connect().catch((error: unknown) => {
     throw reason ?? error;
   });
+}
+
+/**
+ * Makes sure that a new connection leads to the database of the settings: it is in database 0 where the server refuses
+ * another one, and ioredis says so to nobody who waits. To be awaited before anything else is asked.
+ *
+ * @throws `DatabaseRefused`, or what ioredis throws.
+ */
+export async function useDatabase(connection: Redis, { topology }: RedisSettings): Promise<void> {
+  if (topology.kind !== 'single' || topology.database === 0) return;
+  try {
+    await connection.select(topology.database);
+  } catch (error) {
+    // Other refusals, such as NOAUTH, say by themselves what is wrong.
+    const isOfDatabase = ['NOPERM', 'ERR'].includes(replyCode(error) ?? '');
+    throw isOfDatabase ? new DatabaseRefused(topology.database, error) : error;
+  }
 }
 
 /** Says who we are on a connection that was made without saying it. */

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
-import { connectTimeoutMs, createConnection, withDeadline } from './connection.js';
+import { connectTimeoutMs, createConnection, useDatabase, withDeadline } from './connection.js';
 import { parseInfo, type ServerFacts } from '../topology/server-checks.js';
 import { runScript, type ScriptCall, type ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { OthersReply, reasonOf, replyCode } from '../scripts/errors.js';
+import { DatabaseRefused, OthersReply, reasonOf, replyCode } from '../scripts/errors.js';
 
 /**
  * One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked
@@ -90,8 +90,8 @@ export function createNodeConnection(
       facts = found;
       events.looked(found);
     } catch (error) {
-      // Where we connect anew, it is known why.
-      reason ??= reasonOf(error);
+      // Where we connect anew, it is known why. What ioredis had to say of the database names neither it nor a fix.
+      if (reason === null || error instanceof DatabaseRefused) reason = reasonOf(error);
       renew();
     } finally {
       looking = false;
@@ -99,6 +99,7 @@ export function createNodeConnection(
   }
 
   async function examined(): Promise<ServerFacts> {
+    if (facts === null) await useDatabase(connection, settings);
     const found = await inspect(connection, settings);
     await events.examine?.(found, async (call) => runScript(connection, call, found.majorVersion ?? 6));
     return found;

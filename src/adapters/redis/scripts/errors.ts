@@ -17,6 +17,18 @@ export class WaitFailed extends Error {
   }
 }
 
+/** The server does not let us into the database of the settings: nothing may be asked of it in another one. */
+export class DatabaseRefused extends Error {
+  constructor(database: number, cause: unknown) {
+    const [problem, fix] =
+      replyCode(cause) === 'NOPERM'
+        ? [`the Redis user may not use database ${database}`, 'allow SELECT to it (+select)']
+        : [`the server has no database ${database}`, 'name one in store.redis.url that it has, or raise its databases'];
+    super(`${problem}; ${fix} (${reasonOf(cause)})`);
+    this.name = 'DatabaseRefused';
+  }
+}
+
 /** A reply to something else than was asked: the script may have run. */
 export class OthersReply extends Error {
   constructor() {
@@ -68,6 +80,7 @@ export function failureOf(error: unknown): StoreFailure {
   const reason = reasonOf(error);
   if (error instanceof DeadlinePassed) return { kind: 'timeout', reason, mayHaveRun: true };
   if (error instanceof WaitFailed) return { kind: 'refused', reason, mayHaveRun: true };
+  if (error instanceof DatabaseRefused) return { kind: 'refused', reason, mayHaveRun: false };
   // A script decides before it writes: one that ended with an error wrote nothing.
   if (replyCode(error) !== null) return { kind: 'refused', reason, mayHaveRun: false };
   return { kind: 'unreachable', reason, mayHaveRun: !isUnsent(error) };

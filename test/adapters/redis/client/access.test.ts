@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { startRedis, startReplica, type RedisServer } from '../../../support/redis-server.js';
 import { tempDir } from '../../../support/temp-dir.js';
 import { until } from '../../../support/until.js';
+import type { RedisSettings } from '../../../../src/adapters/redis/client/settings.js';
 import { storeContract } from '../../store-contract.js';
 import { acquire, freshScope, reserveOf } from '../../store-commands.js';
 import { leastRights, openStore, redisSettings } from '../redis-store.js';
@@ -19,6 +20,10 @@ function passwordFile(t: Test, text: string): string {
   writeFileSync(path, text);
   return path;
 }
+
+const inDatabase = (port: number, database: number): Pick<RedisSettings, 'topology'> => ({
+  topology: { kind: 'single', host: '127.0.0.1', port, database },
+});
 
 t.test('a user with the rights that docs/storage.md lists, and no more, does everything', async (t) => {
   const server = await startRedis(t);
@@ -80,8 +85,13 @@ t.test('a rotated password is read at the next connect', async (t) => {
 t.test('no password where one is needed', async (t) => {
   const server = await startRedis(t, ['--requirepass', 'first'], { client: { password: 'first' } });
   for (const path of [null, join(tempDir(t), 'missing')]) {
-    const { problem } = openStore(t, redisSettings(server.port, { passwordFile: path }));
-    await problem(/NOAUTH/);
+    for (const database of [0, 3]) {
+      const { problem } = openStore(
+        t,
+        redisSettings(server.port, { passwordFile: path, ...inDatabase(server.port, database) }),
+      );
+      await problem(/^NOAUTH/);
+    }
   }
   t.pass();
 });
@@ -107,6 +117,49 @@ for (const { name, right, replicas, problem } of missing) {
     t.pass();
   });
 }
+
+t.test('a user who may not use the database of the URL is told of, and nothing goes to another one', async (t) => {
+  const server = await startRedis(t);
+  await startReplica(t, server.port);
+  await setUser(server, 'secret');
+  const credential = { username: 'sallyport', passwordFile: passwordFile(t, 'secret') };
+  const [alone, waiting] = [0, 1].map((replicas) =>
+    openStore(t, redisSettings(server.port, { ...inDatabase(server.port, 3), ...credential, replicas })),
+  );
+  for (const opened of [alone, waiting]) {
+    await opened?.problem(/^the Redis user may not use database 3; allow SELECT to it \(\+select\) \(NOPERM /);
+    t.match(await opened?.store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { mayHaveRun: false } });
+    t.match(
+      await opened?.store.unsettled.list({ inDoubtOnly: true, most: 1, onProgress: () => undefined }),
+      { ok: false, error: { kind: 'refused', reason: /may not use database 3/ } },
+      'who reads alone, too',
+    );
+  }
+  t.equal(await server.client.dbsize(), 0);
+  await setUser(server, 'secret', [...leastRights, '+select', '+scan']);
+  for (const opened of [alone, waiting]) {
+    await opened?.up();
+    if (opened !== undefined) await acquire(opened.store, { ...freshScope(), token: null }, reserveOf('a'));
+    t.match(await opened?.store.unsettled.list({ inDoubtOnly: false, most: 9, onProgress: () => undefined }), {
+      ok: true,
+    });
+  }
+  t.equal(await server.client.dbsize(), 0);
+  await server.client.select(3);
+  t.not(await server.client.dbsize(), 0);
+  // The right is taken away again: who connects anew is told, too.
+  await setUser(server, 'secret');
+  await server.client.call('client', 'kill', 'type', 'normal', 'skipme', 'yes');
+  await alone?.problem(/^the Redis user may not use database 3/);
+});
+
+t.test('a database that the server does not have is told of', async (t) => {
+  const server = await startRedis(t);
+  const { store, problem } = openStore(t, redisSettings(server.port, inDatabase(server.port, 99)));
+  await problem(/^the server has no database 99; name one in store\.redis\.url that it has, .*\(ERR /);
+  t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { mayHaveRun: false } });
+  t.equal(await server.client.dbsize(), 0);
+});
 
 t.test(
   'a user without a right that a script needs: refused, told, nothing left without an end; granted, the store is up',

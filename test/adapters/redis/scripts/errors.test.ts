@@ -1,5 +1,6 @@
 import t from 'tap';
 import {
+  DatabaseRefused,
   DeadlinePassed,
   failureOf,
   isRecordRefusal,
@@ -30,6 +31,11 @@ const failures: readonly { name: string; cause: unknown; expected: object }[] = 
     name: 'a refusal',
     cause: reply('OOM command not allowed'),
     expected: { kind: 'refused', reason: 'OOM command not allowed', mayHaveRun: false },
+  },
+  {
+    name: 'a database that the server does not let us into',
+    cause: new DatabaseRefused(3, reply('ERR SELECT is not allowed in cluster mode')),
+    expected: { kind: 'refused', reason: /^the server has no database 3; .* \(ERR SELECT is not/, mayHaveRun: false },
   },
   {
     name: 'no connection',

@@ -120,7 +120,15 @@ t.test('a Redis that is not reached', async (t) => {
   const password = join(tempDir(t), 'password');
   writeFileSync(password, 'hunter2');
   const locked = await startRedis(t, ['--user', 'sallyport', 'on', '>another', '~*', '+@all']);
+  const plain = await startRedis(t);
   const rows: readonly { name: string; store: RedisStoreSettings; what: RegExp }[] = [
+    {
+      name: 'no such database',
+      store: settings(plain.port, {
+        topology: { kind: 'single', host: '127.0.0.1', port: plain.port, database: 99 },
+      }),
+      what: /^not reached at .*: the server has no database 99; name one in store\.redis\.url/,
+    },
     {
       name: 'nobody listens',
       store: settings(await freePort()),
