@@ -58,6 +58,21 @@ export function closeOnceWritten(stream: Http2Stream): void {
   else stream.once('finish', close);
 }
 
+/** Megabytes that a connection may hold for itself: what Node allows all of it by default. */
+const ownMegabytes = 10;
+
+/**
+ * `maxSessionMemory` of a connection, megabytes: more than it can hold. Node counts what waits for the windows of the
+ * other side as well, and beyond the limit resets whichever stream has a head come next with ENHANCE_YOUR_CALM, so that
+ * who takes nothing breaks the requests of others. What bounds each stream, and how many there are, are limits of our
+ * own.
+ *
+ * @param ofStream megabytes that one stream may hold at most, in both directions.
+ */
+export function sessionMemoryMb(streams: number, ofStream: number): number {
+  return ownMegabytes + streams * ofStream;
+}
+
 const doomed = new WeakSet<Http2Session>();
 
 /**

@@ -16,7 +16,13 @@ import { clientNetworks, type ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import type { Peer } from '../../auth/authorize-request.js';
 import { lingerMs, type PipelinedRequest } from '../client-connection.js';
-import { endAfterReading, isDestroyed, NativeSession, resetStream } from '../../node-internals/http2-stream.js';
+import {
+  endAfterReading,
+  isDestroyed,
+  NativeSession,
+  resetStream,
+  sessionMemoryMb,
+} from '../../node-internals/http2-stream.js';
 import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
@@ -65,6 +71,12 @@ const overheadOfRequest = 512;
  */
 const overheadOfWrite = 32;
 const bytesForOneOfOverhead = 64;
+
+/**
+ * What a stream may hold, megabytes. A kept response is written at once, and `max_stored_response` is 4 MiB at most;
+ * pieces of one that is streamed, a body and a head take a few hundred KB.
+ */
+const streamMegabytes = 5;
 
 /** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
 const maxInvalidFrames = 100;
@@ -157,6 +169,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
         enableConnectProtocol: false,
       },
       maxHeaderListPairs: headerPairs,
+      maxSessionMemory: sessionMemoryMb(maxStreams, streamMegabytes),
       maxSessionInvalidFrames: maxInvalidFrames,
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,

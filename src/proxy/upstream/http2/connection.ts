@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
-import { endAfterReading, isDestroyed, NativeSession } from '../../node-internals/http2-stream.js';
+import { endAfterReading, isDestroyed, NativeSession, sessionMemoryMb } from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
@@ -63,6 +63,12 @@ const maxHeaders = 2_048;
  * begins with. Node takes what comes on a connection at once, so that no slow caller holds up the others.
  */
 const connectionWindowBytes = 1024 * 1024;
+
+/**
+ * What a stream may hold, megabytes: two pieces of a body of 64 KiB that wait for the upstream, as many bytes of a
+ * response as its window takes, and its head, of which each header costs some more.
+ */
+const streamMegabytes = 1;
 
 /** PING and SETTINGS frames of the upstream: gRPC servers measure by PING how far away we are, hundreds a second. */
 const controlFrames: FrameRate = { most: 1_000, perSecond: 500 };
@@ -238,12 +244,13 @@ export class Http2Connection {
       opened.socket.destroy();
       return;
     }
-    const { connector, settingsTimeoutMs, times } = this.options;
+    const { connector, maxStreams, settingsTimeoutMs, times } = this.options;
     this.socket = opened.socket;
     const session = connectHttp2(connector.origin, {
       createConnection: () => opened.socket,
       settings: { enablePush: false, maxHeaderListSize: maxHeadBytes },
       maxHeaderListPairs: maxHeaders,
+      maxSessionMemory: sessionMemoryMb(maxStreams, streamMegabytes),
     });
     endAfterReading(session);
     this.session = session;

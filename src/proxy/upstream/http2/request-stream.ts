@@ -10,7 +10,7 @@ import { bodyless } from '../http1/response-head.js';
 import { statedLength } from '../http1/serialize-request.js';
 import { maxHeadBytes, type Http2Connection } from './connection.js';
 import { requestHead } from './request-head.js';
-import { StreamBodyWriter } from './body-writer.js';
+import { pieceBytes, PieceWriter, StreamBodyWriter } from './body-writer.js';
 
 /** Interim responses before the final one: an upstream that sends more never comes to it. */
 const maxInterim = 1_000;
@@ -41,7 +41,7 @@ export class RequestStream implements CallConnection, StreamReader {
   /** Who hears of the request; `null` before it, and when it has ended. */
   private events: RequestEvents | null = null;
   private stream: ClientHttp2Stream | null = null;
-  private upload: StreamBodyWriter | null = null;
+  private upload: StreamBodyWriter | PieceWriter | null = null;
   /** Whether the last of the request was handed to the stream. */
   private isSent = false;
   private hasHead = false;
@@ -118,10 +118,12 @@ export class RequestStream implements CallConnection, StreamReader {
     stream.on('response', onResponse).on('headers', onInterim).on('trailers', onTrailers).on('error', ignore);
     readPast(stream, this);
     if (hasNoBody) this.onSent();
-    else if (Buffer.isBuffer(body)) {
+    else if (!Buffer.isBuffer(body)) this.startUpload(stream, body, length);
+    else if (body.length > pieceBytes) this.sendPieces(stream, body);
+    else {
       stream.end(body);
       this.onSent();
-    } else this.startUpload(stream, body, length);
+    }
   }
 
   /** The connection will not be open. */
@@ -211,7 +213,7 @@ export class RequestStream implements CallConnection, StreamReader {
     if (stream === null || events === null || this.hasEnd) return;
     const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !connection.wasGivenUpByPeer();
     const isUnprocessed = !this.hasHead && (this.isBeyondLast || isRefused || stream.pending);
-    const mayRepeat = this.upload === null || this.upload.isUntouched();
+    const mayRepeat = !(this.upload instanceof StreamBodyWriter) || this.upload.isUntouched();
     this.end();
     stream.destroy();
     if (isUnprocessed) events.onUnprocessed(new NotProcessed(), mayRepeat);
@@ -226,6 +228,13 @@ export class RequestStream implements CallConnection, StreamReader {
       onBroken: () => this.abort(new BrokenResponse('the body of the request broke off')),
     });
     this.upload.start();
+  }
+
+  private sendPieces(stream: ClientHttp2Stream, body: Buffer): void {
+    this.upload = new PieceWriter(stream, body, () => (this.isSent = true));
+    this.upload.start();
+    // It is all here: the time for the response begins, as with a body in one piece.
+    this.events?.onRequestSent();
   }
 
   private onSent(): void {
