@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { stringify } from 'yaml';
@@ -156,10 +155,8 @@ export async function openApplication(
 /** Settles when nothing is under way any more, or time is up. */
 async function drainWrites(writes: ReservedWrites, graceMs: number): Promise<void> {
   const lastSettling = setTimeout(writes.abortAll, writes.lastSettlingMs(graceMs));
-  const deadline = new AbortController();
   // What is streamed to a caller may take longer, and has nothing that is not settled.
-  await Promise.race([writes.idle(), delay(graceMs, undefined, { signal: deadline.signal }).catch(() => undefined)]);
-  deadline.abort();
+  await writes.idle(graceMs);
   clearTimeout(lastSettling);
 }
 

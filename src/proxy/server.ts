@@ -49,6 +49,12 @@ const announcedMs = 2_000;
 const lastArrivalsMs = 500;
 
 /**
+ * How long after the end of a drain the store is waited for where it has not answered a reservation, milliseconds. What
+ * it answers later is not sent on, and what it was told by then is waited for all the same.
+ */
+const lastRepliesMs = 1_000;
+
+/**
  * In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses
  * for some seconds.
  */
@@ -245,7 +251,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       bodyTimeouts.idleMs = Math.min(listen.bodyIdleTimeoutMs, drainTimeouts.idleMs);
       bodyTimeouts.minRateAfterMs = Math.min(bodyTimeouts.minRateAfterMs, drainTimeouts.minRateAfterMs);
       bodyTimeouts.minRate = Math.max(listen.bodyMinRate, drainTimeouts.minRate);
-      const idleUntilMs = deps.clock.monotonic() + graceMs / 2;
+      const startedMs = deps.clock.monotonic();
+      const idleUntilMs = startedMs + graceMs / 2;
       let idleDeadline: NodeJS.Timeout | undefined;
       const closed = new Promise<void>((resolve) => {
         const onStopped = (): void => {
@@ -257,13 +264,16 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
         };
         stopAccepting(server, longestAcceptMs(graceMs), { onStopped, onClosed: resolve });
       });
-      const deadline = setTimeout(connections.cutOff, graceMs);
+      const deadline = setTimeout(() => {
+        connections.cutOff();
+        reserving?.cutOff();
+      }, graceMs);
       const lastSettling = setTimeout(() => reserving?.abortAll(), reserving?.lastSettlingMs(graceMs));
       connections.drain(announcedMs);
       webSockets.drain();
       await closed;
       // Writes whose caller left are completed all the same.
-      await reserving?.idle();
+      await reserving?.idle(Math.max(0, startedMs + graceMs + lastRepliesMs - deps.clock.monotonic()));
       clearTimeout(deadline);
       clearTimeout(idleDeadline);
       clearTimeout(lastSettling);

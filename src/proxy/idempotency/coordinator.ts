@@ -17,10 +17,12 @@ export interface ReservedWrites {
   readonly floorS: () => number | null;
   /** Requests that are not over, with or without their caller. */
   readonly active: () => number;
-  /** Settles when nothing is under way any more. */
-  readonly idle: () => Promise<void>;
+  /** Settles when nothing is under way any more, or that time is up; milliseconds. */
+  readonly idle: (withinMs: number) => Promise<void>;
   /** Ends what is under way, and whatever comes: a write without a response is in doubt from then on. */
   readonly abortAll: () => void;
+  /** The end of a drain: ends what is streamed still, of which nothing is left to settle. */
+  readonly cutOff: () => void;
   /**
    * How long a drain of `graceMs` goes on before it calls `abortAll`, milliseconds: what is left is enough to tell the
    * store, and once more where that fails.
@@ -77,14 +79,24 @@ export function createReservedWrites(
     },
     floorS: store.issuedBeforeFloorS,
     active: () => writes.size,
-    idle: () =>
+    idle: (withinMs) =>
       new Promise((resolve) => {
-        if (writes.size === 0) resolve();
-        else onIdle.push(resolve);
+        if (writes.size === 0) {
+          resolve();
+          return;
+        }
+        const callOff = timers.after(withinMs, resolve);
+        onIdle.push(() => {
+          callOff();
+          resolve();
+        });
       }),
     abortAll: () => {
       isAborted = true;
       for (const write of writes) write.abort();
+    },
+    cutOff: () => {
+      for (const write of writes) write.cutOff();
     },
     lastSettlingMs: (graceMs) => Math.max(graceMs / 2, graceMs - 2 * parts.settleTimeoutMs),
     close: settlements.close,

@@ -72,6 +72,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
   /** Made when it has its turn: in overload most writes never do. */
   private made: WriteAttempt | null = null;
   private isAborted = false;
+  private isCutOff = false;
   /** Gives back the memory of the body. */
   private releaseBuffer: () => void = nothing;
   /** Takes it out of the queue of those that are not reserved. */
@@ -169,6 +170,12 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     if (this.phase === 'reading') this.refuse(denial('shutting_down'));
     else if (this.phase === 'waiting') this.leave(denial('shutting_down'));
     else if (this.phase === 'buffering') this.giveUp(denial('shutting_down'));
+  }
+
+  /** Its caller was cut off: the rest of a response that is passed on as it comes goes to nobody, and all is settled. */
+  cutOff(): void {
+    this.isCutOff = true;
+    if (this.phase === 'streaming') this.stop();
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -301,7 +308,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.phase = 'settling';
     this.run(async () => {
       await this.attempt.settle(response.cutOff());
-      if (this.client.isGone() && this.isKept()) {
+      if (this.isCutOff || (this.client.isGone() && this.isKept())) {
         this.stop();
         return;
       }
@@ -322,7 +329,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     this.end();
   }
 
-  /** Nobody wants the rest. */
+  /** Nobody wants the rest, or nobody gets it any more. */
   private stop(): void {
     this.phase = 'over';
     this.stopTimer();

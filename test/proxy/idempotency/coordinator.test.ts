@@ -124,11 +124,11 @@ function ordered(
 t.test('a write is active until it is over; whoever waits for the end is told then', async (t) => {
   const one = bench(t);
   let ends = 0;
-  await one.reserving.idle();
+  await one.reserving.idle(60_000);
   const [first, second] = [ordered(one), ordered(one)];
   one.reserving.start(first.order);
   one.reserving.start(second.order);
-  for (let i = 0; i < 2; i += 1) void one.reserving.idle().then(() => (ends += 1));
+  for (let i = 0; i < 2; i += 1) void one.reserving.idle(60_000).then(() => (ends += 1));
   await until('both to be sent', () => one.sent.length === 2);
   t.equal(one.sent[0]?.body, null, 'it has no body');
   t.equal(one.reserving.active(), 2);

@@ -126,3 +126,52 @@ t.test(
     t.equal(other.unknowns.length, 1, 'it is counted as in doubt');
   },
 );
+
+t.test(
+  'at its end an endless response to a write with only its token reserved is cut off, with and without its caller',
+  async (t) => {
+    for (const leaves of [false, true]) {
+      const proxy = await startReservingProxy(t);
+      let closed = 0;
+      proxy.receiver.behave((req, res) => {
+        req.resume();
+        res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        const events = setInterval(() => res.write('data: 1\n\n'), 20);
+        res.on('close', () => {
+          clearInterval(events);
+          closed += 1;
+        });
+      });
+      const connection = await connectRaw(proxy.port);
+      t.teardown(connection.end);
+      connection.write(requestBytes(proxy.port, writeOf(proxy, { path: '/single', key: null, claims: { jti: 'x' } })));
+      await until('it to be streamed', () => connection.pending().includes('data: 1'));
+      if (leaves) connection.end();
+      const sinceMs = performance.now();
+      await proxy.server.drain(500);
+      t.ok(performance.now() - sinceMs < 5_000, `after ${String(performance.now() - sinceMs)} ms`);
+      t.ok(performance.now() - sinceMs > 450, 'it had all of the grace');
+      await until('the upstream to see it', () => closed === 1);
+      t.ok(proxy.isIdle());
+      t.equal(proxy.records.length, 1);
+    }
+  },
+);
+
+t.test('what the store never answers is waited for until the end of the grace, and a second', async (t) => {
+  const proxy = await startReservingProxy(t);
+  const held = gate();
+  t.teardown(held.open);
+  proxy.store.behave('reserve', held.fault);
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write(requestBytes(proxy.port, writeOf(proxy, { key: 'k' })));
+  await until('the store to be asked', () => held.waiting() === 1);
+  const sinceMs = performance.now();
+  await proxy.server.drain(500);
+  t.ok(performance.now() - sinceMs < 5_000);
+  held.open();
+  await until('it to be over', proxy.isIdle);
+  t.same(proxy.receiver.requests, [], 'it is not sent any more');
+  t.same(proxy.results, ['acquired', 'released']);
+});

@@ -296,6 +296,27 @@ t.test('a response that grows beyond what is kept: the status is written down, t
   }
 });
 
+t.test(
+  'at the end of a drain what is streamed ends, kept or not, also where its status is being written down',
+  async (t) => {
+    for (const options of [{}, { recordId: null }, { holdsSettling: true }]) {
+      const bench = await dispatched(options);
+      bench.sink().onHead(200, ['Content-Length', '11']);
+      await tick();
+      bench.events.length = 0;
+      bench.run.cutOff();
+      if ('holdsSettling' in options) await bench.settle();
+      t.same(bench.events, ['cancel', 'over']);
+      bench.sink().onEnd(null);
+      t.same(
+        bench.events.filter((event) => event !== 'answered'),
+        ['cancel', 'over'],
+      );
+      t.same(bench.time.due(), []);
+    }
+  },
+);
+
 t.test('what the upstream does while the status is written down comes after what it said before', async (t) => {
   const begun = ['begin 200 X-Request-Id r Content-Length 11', 'write a'];
   for (const [ending, expected] of [

@@ -34,7 +34,7 @@ t.test('45 kept responses of 256 KiB that no window is opened for, and then a sm
   const headers = {
     ':path': '/orders',
     ':method': 'POST',
-    authorization: proxy.authorization().Authorization ?? '',
+    authorization: proxy.authorization().Authorization,
   };
   let heads = 0;
   for (let i = 0; i < 45; i += 1) {
