@@ -24,7 +24,8 @@ export interface DispatchMoment {
  * @returns `null` to go on, or the reason not to.
  */
 export function checkDispatch(moment: DispatchMoment): Denial | null {
-  if (moment.confirmedReplicas < moment.neededReplicas) return denial('store_unavailable');
+  // Asked so that a count which is no number is too few.
+  if (!(moment.confirmedReplicas >= moment.neededReplicas)) return denial('store_unavailable');
   // A process that slept must not start what the lease no longer covers: another attempt may hold it in doubt by then.
   if (moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs) return denial('store_unavailable');
   if (moment.nowMs >= moment.tokenExpiresAtMs + moment.clockSkewMs) return denial('token_expired');

@@ -172,7 +172,7 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
     else if (this.phase === 'buffering') this.giveUp(denial('shutting_down'));
   }
 
-  /** Its caller was cut off: the rest of a response that is passed on as it comes goes to nobody, and all is settled. */
+  /** Its caller was cut off: nobody gets the rest of a response that is passed on as it comes, and all is settled. */
   cutOff(): void {
     this.isCutOff = true;
     if (this.phase === 'streaming') this.stop();

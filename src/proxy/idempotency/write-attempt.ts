@@ -114,7 +114,7 @@ export class WriteAttempt {
   /** Why it may not be dispatched now, or `null`. To be asked before it is handed on. */
   refusal(callerGone: boolean): Denial | null {
     const { replicas, metrics } = this.deps;
-    if (this.confirmedReplicas < replicas) metrics.replicaShortfall();
+    if (!(this.confirmedReplicas >= replicas)) metrics.replicaShortfall();
     return this.gate(callerGone, this.upstreamMs);
   }
 

@@ -26,6 +26,7 @@ const rows: readonly {
 }[] = [
   { name: 'all is well', change: {}, expected: null },
   { name: 'a replica too few', change: { confirmedReplicas: 0 }, expected: 'store_unavailable' },
+  { name: 'nobody knows how many replicas', change: { confirmedReplicas: NaN }, expected: 'store_unavailable' },
   { name: 'more than enough', change: { confirmedReplicas: 2 }, expected: null },
   { name: 'none are needed', change: { confirmedReplicas: 0, neededReplicas: 0 }, expected: null },
   {

@@ -47,8 +47,8 @@ export async function runScript(connection: Redis, call: ScriptCall, majorVersio
     // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica
     // is there, the WAIT that came with it took most of the time.
     const leftMs = call.deadlineMs - (performance.now() - startedMs);
-    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, { ...call, deadlineMs: leftMs });
-    throw error;
+    if (replyCode(error) !== 'NOSCRIPT' || leftMs <= 0) throw error;
+    return send(connection, 'eval', text, { ...call, deadlineMs: leftMs });
   }
 }
 
@@ -77,14 +77,23 @@ async function send(
   if (waited?.[0]) throw new WaitFailed(waited[0]);
   return {
     reply: ownReply(connection, name, ran[1]),
-    confirmedReplicas: waited === undefined ? null : Number(waited[1]),
+    confirmedReplicas: call.replicas > 0 ? replicaCount(connection, waited?.[1]) : null,
   };
 }
 
 /** What the script answered, where it was this call of it. What else is to come on the connection is displaced, too. */
 function ownReply({ stream }: Pick<Redis, 'stream'>, name: string, reply: unknown): unknown {
   const [named, own] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
-  if (textOf(named) === name) return own;
+  return textOf(named) === name ? own : endDisplaced(stream);
+}
+
+/** How many replicas confirmed, where the reply to WAIT says so: what is no number is what something else asked for. */
+function replicaCount({ stream }: Pick<Redis, 'stream'>, reply: unknown): number {
+  const isCount = typeof reply === 'number' && Number.isSafeInteger(reply) && reply >= 0;
+  return isCount ? reply : endDisplaced(stream);
+}
+
+function endDisplaced(stream: Redis['stream']): never {
   const error = new OthersReply();
   stream.destroy(error);
   throw error;

@@ -231,6 +231,23 @@ t.test('a reply to something else is nobody’s, and ends its connection', async
   t.same(first.ended, []);
 });
 
+t.test('a reply to WAIT that is no number of replicas is nobody’s, and ends its connection', async (t) => {
+  const others = { name: 'OthersReply' };
+  for (const value of [NaN, -1, 1.5, 'OK', '1', null, undefined, ['another', 'reply'], Buffer.from('1')]) {
+    const one = fake([[ok, [null, value]]]);
+    await t.rejects(runScript(one.connection, { ...call, replicas: 1 }, 7), others);
+    t.match(one.ended, [others]);
+  }
+  const short = fake([[ok]]);
+  await t.rejects(runScript(short.connection, { ...call, replicas: 1 }, 7), others, 'and so is none at all');
+});
+
+t.test('a server that says too late that it lost its scripts is sent nothing more', async (t) => {
+  const late = fake([[[replyError('NOSCRIPT x'), null]], [ok]], 30);
+  await t.rejects(runScript(late.connection, { ...call, deadlineMs: 20 }, 7), { message: 'NOSCRIPT x' });
+  t.equal(late.sent.length, 1);
+});
+
 t.test('what settles may run while a server of 7.0 or newer is out of memory, what reserves may not', (t) => {
   for (const script of Object.values(scripts)) {
     t.equal(scriptText(script, 6), script.body);
