@@ -21,8 +21,17 @@ interface Routes extends CompiledRoutes {
   readonly report: Report;
 }
 
-/** Arranges the routes, and checks what they say together: ties, paths without requests, and folded spellings. */
-export function checkTable(compiled: CompiledRoutes, parts: ParsedConfig, report: Report): RouteTable {
+/**
+ * Arranges the routes, and checks what they say together: ties, paths without requests, and folded spellings.
+ *
+ * @param asksRouter whether the router of an application is asked at each request how it has read the path.
+ */
+export function checkTable(
+  compiled: CompiledRoutes,
+  parts: ParsedConfig,
+  report: Report,
+  asksRouter: boolean,
+): RouteTable {
   const table = createRouteTable(compiled.routes);
   const routes: Routes = { ...compiled, report };
   for (const tie of table.ties) reportTie(tie, routes);
@@ -36,7 +45,8 @@ export function checkTable(compiled: CompiledRoutes, parts: ParsedConfig, report
     );
   }
   if (parts.receiver !== null) {
-    checkFolds(table, receiverRouter(parts.receiver.value), [...parts.issuers.keys()], routes);
+    const router = receiverRouter(parts.receiver.value);
+    checkFolds(table, asksRouter ? { ...router, optOuts: false } : router, [...parts.issuers.keys()], routes);
   }
   return table;
 }
@@ -66,6 +76,9 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
   }
 }
 
+const formatCure = 'receiver.format_suffix: false';
+const pathInfoCure = 'receiver.path_info: false';
+
 /** What a router may ignore, and the line of the config that says that it does not. */
 const looseness: readonly {
   readonly has: (receiver: ReceiverRouter) => boolean;
@@ -74,7 +87,7 @@ const looseness: readonly {
 }[] = [
   { has: ({ caseSensitive }) => !caseSensitive, ignores: 'case', cure: 'receiver.case_sensitive: true' },
   { has: ({ strictSlash }) => !strictSlash, ignores: 'a trailing slash', cure: 'receiver.strict_slash: true' },
-  { has: ({ formatSuffix }) => formatSuffix, ignores: 'a suffix such as .json', cure: 'receiver.format_suffix: false' },
+  { has: ({ formatSuffix }) => formatSuffix, ignores: 'a suffix such as .json', cure: formatCure },
   {
     has: ({ trailingDots }) => trailingDots,
     ignores: 'dots behind or blanks around a segment',
@@ -82,7 +95,6 @@ const looseness: readonly {
   },
 ];
 
-const pathInfoCure = 'receiver.path_info: false';
 const headCure = 'receiver.head_as_get: false';
 const optionsCure = 'receiver.options_as_get: false';
 
@@ -98,18 +110,26 @@ function curesOf(receiver: ReceiverRouter): string {
   return (cures.length > 0 ? cures : rest).join(', ');
 }
 
-/** What the router does that the fold is made of, and the line of the config that says that it does not. */
+/** What the router does that the fold is made of, and what else helps than to let the same callers through. */
 function routerDoes({ kind, method, runs }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
   const asGet = `answers ${method} by what it does for ${runs}`;
-  if (kind === 'options') return [asGet, optionsCure];
+  if (kind === 'options') return [asGet, whereKnown(optionsCure)];
+  if (kind === 'format') return ['does the same for every format of a name', whereKnown(formatCure)];
+  // Each of them is a word of the route itself.
+  if (kind === 'parameters') return ['leaves out what follows a semicolon', 'path_parameters: refuse on the first'];
+  if (kind === 'slashes') return ['decodes slashes before it routes', 'encoded_slashes: refuse on the first'];
   if (kind === 'script' || kind === 'routed') {
     const does =
       kind === 'script' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
-    return [method === runs ? does : `${asGet} and ${does}`, pathInfoCure];
+    return [method === runs ? does : `${asGet} and ${does}`, whereKnown(pathInfoCure)];
   }
-  if (method !== runs) return [asGet, headCure];
+  if (method !== runs) return [asGet, whereKnown(headCure)];
   const ignored = loosenessOf(receiver).map(({ ignores }) => ignores);
-  return [`ignores ${ignored.join(' or ')}`, curesOf(receiver)];
+  return [`ignores ${ignored.join(' or ')}`, whereKnown(curesOf(receiver))];
+}
+
+function whereKnown(cures: string): string {
+  return `${cures} where the receiver’s router is known to be so`;
 }
 
 function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
@@ -117,12 +137,12 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
   const { report } = routes;
   const isShown = [guard, reached].every((placed) => report.mayShow(pathOf(placed, routes)));
   const request = isShown
-    ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}`
+    ? `${method} ${JSON.stringify(`/${spelling.map(encodeSegment).join('/')}`)}`
     : `a ${method} spelt otherwise`;
-  const [does, cures] = routerDoes(fold, receiver);
+  const [does, otherwise] = routerDoes(fold, receiver);
   const [wrong, same] =
     harm === 'less_restrictive'
-      ? (['is less restrictive than', 'the same approvals on both'] as const)
+      ? (['is less restrictive than', `the same ${whatToShare(fold)} on both`] as const)
       : (['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const);
   // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right.
   const say = harm === 'less_restrictive' && !isAdvice(fold) ? report.error : report.warning;
@@ -130,8 +150,19 @@ function reportFold(fold: RouteFold, receiver: ReceiverRouter, routes: Routes): 
     pathOf(reached, routes),
     `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ${does}` +
       ' takes for the other’s',
-    `${same}, or ${cures} where the receiver’s router is known to be so`,
+    `${same}, or ${otherwise}`,
   );
+}
+
+/** What only an opt-out lets through stays as it came. */
+function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(/%(3B|252F)/g, decodeURIComponent);
+}
+
+function whatToShare({ guard: { route }, reached }: RouteFold): string {
+  const certificates = route.clientCertificates === null ? [] : ['client_certificates'];
+  const origins = route.origins === null || !reached.route.allowsWebSocket ? [] : ['origins'];
+  return ['approvals', ...certificates, ...origins].join(' and ');
 }
 
 function describe(placed: PlacedRoute, routes: Routes): string {

@@ -90,7 +90,7 @@ function read(
   checkSecretFiles(root, exposureOf, report);
   checkLikelyMistakes(root, parts, report);
   const routes = compileRoutes(parts);
-  const table = checkTable(routes, parts, report);
+  const table = checkTable(routes, parts, report, application !== null);
   if (grpcApi !== null) checkGrpcApi(grpcApi, routes, table, report);
   if (application !== null) checkApplication(application, routes, table, report);
   const problems = report.problems();

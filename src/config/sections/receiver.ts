@@ -16,7 +16,7 @@ const receiverSchema = map({
   strict_slash: flag()
     .prefault(false)
     .describe(
-      'Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.',
+      'Set to true where its router is known to tell `/admin/` from `/admin`, and never to run what is below `/admin/` (`/admin/**`) for `/admin`. Otherwise routes that this would mix up are refused.',
     ),
   format_suffix: flag()
     .prefault(true)
@@ -52,7 +52,7 @@ const receiverSchema = map({
 
 export type ReceiverFile = z.output<typeof receiverSchema>;
 
-/** What the section says of the router. */
+/** What the section says of the router; what opt-outs of routes let through, it does not speak of. */
 export function receiverRouter(file: ReceiverFile): ReceiverRouter {
   const {
     case_sensitive: caseSensitive,
@@ -63,7 +63,7 @@ export function receiverRouter(file: ReceiverFile): ReceiverRouter {
     options_as_get: optionsAsGet,
     path_info: pathInfo,
   } = file;
-  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, optionsAsGet, pathInfo };
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet, optionsAsGet, pathInfo, optOuts: true };
 }
 
 /** What is known of its router is compared as it is said: with less to mix up, fewer routes are refused at load. */

@@ -8,20 +8,32 @@ import { isSubsetOf } from '../../session/claim-rules.js';
  *
  * A caller is an issuer, a subject and a set of permissions, and more permissions never hurt: so it is enough to try,
  * for each approved subject, exactly the permissions that the approval asks for. Sessions are another matter: they
- * count or not, and claims that are asked for shut some out.
+ * count or not, and claims that are asked for shut some out. Beside a credential a route may ask for a certificate, and
+ * of pages that open WebSockets for their origin.
  *
  * @param issuerNames every issuer of the config: what `issuers: null` stands for
  */
 export function isLessRestrictive(route: Route, than: Route, issuerNames: readonly string[]): boolean {
+  if (admitsMorePages(route, than)) return true;
   if (than.access === 'public') return false;
   if (route.access === 'public') return true;
   if (route.mode === 'shadow' && than.mode === 'enforce') return true;
   return admitsMoreSessions(route, than) || admitsMoreServices(route, than, issuerNames);
 }
 
+/** Whether a page may open WebSockets that may not at the other route, whoever its user is. */
+function admitsMorePages(route: Route, than: Route): boolean {
+  return route.allowsWebSocket && than.allowsWebSocket && namesMore(route.origins, than.origins);
+}
+
+/** Whether one set names what another, that has to be met, does not; `null` asks for nothing. */
+function namesMore(names: ReadonlySet<string> | null, than: ReadonlySet<string> | null): boolean {
+  return than !== null && (names === null || [...names].some((name) => !than.has(name)));
+}
+
 function admitsMoreSessions({ session, ...route }: Route, than: Route): boolean {
   if (session === null) return false;
-  if (than.session === null || reservesLess(route, than)) return true;
+  if (than.session === null || asksForLess(route, than)) return true;
   return !isSubsetOf(than.session, session);
 }
 
@@ -30,12 +42,17 @@ function admitsMoreServices(route: Route, than: Route, issuerNames: readonly str
   if (!than.acceptsService) return route.approvals.length > 0;
   const issuers = issuerNames.filter((name) => countsAt(route, name));
   if (issuers.length === 0) return false;
-  if (issuers.some((name) => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;
+  if (issuers.some((name) => !countsAt(than, name)) || asksForLess(route, than)) return route.approvals.length > 0;
   return route.approvals.some((approval) => admitsMore(approval, than.approvals));
 }
 
 function countsAt(route: Route, issuerName: string): boolean {
   return route.issuers === null || route.issuers.has(issuerName);
+}
+
+/** Whether the same caller passes without something that the other route insists on beside the credential. */
+function asksForLess(route: Pick<Route, 'clientCertificates' | 'reservation'>, than: Route): boolean {
+  return reservesLess(route, than) || namesMore(route.clientCertificates, than.clientCertificates);
 }
 
 /** Whether a write passes without the key, or with the used token, that the other route insists on. */

@@ -8,8 +8,10 @@ import {
   createFoldedTable,
   foldedPath,
   foldedPlaces,
+  pathsInOtherFormats,
   pathsThatMeet,
   pathsThatOverlap,
+  placesInOtherFormats,
   placesRoutedByScript,
   scriptsBefore,
   type FoldedTable,
@@ -18,7 +20,9 @@ import {
 import type { Route, RoutePath } from '../policy.js';
 import { hasScriptEnding } from './script-names.js';
 import { representativeMethods } from './unreachable.js';
-import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
+import { keepsKeysApart } from './compare-access.js';
+import { optOutSuspects, placesOfOptOut } from './opt-outs.js';
+import { rememberedComparison } from './remembered-comparison.js';
 import { createSpeller, type Speller } from './sample-paths.js';
 import { placeOf, type PlacedRoute, type RouteTable } from '../route-table.js';
 
@@ -36,6 +40,8 @@ export interface ReceiverRouter {
   readonly optionsAsGet: boolean;
   /** Whether what follows the name of a script in the path may be ignored, or routed without that name. */
   readonly pathInfo: boolean;
+  /** Whether what only `path_parameters: allow` and `encoded_slashes: allow` let through may be read otherwise. */
+  readonly optOuts: boolean;
 }
 
 /** What a router of that kind ignores in a path. */
@@ -56,13 +62,26 @@ type FoldHarm = 'less_restrictive' | 'keys_apart';
  * - `spelling`: it ignores some of the path, or answers HEAD by what it does for GET
  * - `script`: it ignores what follows the name of a script
  * - `options`: it answers OPTIONS by what it does for another method
+ * - `format`: it does the same for every format of a name
+ * - `parameters`: it leaves out the parameters of a path
+ * - `slashes`: it decodes slashes before it routes
  * - `routed`: it has a script do what the path without the script's name asks for
  */
-type FoldKind = 'spelling' | 'script' | 'options' | 'routed';
+type FoldKind = 'spelling' | 'script' | 'options' | 'format' | 'parameters' | 'slashes' | 'routed';
+
+const placesOf: Readonly<Record<FoldKind, typeof foldedPlaces>> = {
+  spelling: foldedPlaces,
+  script: foldedPlaces,
+  options: foldedPlaces,
+  format: placesInOtherFormats,
+  parameters: placesOfOptOut,
+  slashes: placesOfOptOut,
+  routed: placesRoutedByScript,
+};
 
 /** Those that few routers do, of which nothing in a policy tells: advice, rather than a fault. */
 export function isAdvice({ kind }: { readonly kind: FoldKind }): boolean {
-  return kind === 'options' || kind === 'routed';
+  return kind !== 'spelling' && kind !== 'script';
 }
 
 /** A spelling that reaches another route than the one whose operation the upstream would run. */
@@ -83,8 +102,8 @@ export interface RouteFold {
 /** What the check found. */
 interface FoldReport {
   /**
-   * At most one for each pair of routes, and one more by what follows a script's name; one for each route of OPTIONS;
-   * where there is none but that, one of what scripts route.
+   * At most one for each pair of routes, and one more by what follows a script's name or by formats; one for each route
+   * of OPTIONS, of parameters and of slashes; where no other lends a right, one of what scripts route.
    */
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
@@ -100,7 +119,7 @@ interface Check {
 }
 
 /** Two routes of which one may be reached by a request that the upstream takes for the other's. */
-interface Suspects {
+export interface Suspects {
   readonly guard: PlacedRoute;
   readonly reached: PlacedRoute;
   readonly speller: Speller;
@@ -109,7 +128,7 @@ interface Suspects {
   readonly kind: FoldKind;
 }
 
-interface MethodReading {
+export interface MethodReading {
   readonly method: string;
   readonly runs: string;
 }
@@ -123,18 +142,22 @@ const maxMatches = 150_000;
 /** Pairs of overlapping paths that may be looked at, for the same reason. */
 const maxPairs = 2_000_000;
 
-/** Folds that are told of: after some tens the cure is the same for all of them. */
+/** Folds of one harm, or one kind of advice, that are told of: after some tens the cure is the same for all of them. */
 const maxFolds = 50;
 
 /** Finds every pair of routes that an upstream's router may mix up to a caller's advantage. The table has no ties. */
 export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[]): FoldReport {
   const folding = foldingOf(receiver);
-  const asOthers = receiver.headAsGet || receiver.optionsAsGet;
-  if (!Object.values(folding).includes(true) && !asOthers) return { folds: [], unfinished: false };
+  const { headAsGet, optionsAsGet, optOuts } = receiver;
+  if (!Object.values(folding).includes(true) && !headAsGet && !optionsAsGet && !optOuts) {
+    return { folds: [], unfinished: false };
+  }
   const folded = createFoldedTable(table.routes, folding);
   const check: Check = { table, folded, isLessRestrictive: rememberedComparison(issuerNames), budget: maxMatches };
   const folds: RouteFold[] = [];
   const told = new Set<string>();
+  // What is only warned of has bounds of its own, so that it ends no search for what is refused.
+  const counts = new Map<string, number>();
   let pairs = maxPairs;
   let unfinished = false;
   // What is advice comes last.
@@ -145,18 +168,22 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
       break;
     }
     // Where other spellings choose the policy, what is done about them comes first.
-    if (kind === 'routed' && folds.some((fold) => !isAdvice(fold))) break;
+    if (kind === 'routed' && folds.some((fold) => !isAdvice(fold) && fold.harm === 'less_restrictive')) break;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
     if (harm === null || (harm === 'keys_apart' && isAdvice(suspects))) continue;
+    const counted = isAdvice(suspects) ? kind : harm;
+    const count = counts.get(counted) ?? 0;
     const pair = toldBy(suspects, harm);
-    if (told.has(pair)) continue;
+    if (count === maxFolds || told.has(pair)) continue;
     const fold = foldBetween(check, suspects);
     if (!isAdvice(suspects)) unfinished = check.budget < 0;
     if (fold === null) continue;
     told.add(pair);
+    counts.set(counted, count + 1);
     folds.push({ harm, ...fold });
-    if (folds.length === maxFolds) break;
+    // What scripts route is told of once, and comes last.
+    if (counts.get('less_restrictive') === maxFolds || kind === 'routed') break;
   }
   return { folds, unfinished };
 }
@@ -164,13 +191,13 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
 /** One fold is told of for each of these. */
 function toldBy({ guard, reached, kind }: Suspects, harm: FoldHarm): string {
   if (kind === 'routed') return kind;
-  if (kind === 'options') return `${kind}\n${reached.route.name}`;
+  if (kind === 'options' || kind === 'parameters' || kind === 'slashes') return `${kind}\n${reached.route.name}`;
   const names = [guard.route.name, reached.route.name];
   // Keys that are kept apart are so from both sides.
   return [harm, kind, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
 }
 
-function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter): Generator<Suspects> {
+function* suspectsOf(check: Check, { headAsGet, optionsAsGet, optOuts }: ReceiverRouter): Generator<Suspects> {
   const { table, folded } = check;
   const { placed, folding } = folded;
   const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
@@ -197,9 +224,15 @@ function* suspectsOf(check: Check, { headAsGet, optionsAsGet }: ReceiverRouter):
     methods: others.map(({ method }) => ({ method: 'OPTIONS', runs: method })),
     kind: 'options',
   } as const;
-  for (const reached of optionsAsGet ? placed.filter(({ route }) => route.methods?.has('OPTIONS') === true) : []) {
+  for (const reached of optionsAsGet ? placed.filter(({ route }) => takes(route, 'OPTIONS')) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...options };
   }
+  for (const guard of placed) {
+    for (const reached of pathsInOtherFormats(folded, guard)) {
+      yield { guard, reached, speller: plain, methods: behind.methods, kind: 'format' };
+    }
+  }
+  if (optOuts) yield* optOutSuspects(folded, plain, behind.methods);
   if (folding.pathInfo) yield* routedSuspects(check, plain, behind.methods);
 }
 
@@ -262,12 +295,11 @@ function foldBetween(
 ): Omit<RouteFold, 'harm'> | null {
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
-  const placesOf = kind === 'routed' ? placesRoutedByScript : foldedPlaces;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
-      if (!placesOf(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
+      if (!placesOf[kind](check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
       return { guard, reached, method, runs, spelling, kind };
     }
     if (check.budget < 0) return null;
@@ -277,43 +309,4 @@ function foldBetween(
 
 function takes(route: Route, method: string): boolean {
   return route.methods === null || route.methods.has(method);
-}
-
-/** Compares routes by what they ask for, once for each pair of different ones: thousands of routes share a few. */
-function rememberedComparison(issuerNames: readonly string[]): Check['isLessRestrictive'] {
-  const classes = new Map<string, number>();
-  const classOf = new Map<Route, number>();
-  const verdicts = new Map<number, boolean>();
-  const numberOf = (route: Route): number => {
-    const known = classOf.get(route);
-    if (known !== undefined) return known;
-    const text = restrictionText(route);
-    const number = classes.get(text) ?? classes.size;
-    classes.set(text, number);
-    classOf.set(route, number);
-    return number;
-  };
-  return (route, than) => {
-    const [a, b] = [numberOf(route), numberOf(than)];
-    if (a === b) return false;
-    // Routes are counted in thousands, so that the pair fits one number.
-    const pair = a * 2 ** 26 + b;
-    const known = verdicts.get(pair);
-    if (known !== undefined) return known;
-    const verdict = isLessRestrictive(route, than, issuerNames);
-    verdicts.set(pair, verdict);
-    return verdict;
-  };
-}
-
-function restrictionText(route: Route): string {
-  const approvals = route.approvals.map(({ subjects, prefixes, permissions }) => [
-    [...subjects].sort(),
-    [...prefixes].sort(),
-    [...permissions].sort(),
-  ]);
-  const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
-  const issuers = route.issuers === null ? null : [...route.issuers].sort();
-  const session = route.session === null ? null : route.session.claims.map(({ path, value }) => [path, value]);
-  return JSON.stringify([route.access, route.mode, issuers, approvals, key, singleUse, route.acceptsService, session]);
 }

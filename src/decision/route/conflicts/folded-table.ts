@@ -29,6 +29,10 @@ export interface FoldedTable {
   readonly plain: ReadonlyMap<string, readonly PlacedRoute[]>;
   /** Those whose last literal has a suffix, by each `endKey` of what may be left without it. */
   readonly suffixed: ReadonlyMap<string, readonly PlacedRoute[]>;
+  /** Where suffixes are ignored: paths that end in a slash, with it, as a tree of their own. Else `null`. */
+  readonly slashed: FoldedNode | null;
+  /** Where suffixes are ignored: paths whose last literal has one, by each name without it, as a tree. Else `null`. */
+  readonly bases: FoldedNode | null;
   /** Where what follows a script is ignored: paths that name one, as a tree of their own. Else `null`. */
   readonly scripts: FoldedNode | null;
 }
@@ -47,23 +51,40 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     keysOf: (path: RoutePath, folding: Folding) => readonly string[],
   ): ReadonlyMap<string, readonly PlacedRoute[]> =>
     folding.suffix ? placesByKey(placed, ({ path }) => keysOf(path, folding)) : new Map();
-  const scripts = folding.pathInfo ? placed.filter(({ path }) => namesScript(path, folding)) : [];
+  const folded = (place: PlacedRoute): Placement => ({ place, segments: foldedPath(place.path, folding) });
+  const slashed = folding.suffix
+    ? placed.filter(({ path }) => endsInSlash(path)).map((place) => ({ place, segments: place.path.segments }))
+    : [];
+  const bases = folding.suffix ? placed.flatMap((place) => basesOf(place, folding)) : [];
+  const scripts = folding.pathInfo ? placed.filter(({ path }) => namesScript(path, folding)).map(folded) : [];
   return {
     folding,
     placed,
-    root: treeOf(placed, folding),
+    root: treeOf(placed.map(folded), folding),
     plain: ends(plainKeys),
     suffixed: ends(suffixedKeys),
-    scripts: scripts.length > 0 ? treeOf(scripts, folding) : null,
+    slashed: treeUnlessEmpty(slashed, folding),
+    bases: treeUnlessEmpty(bases, folding),
+    scripts: treeUnlessEmpty(scripts, folding),
   };
 }
 
-function treeOf(placed: readonly PlacedRoute[], folding: Folding): FoldedNode {
+/** A path, and the segments by which it is found in a tree. */
+interface Placement {
+  readonly place: PlacedRoute;
+  readonly segments: readonly Segment[];
+}
+
+function treeUnlessEmpty(placements: readonly Placement[], folding: Folding): FoldedNode | null {
+  return placements.length > 0 ? treeOf(placements, folding) : null;
+}
+
+function treeOf(placements: readonly Placement[], folding: Folding): FoldedNode {
   const root = growNode();
-  for (const place of placed) {
+  for (const { place, segments } of placements) {
     let node = root;
     let isRest = false;
-    for (const segment of foldedPath(place.path, folding)) {
+    for (const segment of segments) {
       if (segment.kind === 'rest') isRest = true;
       else if (segment.kind === 'parameter') node = node.parameter ??= growNode();
       else node = literalChild(node, foldText(segment.text, folding));
@@ -71,6 +92,15 @@ function treeOf(placed: readonly PlacedRoute[], folding: Folding): FoldedNode {
     (isRest ? node.below : node.here).push(place);
   }
   return root;
+}
+
+function basesOf(place: PlacedRoute, folding: Folding): readonly Placement[] {
+  const segments = foldedPath(place.path, folding);
+  const last = segments.at(-1);
+  const names = last?.kind === 'literal' ? withoutSuffix(foldText(last.text, folding), folding) : [];
+  return names
+    .filter((name) => name !== '')
+    .map((text) => ({ place, segments: [...segments.slice(0, -1), { kind: 'literal', text }] }));
 }
 
 function namesScript(path: RoutePath, folding: Folding): boolean {
@@ -95,11 +125,11 @@ function placesByKey(
   return places;
 }
 
-/** The `endKey` of a path; none where its last segment is no literal. */
+/** The `endKey` of a path; none where its last segment is no literal, or the slash at the end. */
 function plainKeys(path: RoutePath, folding: Folding): readonly string[] {
   const segments = endOf(path, folding);
   const last = segments.at(-1);
-  return last?.kind === 'literal' ? [endKey(segments.length, foldText(last.text, folding))] : [];
+  return last?.kind === 'literal' && last.text !== '' ? [endKey(segments.length, foldText(last.text, folding))] : [];
 }
 
 /** Each `endKey` that a path may have without its suffix. */
@@ -142,21 +172,26 @@ function withoutBlanks(text: string): string {
 
 /**
  * What may be left of a text without its suffix, which begins at its last dot to some routers (Rails), and at any to
- * others (Spring before 5.3). None where it has no suffix.
+ * others (Spring before 5.3). None where it has no suffix; and the empty text where it is nothing else, since `/.x` is
+ * `/` in another format to Spring before 5.3, and `/admin/.x` is `/admin/`.
  */
 function withoutSuffix(text: string, folding: Folding): readonly string[] {
   const plain = new Set<string>();
-  for (let dot = text.indexOf('.', 1); dot !== -1 && dot < text.length - 1; dot = text.indexOf('.', dot + 1)) {
+  for (let dot = text.indexOf('.'); dot !== -1 && dot < text.length - 1; dot = text.indexOf('.', dot + 1)) {
     plain.add(foldText(text.slice(0, dot), folding));
   }
   return [...plain];
 }
 
+/** Whether a path is `/`, or has a slash at its end. */
+export function endsInSlash({ segments }: RoutePath): boolean {
+  const last = segments.at(-1);
+  return last?.kind === 'literal' && last.text === '';
+}
+
 /** Segments of a path without the trailing slash that a laxer router ignores; `/` keeps its own. */
 export function foldedPath(path: RoutePath, folding: Folding): readonly Segment[] {
-  const last = path.segments.at(-1);
-  const hasSlash = path.segments.length > 1 && last?.kind === 'literal' && last.text === '';
-  return folding.slash && hasSlash ? path.segments.slice(0, -1) : path.segments;
+  return folding.slash && path.segments.length > 1 && endsInSlash(path) ? path.segments.slice(0, -1) : path.segments;
 }
 
 /** The places that a laxer router finds for a request: more than one where paths differ only in what it ignores. */
@@ -167,12 +202,18 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding) : [];
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
   // suffix along, and so does a `**` that the last segment is in.
-  const formatted = plain.flatMap((text) => walk(table, table.root, method, [...seen.slice(0, -1), text], 0));
+  const formatted = plain.flatMap((text) =>
+    text === '' ? [] : walk(table, table.root, method, [...seen.slice(0, -1), text], 0),
+  );
+  const slashed =
+    table.slashed !== null && plain.includes('')
+      ? walk(table, table.slashed, method, [...seen.slice(0, -1), ''], 0)
+      : [];
   const hasFormat = ({ path }: PlacedRoute): boolean => {
     const end = endOf(path, folding);
     return end.length === seen.length && end.at(-1)?.kind === 'literal';
   };
-  return [...exact, ...formatted.filter(hasFormat), ...scriptsOf(table, method, seen, segments.length)];
+  return [...exact, ...formatted.filter(hasFormat), ...slashed, ...scriptsOf(table, method, seen, segments.length)];
 }
 
 /** The places of a request that goes through a script to what it routes: its name is no part of the path then. */
@@ -187,6 +228,20 @@ export function placesRoutedByScript(
       ? walk(table, table.root, method, seen.toSpliced(at, 1), 0)
       : [],
   );
+}
+
+/** The places that have the name of a request in another format: one action may answer for all of them, as in Rails. */
+export function placesInOtherFormats(
+  table: FoldedTable,
+  method: string,
+  segments: readonly string[],
+): readonly PlacedRoute[] {
+  const { bases } = table;
+  const seen = seenBy(table, segments);
+  const last = seen.at(-1) ?? '';
+  if (bases === null) return [];
+  const names = [last, ...withoutSuffix(last, table.folding)];
+  return names.flatMap((name) => walk(table, bases, method, [...seen.slice(0, -1), name], 0));
 }
 
 /** Segments of a request as a laxer router sees them. */
@@ -216,13 +271,41 @@ function scriptsOf(
  */
 export function* pathsThatMeet(table: FoldedTable, guard: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(guard.path, table.folding), 0, false);
-  for (const key of plainKeys(guard.path, table.folding)) yield* beginAlike(table, guard, table.suffixed.get(key));
+  for (const key of plainKeys(guard.path, table.folding)) {
+    yield* beginAlike(table, endOf(guard.path, table.folding), table.suffixed.get(key));
+  }
+  if (!table.folding.suffix || !endsInSlash(guard.path)) return;
+  const { segments } = guard.path;
+  yield* meet(table, table.root, [...segments.slice(0, -1), formatOfNothing], 0, true);
+  yield* beginAlike(table, segments, table.suffixed.get(endKey(segments.length, '')));
 }
+
+/** Stands for every format of the slash at the end of a path: no route writes it. */
+const formatOfNothing: Segment = { kind: 'literal', text: '.' };
 
 /** Yields the paths whose operation a laxer router may run for a request that reaches this one, specific or not. */
 export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(reached.path, table.folding), 0, true);
-  for (const key of suffixedKeys(reached.path, table.folding)) yield* beginAlike(table, reached, table.plain.get(key));
+  const end = endOf(reached.path, table.folding);
+  const keys = suffixedKeys(reached.path, table.folding);
+  for (const key of keys) yield* beginAlike(table, end, table.plain.get(key));
+  if (table.slashed === null) return;
+  const last = reached.path.segments.at(-1);
+  if (last?.kind === 'rest') yield* meet(table, table.slashed, reached.path.segments, 0, true);
+  else if (last?.kind === 'parameter' || keys.includes(endKey(end.length, ''))) {
+    yield* meet(table, table.slashed, [...end.slice(0, -1), { kind: 'literal', text: '' }], 0, true);
+  }
+}
+
+/** Yields the paths whose last literal is that of this one without a suffix, or with another. */
+export function* pathsInOtherFormats(table: FoldedTable, guard: PlacedRoute): Generator<PlacedRoute> {
+  if (table.bases === null) return;
+  for (const { segments } of basesOf(guard, table.folding)) {
+    yield* meet(table, table.bases, segments, 0, true);
+    for (const place of meet(table, table.root, segments, 0, true)) {
+      if (endOf(place.path, table.folding).at(-1)?.kind === 'literal') yield place;
+    }
+  }
 }
 
 /** Yields the scripts that may be run for a request which reaches this path and is longer than their own. */
@@ -250,10 +333,10 @@ function* before(node: FoldedNode, path: readonly Segment[], at: number, folding
 /** Returns those of the places whose segments but the last take a text that the same segment of the path takes. */
 function beginAlike(
   { folding }: FoldedTable,
-  { path }: PlacedRoute,
+  end: readonly Segment[],
   places: readonly PlacedRoute[] = [],
 ): readonly PlacedRoute[] {
-  const before = endOf(path, folding).slice(0, -1);
+  const before = end.slice(0, -1);
   return places.filter((place) => {
     const others = endOf(place.path, folding);
     return before.every((segment, at) => takeOneText(segment, others[at], folding));

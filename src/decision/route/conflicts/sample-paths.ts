@@ -1,5 +1,5 @@
 import type { Route, RoutePath, Segment } from '../policy.js';
-import { foldedPath, foldText, type Folding } from './folded-table.js';
+import { endsInSlash, foldedPath, foldText, type Folding } from './folded-table.js';
 
 /**
  * Spells out requests that one path takes as they are and another takes when folded. Deviates from the second path's
@@ -33,7 +33,13 @@ const maxLetters = 10;
 /** Prepares to spell requests against the paths of some routes. */
 export function createSpeller(routes: readonly Route[], folding: Folding, includesPlain: boolean): Speller {
   const vocabulary = vocabularyOf(routes, folding, includesPlain);
-  return (guard, reached) => spell(vocabulary, foldedPath(guard, folding), foldedPath(reached, folding));
+  return function* (guard, reached) {
+    const other = foldedPath(reached, folding);
+    yield* spell(vocabulary, foldedPath(guard, folding), other);
+    // The slash at the end may have a format, even to a router that ignores it.
+    const hasFormat = folding.suffix && folding.slash && endsInSlash(guard) && guard.segments.length > 1;
+    if (hasFormat && fixedLength(other) <= guard.segments.length) yield* spell(vocabulary, guard.segments, other);
+  };
 }
 
 function* spell(
@@ -84,11 +90,10 @@ function deviations(vocabulary: Vocabulary, text: string, isLast: boolean): read
     if (!known.has(spelling)) return [spelling];
     spellings.add(spelling);
   }
-  // The slash at the end is a segment without text.
-  if (text === '') return [...spellings];
   const endings = [
     ...(folding.suffix && isLast ? [spellingWith(`${text}.`, literals, vocabulary.fresh)] : []),
-    ...(folding.dots ? [spellingWith(text, literals, '.')] : []),
+    // The slash at the end is a segment without text.
+    ...(folding.dots && text !== '' ? [spellingWith(text, literals, '.')] : []),
   ];
   return [...spellings, ...endings];
 }

@@ -115,6 +115,70 @@ t.test('OPTIONS for more callers than another method is warned of, with the line
   t.end();
 });
 
+t.test('OPTIONS of a route for every method is warned of, too', (t) => {
+  const any =
+    'name: any, methods: ["*"], path: "/**", access: public, idempotency: { mode: none, because: "it keeps none" }';
+  const strict = `case_sensitive: true, strict_slash: true, head_as_get: false, ${noEndings}`;
+  t.match(problemsOf(withRoutes([route('report', '/report', 'root'), any], { receiver: `{ ${strict} }` })), [
+    /: warning: route "any" .*: OPTIONS "\/report" reaches it, which a router that answers OPTIONS by what it does for GET takes .* or receiver\.options_as_get: false where/,
+  ]);
+  t.end();
+});
+
+t.test('formats of one name for more callers are warned of, with what helps', (t) => {
+  const paths = [route('report', '/report.csv', 'root'), route('page', '/report.json', 'root, guest')];
+  t.same(problemsOf(withRoutes(paths)), [
+    'c.yaml:6:39: warning: route "page" with "/report.json" (line 6) is less restrictive than route "report" with "/report.csv" (line 5): ' +
+      'GET "/report.json" reaches it, which a router that does the same for every format of a name takes for the other’s; ' +
+      'allowed: the same approvals on both, or receiver.format_suffix: false where the receiver’s router is known to be so',
+  ]);
+  t.same(problemsOf(withRoutes(paths, { receiver: '{ format_suffix: false }' })), []);
+  t.end();
+});
+
+t.test('what an opt-out lets through and is another’s to the upstream is warned of, with what helps', (t) => {
+  const strict = `{ case_sensitive: true, strict_slash: true, ${noEndings} }`;
+  const told = (guarded: string, optOut: string): readonly string[] => {
+    const paths = [route('admin', guarded, 'root'), `${route('page', '"/{page}"', 'root, guest')}, ${optOut}`];
+    return problemsOf(withRoutes(paths, { receiver: strict }));
+  };
+  t.same(told('/admin', 'path_parameters: allow'), [
+    'c.yaml:7:39: warning: route "page" with "/{page}" (line 7) is less restrictive than route "admin" with "/admin" (line 6): ' +
+      'GET "/admin;x" reaches it, which a router that leaves out what follows a semicolon takes for the other’s; ' +
+      'allowed: the same approvals on both, or path_parameters: refuse on the first',
+  ]);
+  t.match(told('/caf%C3%A9/users', 'encoded_slashes: allow'), [
+    /: GET "\/caf%C3%A9%2Fusers" reaches it, which a router that decodes slashes before it routes takes for the other’s; allowed: the same approvals on both, or encoded_slashes: refuse on the first$/,
+  ]);
+  t.same(told('/admin', 'encoded_slashes: allow'), []);
+  t.same(told('/admin/users', 'path_parameters: allow'), []);
+  t.end();
+});
+
+t.test('certificates and origins that one route asks for alone are an error that names them', (t) => {
+  const certificates = [
+    `${route('pay', '/payouts', 'checkout')}, client_certificates: ["CN=checkout"]`,
+    route('any', '"/{page}"', 'checkout'),
+  ];
+  t.match(
+    problemsOf(
+      withRoutes(certificates, {
+        listen: '{ host: 127.0.0.1, port: 8080, client_cert_header: true, trust_forwarded: [127.0.0.1] }',
+      }),
+    ),
+    [
+      /error: route "any" .*: GET "\/PAYOUTS" reaches it, .*; allowed: the same approvals and client_certificates on both, or /,
+    ],
+  );
+  const live = `${route('live', '/live', 'root')}, websocket: true, origins: ["https://a.example"]`;
+  const pages = route('page', '"/{page}"', 'root');
+  t.match(problemsOf(withRoutes([live, `${pages}, websocket: true`])), [
+    /error: route "page" .*: GET "\/LIVE" reaches it, .*; allowed: the same approvals and origins on both, or /,
+  ]);
+  t.same(problemsOf(withRoutes([live, pages])), []);
+  t.end();
+});
+
 t.test('what follows a script’s name and reaches a less restrictive route is an error that names the line', (t) => {
   const paths = [route('admin', '/admin.php', 'root'), route('page', '"/{page}/{id}"', 'root, guest')];
   const told =

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Approval, ReservationRules } from '../../../../src/decision/route/policy.js';
+import type { Approval, ReservationRules, Route } from '../../../../src/decision/route/policy.js';
 import { isLessRestrictive, keepsKeysApart } from '../../../../src/decision/route/conflicts/compare-access.js';
+import { rememberedComparison } from '../../../../src/decision/route/conflicts/remembered-comparison.js';
 import type { SessionPolicy } from '../../../../src/decision/session/claim-rules.js';
 import { approval, route } from '../../samples.js';
 
@@ -200,6 +201,88 @@ const cases = [
     expected: false,
   },
 ] as const;
+
+t.test('a certificate or an origin that the other route insists on', (t) => {
+  const [one, both] = [new Set(['CN=a']), new Set(['CN=a', 'CN=b'])];
+  const rows = [
+    { name: 'no certificate, against one', one: null, other: one, expected: true },
+    { name: 'a certificate, against none', one, other: null, expected: false },
+    { name: 'the same', one, other: one, expected: false },
+    { name: 'one more', one: both, other: one, expected: true },
+    { name: 'one less', one, other: both, expected: false },
+  ];
+  for (const { name, one, other, expected } of rows) {
+    const certificates = [route({ clientCertificates: one }), route({ clientCertificates: other })] as const;
+    t.equal(isLessRestrictive(...certificates, ['core']), expected, name);
+    const users = { ...sessionsAlone, session: any };
+    const sessions = [
+      route({ ...users, clientCertificates: one }),
+      route({ ...users, clientCertificates: other }),
+    ] as const;
+    t.equal(isLessRestrictive(...sessions, []), expected, `${name}, of users`);
+    const nobody = [
+      route({ approvals: [], clientCertificates: one }),
+      route({ approvals: [], clientCertificates: other }),
+    ] as const;
+    t.equal(isLessRestrictive(...nobody, ['core']), false, `${name}, of nobody`);
+    for (const access of ['public', 'protected'] as const) {
+      const pages = (allowsWebSocket: boolean): readonly [Route, Route] => [
+        route({ access, allowsWebSocket, origins: one }),
+        route({ access, allowsWebSocket: true, origins: other }),
+      ];
+      t.equal(isLessRestrictive(...pages(true), ['core']), expected, `${name}, of ${access} pages`);
+      t.equal(isLessRestrictive(...pages(false), ['core']), false, `${name}, without WebSockets`);
+    }
+  }
+  t.end();
+});
+
+/**
+ * For each field of a route a pair of values of which the first is less restrictive; or why it restricts nobody who may
+ * use both routes.
+ */
+const fields: Readonly<Record<keyof Route, readonly [Partial<Route>, Partial<Route>] | string>> = {
+  name: 'a name',
+  methods: 'says which requests it is for',
+  paths: 'says which requests it is for',
+  isGrpc: 'the form of requests: whoever sends them may send that form to the other',
+  access: [{ access: 'public', approvals: [] }, {}],
+  mode: [{ mode: 'shadow' }, {}],
+  acceptsService: [{ session: any }, { acceptsService: false, session: any }],
+  session: [{ session: any }, { session: role }],
+  approvals: [{ approvals: [approval(ab, [])] }, { approvals: [approval(a, [])] }],
+  clientCertificates: [{ clientCertificates: null }, { clientCertificates: new Set(['CN=a']) }],
+  issuers: [{ issuers: null }, { issuers: new Set(['old']) }],
+  allowsWebSocket: 'the form of requests: a page that may open one is asked for its origin',
+  origins: [
+    { allowsWebSocket: true, origins: null },
+    { allowsWebSocket: true, origins: new Set(['https://a.example']) },
+  ],
+  allowsBody: 'the form of requests',
+  encodedSlashes: 'the form of requests; what it lets through is a fold of its own',
+  pathParameters: 'the form of requests; what it lets through is a fold of its own',
+  forwardsAuthorization: 'what the upstream is told of the caller',
+  maxBodyBytes: 'how large requests are',
+  responseTimeoutMs: 'how long the upstream may take',
+  reservation: [{ reservation: null }, { reservation: keyed }],
+  unreservedBecause: 'words',
+  limits: 'how often: who passes by the one may pass by the other, and is counted at both',
+};
+
+t.test('each field of a route is compared, or restricts nobody', (t) => {
+  t.same(Object.keys(fields).sort(), Object.keys(route()).sort(), 'no field is forgotten');
+  for (const [name, pair] of Object.entries(fields)) {
+    if (typeof pair === 'string') continue;
+    const [lax, strict] = pair;
+    t.equal(isLessRestrictive(route(lax), route(strict), ['core', 'old']), true, name);
+    t.equal(isLessRestrictive(route(strict), route(lax), ['core', 'old']), false, `${name}, the other way`);
+    const remembered = rememberedComparison(['core', 'old']);
+    t.equal(remembered(route(lax), route(strict)), true, `${name}, where comparisons are kept`);
+    t.equal(remembered(route(lax), route(strict)), true, `${name}, again`);
+    t.equal(remembered(route(lax), route({ ...lax, name: 'other' })), false, `${name}, the same`);
+  }
+  t.end();
+});
 
 t.test('a key is another one at a route with an operation of its own', (t) => {
   const other = { ...keyed, operation: 'other' };

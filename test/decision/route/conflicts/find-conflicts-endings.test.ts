@@ -5,6 +5,10 @@ import { createRouteTable } from '../../../../src/decision/route/route-table.js'
 import { routeOf } from '../route-samples.js';
 import { foldsOf, issuers, strict } from './fold-model.js';
 
+/** All but the advice on formats of one name, which has a test of its own. */
+const withoutFormats = (folds: readonly string[]): readonly string[] =>
+  folds.filter((fold) => !fold.endsWith(', format'));
+
 const endingCases = [
   {
     name: 'another format',
@@ -105,11 +109,47 @@ const endingCases = [
     dots: [],
   },
   { name: 'nothing before the dot', routes: ['GET /{x} admin', 'GET /.x admin'], formats: [], dots: [] },
+  {
+    name: 'a format of the root',
+    routes: ['GET / admin', 'GET /{x} public'],
+    formats: ['/ < /{x}: GET /.x'],
+    dots: [],
+  },
+  {
+    name: 'a format of the root, below',
+    routes: ['GET / admin', 'GET /** public', 'GET /{x} admin'],
+    formats: [],
+    dots: [],
+  },
+  {
+    name: 'a format of the root that a route writes',
+    routes: ['GET / admin', 'GET /.zz public'],
+    formats: ['/ < /.zz: GET /.zz'],
+    dots: [],
+  },
+  {
+    name: 'a format of a slash at the end',
+    routes: ['GET /admin/ root', 'GET /admin/{x} public'],
+    formats: ['/admin/ < /admin/{x}: GET /admin/.x'],
+    dots: [],
+  },
+  {
+    name: 'a format of a slash at the end that a route writes',
+    routes: ['GET /{x}/ root', 'GET /admin/.zz public'],
+    formats: ['/{x}/ < /admin/.zz: GET /admin/.zz'],
+    dots: [],
+  },
+  {
+    name: 'no format of what has no slash at the end',
+    routes: ['GET /admin root', 'GET /admin/{x} public'],
+    formats: [],
+    dots: [],
+  },
 ];
 
 t.test('formats, dots and blanks at the end, that reach a less restrictive route', (t) => {
   for (const { name, routes, formats, dots } of endingCases) {
-    t.same(foldsOf(routes, { ...strict, formatSuffix: true }), formats, name);
+    t.same(withoutFormats(foldsOf(routes, { ...strict, formatSuffix: true })), formats, name);
     t.same(foldsOf(routes, { ...strict, trailingDots: true }), dots, `${name}, dots`);
     t.same(foldsOf(routes, strict), [], `${name}, at a strict router`);
   }
@@ -152,6 +192,24 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
       expected: ['/{x}/a/ < /a/a.zz/**: GET /a/a.zz/'],
     },
     { also: { strictSlash: false }, routes: ['GET /{x}/a/ admin', 'GET /a/a.zz/b public'], expected: [] },
+    // What is nothing but a format is one of the slash at the end, where the path has it.
+    {
+      also: { strictSlash: false },
+      routes: ['GET /admin/ root', 'GET /admin/{x} public'],
+      expected: ['/admin/ < /admin/{x}: GET /admin/.x'],
+    },
+    {
+      also: { strictSlash: false },
+      routes: ['GET /{x}/ root', 'GET /admin/.zz public', 'GET /admin root'],
+      expected: ['/{x}/ < /admin/.zz: GET /admin/.zz'],
+    },
+    {
+      also: { strictSlash: false },
+      routes: ['GET /{x}/ root', 'GET /admin/.zz public'],
+      expected: ['/{x}/ < /admin/.zz: GET /admin/.zz'],
+    },
+    { also: { strictSlash: false }, routes: ['GET /admin root', 'GET /admin/{x} public'], expected: [] },
+    { also: { strictSlash: false }, routes: ['GET / root', 'GET /{x} public'], expected: ['/ < /{x}: GET /.x'] },
     {
       also: { trailingDots: true },
       routes: ['GET /{x}/a admin', 'GET /a/a.zz. public'],
@@ -178,7 +236,7 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
   ];
   for (const { also, routes, expected } of rows) {
     t.same(
-      foldsOf(routes, { ...strict, formatSuffix: true, ...also }),
+      withoutFormats(foldsOf(routes, { ...strict, formatSuffix: true, ...also })),
       expected,
       `${Object.keys(also).join()}: ${routes.join(', ')}`,
     );
@@ -198,8 +256,10 @@ t.test('OPTIONS that reaches a less restrictive route than other methods do', (t
     [['GET,OPTIONS /a root'], []],
     [['GET /a public', 'OPTIONS /a root'], []],
     [['HEAD /a root', 'OPTIONS /a public'], []],
-    // What is for any method is for OPTIONS by no choice of its own.
-    [['GET /a root', '* /** public'], []],
+    [['GET /a root', '* /** public'], ['/a < /**: OPTIONS /a']],
+    [['GET,OPTIONS /a root', '* /** public'], []],
+    [['* /a root', '* /** public'], []],
+    [['HEAD /a root', '* /{x} public'], []],
   ] as const) {
     t.same(foldsOf(routes, options), expected, routes.join(', '));
     t.same(foldsOf(routes, strict), [], `${routes.join(', ')}, at a service that answers OPTIONS by itself`);

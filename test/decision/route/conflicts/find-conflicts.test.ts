@@ -125,20 +125,24 @@ t.test('folded spellings that reach a less restrictive route', (t) => {
   t.end();
 });
 
+const singleUse = {
+  key: null,
+  singleUse: true,
+  operation: 'o',
+  retentionMs: 1,
+  fields: [],
+  storeHeaders: new Set<string>(),
+  releaseOn: new Set<number>(),
+  receiver: 'plain',
+  maxBodyBytes: 1,
+  maxStoredResponseBytes: 1,
+} as const;
+
 t.test('a route that takes used tokens is less restrictive than one that does not', (t) => {
-  const reservation = {
-    key: null,
-    singleUse: true,
-    operation: 'o',
-    retentionMs: 1,
-    fields: [],
-    storeHeaders: new Set<string>(),
-    releaseOn: new Set<number>(),
-    receiver: 'plain',
-    maxBodyBytes: 1,
-    maxStoredResponseBytes: 1,
-  } as const;
-  const table = createRouteTable([routeOf('POST /a', ['user'], { reservation }), routeOf('POST /{x}', ['user'])]);
+  const table = createRouteTable([
+    routeOf('POST /a', ['user'], { reservation: singleUse }),
+    routeOf('POST /{x}', ['user']),
+  ]);
   t.same(
     findFolds(table, lax, issuers).folds.map(({ harm, spelling }) => [harm, ...spelling]),
     [['less_restrictive', 'A']],
@@ -156,13 +160,16 @@ t.test('only what the upstream does not declare strict is folded', (t) => {
 
 /** Every case of every literal below, and text that no path writes. */
 const plainTexts = ['a', 'A', '7', 'bc', 'Bc', 'BC', 'zz', 'a.zz', 'A.ZZ'];
-const formats = ['A.zz', '7.zz', 'bc.zz', 'Bc.zz', 'a.zz.zz'];
+const formats = ['.zz', 'A.zz', '7.zz', 'bc.zz', 'Bc.zz', 'a.zz.zz'];
 const dotted = ['a.', 'A.', '7.', 'bc.', 'Bc.', 'a.zz.'];
 
 function requestsFor({ formatSuffix, trailingDots }: ReceiverRouter): readonly (readonly string[])[] {
   const texts = [...plainTexts, ...(formatSuffix ? formats : []), ...(trailingDots ? dotted : [])];
-  // Paths name two segments at most: what a third one says matters to none.
-  const asked = sequences(texts, 2).flatMap((parts) => (parts.length === 2 ? [parts, [...parts, 'zz']] : [parts]));
+  // Paths name two segments at most: what a third one says matters to none, unless it is nothing but a format.
+  const thirds = ['zz', ...(formatSuffix ? ['.zz'] : [])];
+  const asked = sequences(texts, 2).flatMap((parts) =>
+    parts.length === 2 ? [parts, ...thirds.map((third) => [...parts, third])] : [parts],
+  );
   return [[''], ...asked.flatMap((parts) => [parts, [...parts, '']])];
 }
 
@@ -186,6 +193,7 @@ const receivers = fc.record({
   headAsGet: fc.boolean(),
   optionsAsGet: fc.constant(false),
   pathInfo: fc.boolean(),
+  optOuts: fc.constant(false),
 });
 
 t.test('finds what asking for every spelling would find, and nothing else', (t) => {
@@ -211,6 +219,7 @@ t.test('finds what asking for every spelling would find, and nothing else', (t) 
             headAsGet: true,
             optionsAsGet: false,
             pathInfo: true,
+            optOuts: false,
           },
         ],
       ],
@@ -240,6 +249,51 @@ t.test('a config that overlaps too much is not called safe unchecked', (t) => {
 t.test('a pair of routes is told of once, however many paths they have', (t) => {
   const table = createRouteTable([routeOf('GET /a /b /c', ['admin']), routeOf('GET /**', ['user'])]);
   t.equal(findFolds(table, lax, issuers).folds.length, 1);
+  t.end();
+});
+
+t.test('what is only warned of never ends the search for what is an error', (t) => {
+  const keyed = (text: string, operation: string): ReturnType<typeof routeOf> =>
+    routeOf(text, ['u'], { reservation: { ...singleUse, key: 'optional', singleUse: false, operation } });
+  const shop = Array.from({ length: 60 }, (_, number) => keyed(`POST /shop/k${number}`, `k${number}`));
+  const table = createRouteTable([
+    ...shop,
+    keyed('POST /shop/{x}', 'any'),
+    routeOf('GET /admin', ['root']),
+    routeOf('GET /{page}', 'public'),
+  ]);
+  const { folds, unfinished } = findFolds(table, lax, issuers);
+  t.equal(folds.filter(({ harm }) => harm === 'keys_apart').length, 50, 'a bound of their own');
+  t.match(
+    folds.filter(({ harm }) => harm === 'less_restrictive'),
+    [{ guard: { route: { name: 'GET /admin' } }, reached: { route: { name: 'GET /{page}' } } }],
+  );
+  t.equal(unfinished, false);
+  const scripts = { ...strict, caseSensitive: false, pathInfo: true };
+  const routed = createRouteTable([
+    keyed('POST /shop/k', 'k'),
+    keyed('POST /shop/{x}', 'any'),
+    routeOf('GET /7', ['root']),
+    routeOf('GET /**', 'public'),
+  ]);
+  t.same(
+    findFolds(routed, scripts, issuers).folds.map(({ harm, kind }) => `${harm} ${kind}`),
+    ['keys_apart spelling', 'less_restrictive routed'],
+    'what a script routes is looked for behind a mere warning too',
+  );
+  t.end();
+});
+
+t.test('each kind of advice has a bound of its own', (t) => {
+  const receiver = { ...strict, optionsAsGet: true, pathInfo: true };
+  const all = Array.from({ length: 60 }, (_, number) => [
+    routeOf(`GET /a${number}`, [`u${number}`]),
+    routeOf(`OPTIONS /a${number}`, 'public'),
+  ]).flat();
+  const table = createRouteTable([...all, routeOf('GET /admin', ['root']), routeOf('GET /{x}/{y}', 'public')]);
+  const kinds = findFolds(table, receiver, issuers).folds.map(({ kind }) => kind);
+  t.equal(kinds.filter((kind) => kind === 'options').length, 50);
+  t.equal(kinds.filter((kind) => kind === 'routed').length, 1);
   t.end();
 });
 

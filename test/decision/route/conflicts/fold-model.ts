@@ -1,9 +1,9 @@
 /** What the check for look-alike spellings should find, worked out by asking for every spelling: no tree, no index. */
 import fc from 'fast-check';
-import type { Route, RoutePath } from '../../../../src/decision/route/policy.js';
+import type { Route, RoutePath, Segment } from '../../../../src/decision/route/policy.js';
 import { findFolds, type ReceiverRouter } from '../../../../src/decision/route/conflicts/find-conflicts.js';
 import { isLessRestrictive } from '../../../../src/decision/route/conflicts/compare-access.js';
-import { createRouteTable } from '../../../../src/decision/route/route-table.js';
+import { createRouteTable, type PlacedRoute } from '../../../../src/decision/route/route-table.js';
 import { compareSpecificity, naiveMatch, pathTakes, routeOf } from '../route-samples.js';
 
 export const strict: ReceiverRouter = {
@@ -14,8 +14,12 @@ export const strict: ReceiverRouter = {
   headAsGet: false,
   optionsAsGet: false,
   pathInfo: false,
+  optOuts: false,
 };
 export const issuers = ['core'];
+
+/** Advice that is told by more than its spelling. */
+const named = ['format', 'parameters', 'slashes', 'routed'];
 
 /** `name subjects`: many subjects are less restrictive than few. */
 export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): readonly string[] {
@@ -25,7 +29,7 @@ export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): rea
   });
   return findFolds(createRouteTable(routes), receiver, issuers).folds.map(
     ({ guard, reached, method, spelling, kind }) =>
-      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}${kind === 'routed' ? ', routed' : ''}`,
+      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}${named.includes(kind) ? `, ${kind}` : ''}`,
   );
 }
 
@@ -41,13 +45,17 @@ function takesFolded(path: RoutePath, segments: readonly string[], receiver: Rec
   return pathTakes(bare, seen, same) || (bare.segments.at(-1)?.kind === 'rest' && pathTakes(bare, [...seen, ''], same));
 }
 
+function namesNothing(segment: Segment | undefined): boolean {
+  return segment?.kind === 'literal' && segment.text === '';
+}
+
 function foldedSegments(path: RoutePath): RoutePath {
   const last = path.segments.at(-1);
   const slashed = path.segments.length > 1 && last?.kind === 'literal' && last.text === '';
   return slashed ? { ...path, segments: path.segments.slice(0, -1) } : path;
 }
 
-/** A request as it came, and without its format, which may begin at any dot. */
+/** A request without its format, which may begin at any dot: `/.x` is `/`, and `/a/.x` is `/a/`. */
 function formatReadings(
   request: readonly string[],
   { formatSuffix, strictSlash, trailingDots }: ReceiverRouter,
@@ -57,7 +65,7 @@ function formatReadings(
   const last = seen.at(-1) ?? '';
   const trimmed = trailingDots ? last.replace(/^ +|[. ]+$/g, '') : last;
   const plain = Array.from(trimmed, (_, at) => trimmed.slice(0, at)).filter(
-    (text) => text !== '' && trimmed.startsWith('.', text.length) && text.length < trimmed.length - 1,
+    (text) => trimmed.startsWith('.', text.length) && text.length < trimmed.length - 1,
   );
   return formatSuffix ? plain.map((text) => [...seen.slice(0, -1), text]) : [];
 }
@@ -87,6 +95,19 @@ function routedReadings(
   });
 }
 
+/** What is nothing but a format is one of the slash at the end, where a path has it. */
+function slashedPlaces(
+  placed: readonly PlacedRoute[],
+  reading: readonly string[],
+  receiver: ReceiverRouter,
+): readonly PlacedRoute[] {
+  const taking = placed
+    .filter(({ path }) => namesNothing(path.segments.at(-1)))
+    .filter(({ path }) => takesFolded(path, reading, { ...receiver, strictSlash: true }))
+    .sort((a, b) => compareSpecificity(a.path, b.path));
+  return taking.filter(({ path }) => taking.slice(0, 1).every((first) => compareSpecificity(first.path, path) === 0));
+}
+
 function naiveFolds(
   routes: readonly Route[],
   receiver: ReceiverRouter,
@@ -109,13 +130,19 @@ function naiveFolds(
         const isItself = segments.at(-1)?.kind === 'rest' && segments.length - 1 === reading.length;
         return segments.at(isItself && !receiver.strictSlash ? -2 : -1)?.kind === 'literal';
       };
+      const formats = formatReadings(request, receiver);
+      const slashed = isRouted ? [] : formats.filter((reading) => reading.at(-1) === '');
+      for (const { route } of slashed.flatMap((reading) => slashedPlaces(placed, reading, receiver))) {
+        if (route !== reached && isLessRestrictive(reached, route, issuers)) {
+          folds.add(`${route.name} < ${reached.name}`);
+        }
+      }
       const routed = routedReadings(request, receiver).map((reading) => ({ reading, isRun: () => true }));
       const readings = [
         { reading: request, isRun: () => true },
-        ...formatReadings(request, receiver).map((reading) => ({
-          reading,
-          isRun: (path: RoutePath) => hasFormat(path, reading),
-        })),
+        ...formats
+          .filter((reading) => reading.at(-1) !== '')
+          .map((reading) => ({ reading, isRun: (path: RoutePath) => hasFormat(path, reading) })),
         ...Array.from({ length: receiver.pathInfo ? request.length - 1 : 0 }, (_, at) => ({
           reading: request.slice(0, at + 1),
           isRun: (path: RoutePath) => namesScript(bare(path), receiver),
@@ -163,7 +190,7 @@ export function compareWithModel(
   const namesOf = (some: typeof folds): readonly string[] =>
     // One more by what follows a script's name.
     [...new Set(some.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`))].sort();
-  const found = namesOf(folds.filter(({ kind }) => kind !== 'routed'));
+  const found = namesOf(folds.filter(({ kind }) => !named.includes(kind)));
   const expected = [...naiveFolds(all, receiver, requests, false)].sort();
   if (unfinished || found.join() !== expected.join()) throw new Error(JSON.stringify({ found, expected, unfinished }));
   const routed = namesOf(folds.filter(({ kind }) => kind === 'routed'));
@@ -174,7 +201,7 @@ export function compareWithModel(
   const most = naiveFolds(all, receiver, [...requests, ...through], true);
   const atRoot = requests.map((request) => ['index.php', ...request]);
   const least = naiveFolds(all, receiver, atRoot, true);
-  const others = folds.filter(({ kind }) => kind !== 'routed').length;
+  const others = folds.filter(({ kind }) => !named.includes(kind)).length;
   const isRight = routed.length === 0 ? others > 0 || least.size === 0 : others === 0 && routed.length === 1;
   if (!isRight || routed.some((pair) => !most.has(pair))) {
     throw new Error(JSON.stringify({ routed, others, least: [...least], most: [...most] }));
@@ -204,6 +231,7 @@ export function comparePoliciesWithModel({ path, folds, requests, numRuns }: Dra
     headAsGet: fc.boolean(),
     optionsAsGet: fc.constant(false),
     pathInfo: fc.constant(folds.pathInfo),
+    optOuts: fc.constant(false),
   });
   fc.assert(
     fc.property(routes, receivers, (specs, receiver) => compareWithModel(specs, receiver, requests)),

@@ -101,7 +101,17 @@ t.test('the spellings that a router which ignores endings would mix up', (t) => 
     ['/7', '/7.x', '/7.'],
     'and there is none without a letter',
   );
-  t.same(spelled(['/', '/{p}'], endings), ['/']);
+  t.same(spelled(['/', '/{p}'], endings), ['/', '/.x'], 'nothing but a suffix');
+  t.same(
+    spelled(['/7/', '/{p}/{q}'], { ...endings, dots: false, slash: true }),
+    ['/7/x', '/7/x/', '/7/', '/7/.x', '/7/.x/'],
+    'a suffix of the slash at the end',
+  );
+  t.same(
+    spelled(['/7/', '/{p}/{q}/{r}'], { ...endings, dots: false, slash: true }),
+    ['/7/x/x', '/7/x/x/'],
+    'which is the last segment',
+  );
   t.same(
     spelled(['/ab', '/{p}'], { ...endings, dots: false }, true),
     ['/ab', '/ab.x'],
