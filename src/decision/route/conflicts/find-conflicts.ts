@@ -142,6 +142,9 @@ const maxMatches = 150_000;
 /** Pairs of overlapping paths that may be looked at, for the same reason. */
 const maxPairs = 2_000_000;
 
+/** And those that may be looked at for advice, besides. */
+const maxAdvicePairs = 500_000;
+
 /** Folds of one harm, or one kind of advice, that are told of: after some tens the cure is the same for all of them. */
 const maxFolds = 50;
 
@@ -158,12 +161,13 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   const told = new Set<string>();
   // What is only warned of has bounds of its own, so that it ends no search for what is refused.
   const counts = new Map<string, number>();
-  let pairs = maxPairs;
+  let [pairs, advicePairs] = [maxPairs, maxAdvicePairs];
   let unfinished = false;
   // What is advice comes last.
   for (const suspects of suspectsOf(check, receiver)) {
     const { guard, reached, kind } = suspects;
-    if (--pairs < 0 || check.budget < 0) {
+    const left = isAdvice(suspects) ? (advicePairs -= 1) : (pairs -= 1);
+    if (left < 0 || check.budget < 0) {
       unfinished ||= !isAdvice(suspects);
       break;
     }

@@ -31,8 +31,8 @@ export interface FoldedTable {
   readonly suffixed: ReadonlyMap<string, readonly PlacedRoute[]>;
   /** Where suffixes are ignored: paths that end in a slash, with it, as a tree of their own. Else `null`. */
   readonly slashed: FoldedNode | null;
-  /** Where suffixes are ignored: paths whose last literal has one, by each name without it, as a tree. Else `null`. */
-  readonly bases: FoldedNode | null;
+  /** Where suffixes are ignored: paths whose last literal has one, by each name without it, as a tree. */
+  readonly bases: FoldedNode;
   /** Where what follows a script is ignored: paths that name one, as a tree of their own. Else `null`. */
   readonly scripts: FoldedNode | null;
 }
@@ -64,7 +64,7 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     plain: ends(plainKeys),
     suffixed: ends(suffixedKeys),
     slashed: treeUnlessEmpty(slashed, folding),
-    bases: treeUnlessEmpty(bases, folding),
+    bases: treeOf(bases, folding),
     scripts: treeUnlessEmpty(scripts, folding),
   };
 }
@@ -236,12 +236,10 @@ export function placesInOtherFormats(
   method: string,
   segments: readonly string[],
 ): readonly PlacedRoute[] {
-  const { bases } = table;
   const seen = seenBy(table, segments);
   const last = seen.at(-1) ?? '';
-  if (bases === null) return [];
   const names = [last, ...withoutSuffix(last, table.folding)];
-  return names.flatMap((name) => walk(table, bases, method, [...seen.slice(0, -1), name], 0));
+  return names.flatMap((name) => walk(table, table.bases, method, [...seen.slice(0, -1), name], 0));
 }
 
 /** Segments of a request as a laxer router sees them. */
@@ -299,7 +297,7 @@ export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Gen
 
 /** Yields the paths whose last literal is that of this one without a suffix, or with another. */
 export function* pathsInOtherFormats(table: FoldedTable, guard: PlacedRoute): Generator<PlacedRoute> {
-  if (table.bases === null) return;
+  if (!table.folding.suffix) return;
   for (const { segments } of basesOf(guard, table.folding)) {
     yield* meet(table, table.bases, segments, 0, true);
     for (const place of meet(table, table.root, segments, 0, true)) {

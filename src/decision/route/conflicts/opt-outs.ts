@@ -3,7 +3,7 @@
  * and `/admin%2Fusers` (`encoded_slashes: allow`). Where the upstream drops parameters, as servlets do, or decodes
  * slashes before it routes, it runs `/admin` and `/admin/users` for them.
  */
-import { foldedPath, foldedPlaces, pathsThatOverlap, type FoldedTable, type Folding } from './folded-table.js';
+import { foldedPath, foldedPlaces, pathsThatOverlap, type FoldedTable } from './folded-table.js';
 import type { MethodReading, Suspects } from './find-conflicts.js';
 import type { RoutePath, Segment } from '../policy.js';
 import type { PlacedRoute } from '../route-table.js';
@@ -25,20 +25,20 @@ export function* optOutSuspects(
   speller: Speller,
   methods: readonly MethodReading[],
 ): Generator<Suspects> {
+  const withParameters = spellerWithParameters(speller);
   for (const reached of folded.placed.filter(({ route }) => route.pathParameters)) {
-    const through = spellerWithParameters(speller);
     for (const guard of pathsThatOverlap(folded, reached)) {
-      yield { guard, reached, speller: through, methods, kind: 'parameters' };
+      yield { guard, reached, speller: withParameters, methods, kind: 'parameters' };
     }
   }
+  const withSlashes = spellerWithSlashes(speller, folded);
   for (const reached of folded.placed.filter(({ route }) => route.encodedSlashes)) {
     const { segments } = reached.path;
     const from = segments.findIndex(({ kind }) => kind !== 'literal');
     if (from === -1) continue;
     const path: RoutePath = { ...reached.path, segments: [...segments.slice(0, from), { kind: 'rest' }] };
-    const through = spellerWithSlashes(speller, folded.folding);
     for (const guard of pathsThatOverlap(folded, { route: reached.route, path })) {
-      yield { guard, reached, speller: through, methods, kind: 'slashes' };
+      yield { guard, reached, speller: withSlashes, methods, kind: 'slashes' };
     }
   }
 }
@@ -52,37 +52,53 @@ function spellerWithParameters(speller: Speller): Speller {
   };
 }
 
+/** Segments of a request that are written as one, and the segment of a path that takes them. */
+interface Division {
+  readonly taker: Segment;
+  readonly size: number;
+}
+
+/** Divisions of requests that are tried for a pair of paths: what others take of the first they mostly take of all. */
+const maxDivisions = 64;
+
 /** Writes several segments as one wherever the path that is reached takes any. */
-function spellerWithSlashes(speller: Speller, folding: Folding): Speller {
+function spellerWithSlashes(speller: Speller, { folding, placed }: FoldedTable): Speller {
+  // No path but one with `**` is as long, even where two segments are written as one.
+  const longest = placed.reduce((most, { path }) => Math.max(most, path.segments.length), 0) + 2;
   return function* (guard, reached) {
-    const segments = foldedPath(reached, folding);
-    for (const sizes of sizesOf(segments, foldedPath(guard, folding).length)) {
-      if (sizes.every((size) => size === 1)) continue;
-      const split = segments.flatMap((segment, at) => Array<Segment>(sizes[at] ?? 0).fill(oneOf(segment)));
-      for (const spelling of speller(guard, { ...reached, segments: split })) yield joined(spelling, sizes);
+    const least = foldedPath(guard, folding).length;
+    const most = guard.segments.at(-1)?.kind === 'rest' ? Math.max(least, longest) : least;
+    let left = maxDivisions;
+    for (let length = least; length <= most; length += 1) {
+      for (const divisions of divisionsOf(foldedPath(reached, folding), length)) {
+        if (divisions.every(({ size }) => size === 1)) continue;
+        if (left === 0) return;
+        left -= 1;
+        const segments = divisions.flatMap(({ taker, size }) => Array<Segment>(size).fill(taker));
+        for (const spelling of speller(guard, { ...reached, segments })) yield joined(spelling, divisions);
+      }
     }
   };
 }
 
-/** Ways in which the segments of a path may take so many: a literal takes one. The first takes the most. */
-function* sizesOf([segment, ...others]: readonly Segment[], length: number): Generator<readonly number[]> {
+/** Ways in which a path may take so many segments: a literal takes one, and `**` several. The first takes the most. */
+function* divisionsOf(path: readonly Segment[], length: number): Generator<readonly Division[]> {
+  const [segment, ...others] = path;
   if (segment === undefined) {
     if (length === 0) yield [];
     return;
   }
   const most = length - others.length;
+  const taker: Segment = segment.kind === 'literal' ? segment : { kind: 'parameter', name: '' };
   for (let size = segment.kind === 'literal' ? Math.min(most, 1) : most; size > 0; size -= 1) {
-    for (const sizes of sizesOf(others, length - size)) yield [size, ...sizes];
+    const behind = segment.kind === 'rest' && size < length ? path : others;
+    for (const divisions of divisionsOf(behind, length - size)) yield [{ taker, size }, ...divisions];
   }
 }
 
-function oneOf(segment: Segment): Segment {
-  return segment.kind === 'literal' ? segment : { kind: 'parameter', name: '' };
-}
-
-function joined(spelling: readonly string[], sizes: readonly number[]): readonly string[] {
+function joined(spelling: readonly string[], divisions: readonly Division[]): readonly string[] {
   let end = 0;
-  const parts = sizes.map((size) => {
+  const parts = divisions.map(({ size }) => {
     end += size;
     return spelling.slice(end - size, end).join('%2F');
   });

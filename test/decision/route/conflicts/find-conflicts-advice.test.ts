@@ -1,9 +1,11 @@
 /** What few routers do, of which nothing in a policy tells: formats of one name, and what opt-outs let through. */
+import fc from 'fast-check';
 import t from 'tap';
+import { isLessRestrictive } from '../../../../src/decision/route/conflicts/compare-access.js';
 import { findFolds, isAdvice } from '../../../../src/decision/route/conflicts/find-conflicts.js';
 import { createRouteTable } from '../../../../src/decision/route/route-table.js';
-import { routeOf } from '../route-samples.js';
-import { foldsOf, issuers, strict } from './fold-model.js';
+import { naiveMatch, routeOf } from '../route-samples.js';
+import { foldsOf, issuers, sequences, strict } from './fold-model.js';
 
 const formats = { ...strict, formatSuffix: true };
 
@@ -117,6 +119,9 @@ t.test('encoded slashes that reach a less restrictive route which takes them', (
       expected: ['slashes: HEAD /a%2Fb'],
     },
     { guard: 'GET /a/b/c', reached: 'GET /{x}/{y}', others: ['GET /a/{y}'], expected: ['slashes: GET /a%2Fb/c'] },
+    { guard: 'GET /b/**', reached: 'GET /b/{x}', expected: ['slashes: GET /b/x%2Fx'] },
+    { guard: 'GET /a/b/c', reached: 'GET /**', others: ['GET /{x}'], expected: ['slashes: GET /a%2Fb/c'] },
+    { guard: 'GET /a/b/c/d/e/f/g/h', reached: 'GET /**', others: ['GET /{x}/**', 'GET /{x}'], expected: [] },
     { guard: 'GET /admin', reached: 'GET /{page}', expected: [] },
     { guard: 'GET /admin/users', reached: 'GET /files/{x}', expected: [] },
     { guard: 'GET /admin/users', reached: 'GET /admin', expected: [] },
@@ -128,5 +133,63 @@ t.test('encoded slashes that reach a less restrictive route which takes them', (
     t.same(optOutsOf(row, { encodedSlashes: true }), row.expected, name);
     t.same(optOutsOf(row, {}), [], `${name}, which takes none`);
   }
+  t.end();
+});
+
+const part = fc.constantFrom('a', 'b', '{x}', '{x}');
+const drawn = fc.array(
+  fc.record({
+    method: fc.constantFrom('GET', 'GET', '*'),
+    path: fc
+      .tuple(fc.array(part, { minLength: 1, maxLength: 2 }), fc.constantFrom('', '', '/', '/**'))
+      .map(([parts, end]) => `/${(end === '/**' ? parts.slice(0, 1) : parts).join('/')}${end}`),
+    who: fc.constantFrom('public', 'u', 'v'),
+    grants: fc.record({ pathParameters: fc.boolean(), encodedSlashes: fc.boolean() }),
+  }),
+  { minLength: 2, maxLength: 5 },
+);
+
+/** Every target of a few segments, of which each has a parameter or not, and each slash is encoded or not. */
+function targetsOf(mark: 'parameters' | 'slashes'): readonly (readonly string[])[] {
+  const texts = ['a', 'b', 'z'];
+  const plain = sequences(texts, 4).flatMap((parts) => [parts, [...parts, '']]);
+  if (mark === 'parameters') {
+    return sequences([...texts, ...texts.map((text) => `${text};x`)], 3).flatMap((parts) => [parts, [...parts, '']]);
+  }
+  return plain.flatMap((parts) =>
+    Array.from({ length: 2 ** (parts.length - 1) }, (_, bits) =>
+      parts.reduce((text, next, at) => `${text}${(bits >> (at - 1)) % 2 === 1 ? '%2F' : '/'}${next}`).split('/'),
+    ),
+  );
+}
+
+const targets = { parameters: targetsOf('parameters'), slashes: targetsOf('slashes') };
+
+t.test('finds what asking for every target would find of parameters and slashes, and nothing else', (t) => {
+  fc.assert(
+    fc.property(drawn, fc.constantFrom('parameters', 'slashes'), (specs, kind) => {
+      const routes = specs.map(({ method, path, who, grants }, index) =>
+        routeOf(`${method} ${path}`, who === 'public' ? who : [who], { ...grants, name: `r${index}` }),
+      );
+      const table = createRouteTable(routes);
+      if (table.ties.length > 0) return;
+      const expected = new Set<string>();
+      const asked = targets[kind].filter((segments) => segments.some((text) => /;|%2F/.test(text)));
+      for (const target of asked) {
+        const read = target.flatMap((text) => text.split('%2F')).map((text) => text.replace(/;.*/, ''));
+        for (const method of ['GET', 'PUT']) {
+          const [reached, run] = [naiveMatch(routes, method, target), naiveMatch(routes, method, read)];
+          if (reached === null || run === null || reached === run) continue;
+          if (!(kind === 'parameters' ? reached.pathParameters : reached.encodedSlashes)) continue;
+          if (isLessRestrictive(reached, run, issuers)) expected.add(reached.name);
+        }
+      }
+      const { folds } = findFolds(table, { ...strict, optOuts: true }, issuers);
+      const found = folds.filter((fold) => fold.kind === kind).map(({ reached }) => reached.route.name);
+      const isSame = [...expected].sort().join() === found.toSorted().join();
+      if (!isSame) throw new Error(JSON.stringify({ kind, found, expected: [...expected] }));
+    }),
+    { numRuns: 150 },
+  );
   t.end();
 });
