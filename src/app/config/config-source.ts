@@ -3,7 +3,7 @@ import { maxConfigBytes } from '../../config/load/yaml.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { AskedWatch, FileWatch } from '../../ports/system.js';
 import { watchFile } from '../../adapters/files/file-watch.js';
-import type { FileSnapshot } from './file-snapshot.js';
+import type { FileSnapshot, OnFile } from './file-snapshot.js';
 import { readText, readTextSync, textDigest } from '../../adapters/files/read-file.js';
 
 /** Where the config comes from. */
@@ -87,14 +87,14 @@ export function changedSource(
 /** Reads the files of a config's placeholders. A refusal says where it looked, where the config does not. */
 export function placeholderReader(
   { folder }: Pick<ConfigSource, 'folder'>,
-  onFile?: (path: string, text: string) => void,
+  onFile?: OnFile,
   held?: FileSnapshot,
 ): (path: string) => Result<string, string> {
   return (path) => {
     const whole = resolve(folder, path);
     const kept = held?.get(whole);
     const text = kept === undefined ? readTextSync(whole, { maxBytes: maxPlaceholderBytes }) : accept(kept);
-    if (text.ok) onFile?.(whole, text.value);
+    onFile?.(whole, text, maxPlaceholderBytes);
     return text.ok || isAbsolute(path) ? text : refuse(`${whole} ${text.error}`);
   };
 }

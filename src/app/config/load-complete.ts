@@ -5,7 +5,7 @@ import type { Files } from '../../ports/system.js';
 import { readAssertionFile, type AssertionFile } from '../keys/assertion-keys.js';
 import { readTargetCertificates, type TargetCertificates } from '../certificates/target-certificates.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './read-config.js';
-import { recordTexts, type FileSnapshot } from './file-snapshot.js';
+import { tellReads, type AskedFile, type AskedFiles, type FileSnapshot, type OnFile } from './file-snapshot.js';
 import { readAuthorities } from './named-files.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
@@ -22,6 +22,8 @@ export interface CompleteConfig {
   readonly assertion: AssertionFile | null;
   /** Files that count with the config alone, and are read again with it: path to digest. */
   readonly digests: ReadonlyMap<string, string>;
+  /** All files that were read for it. */
+  readonly asked: AskedFiles;
   /** What all of it was made of, so that it can be made once more. */
   readonly texts: ConfigTexts;
 }
@@ -32,18 +34,40 @@ export interface ConfigTexts {
   readonly files: FileSnapshot;
 }
 
+/** Why a config is refused, with the files that were asked for until then: one that becomes good may mend it. */
+export interface RefusedConfig extends StartFailure {
+  readonly asked: AskedFiles;
+}
+
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
 export async function loadComplete(
   source: ReadSource,
   reading: ConfigReading,
   allFiles: Files,
-): Promise<Result<CompleteConfig, StartFailure>> {
-  const digests = new Map<string, string>();
+): Promise<Result<CompleteConfig, RefusedConfig>> {
   const texts = new Map<string, string>();
-  const files = recordTexts(allFiles, texts);
+  const asked = new Map<string, AskedFile>();
+  const onFile: OnFile = (path, text, maxBytes) => {
+    if (text.ok) texts.set(path, text.value);
+    asked.set(path, { digest: text.ok ? accept(allFiles.digest(text.value)) : text, maxBytes });
+  };
+  const loaded = await loadWith(source, { ...reading, onFile }, tellReads(allFiles, onFile), texts);
+  return loaded.ok ? accept({ ...loaded.value, asked }) : refuse({ ...loaded.error, asked });
+}
+
+async function loadWith(
+  source: ReadSource,
+  reading: ConfigReading & { readonly onFile: OnFile },
+  files: Files,
+  texts: FileSnapshot,
+): Promise<Result<Omit<CompleteConfig, 'asked'>, StartFailure>> {
+  const digests = new Map<string, string>();
   const note = (path: string, text: string): void => {
-    texts.set(path, text);
     digests.set(path, files.digest(text));
+  };
+  const onFile: OnFile = (path, text, maxBytes) => {
+    reading.onFile(path, text, maxBytes);
+    if (text.ok) note(path, text.value);
   };
   let configText = '';
   const read: ReadSource['read'] = async () => {
@@ -51,7 +75,7 @@ export async function loadComplete(
     if (text.ok) configText = text.value;
     return text;
   };
-  const loaded = await loadConfig({ ...source, read }, { ...reading, onFile: note });
+  const loaded = await loadConfig({ ...source, read }, { ...reading, onFile });
   if (!loaded.ok) return loaded;
   const { upstream, issuers } = loaded.value;
   for (const { keys } of issuers) {

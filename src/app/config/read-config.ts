@@ -8,7 +8,7 @@ import { countProblems, formatProblem } from '../../config/load/report.js';
 import { escapeControls } from '../../lib/text.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { placeholderReader, type ConfigSource } from './config-source.js';
-import type { FileSnapshot } from './file-snapshot.js';
+import type { FileSnapshot, OnFile } from './file-snapshot.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,8 +27,8 @@ export interface ConfigReading {
   readonly application?: ApplicationRoutes | null;
   /** Texts of files of placeholders that count whatever the files say by now; none unless given. */
   readonly held?: FileSnapshot;
-  /** Is told of each file that a placeholder names, and of what it held. */
-  readonly onFile?: (path: string, text: string) => void;
+  /** Is told of each file that a placeholder names. */
+  readonly onFile?: OnFile;
 }
 
 /** Reads and checks the config; refuses with the reason why it cannot be read. */

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CompiledConfig } from '../../config/types.js';
 import { changedSettings } from '../../config/load/setting-names.js';
-import { accept, refuse, type Result } from '../../lib/result.js';
+import { refuse, type Result } from '../../lib/result.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
 import type { ConfigActivator } from './activate-config.js';
@@ -8,10 +9,10 @@ import type { Assertions } from '../keys/assertion-keys.js';
 import { coalesce } from '../../lib/promises.js';
 import { loadComplete, type CompleteConfig } from '../config/load-complete.js';
 import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
+import type { AskedFiles } from '../config/file-snapshot.js';
 import type { ConfigReading } from '../config/read-config.js';
 import { droppedOperations, movedOperations, movedScopes } from '../../config/moved-scopes.js';
 import { neverOpened, restartNeeded, withOpened } from './restart-needed.js';
-import { maxPemBytes } from '../config/named-files.js';
 
 interface ReloaderDeps {
   readonly assertions: Pick<Assertions, 'use'>;
@@ -60,24 +61,29 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
   let watch: ConfigWatch = { settled: source.read, close: () => undefined };
   /** The text that counted last. It is read from here, so that it is the very text that was seen twice. */
   let text: Result<string, string> = refuse('was not read yet');
-  /** Watches on the files that are read only with the config. */
-  const watches = new Map<string, FileWatch>();
+  /** Watches on the files that are read only with the config, and on all that a refused one asked for. */
+  const watches = new Map<string, { readonly watch: FileWatch; readonly maxBytes: number }>();
+  let isWatching = false;
+  /** Whether a file alone asks for the next reload, and not the config or somebody. */
+  let isRetry = true;
   let closed = false;
   const isClosed = (): boolean => closed;
 
   const take = coalesce(async () => {
+    const wasRetry = isRetry;
+    isRetry = true;
     const read: ConfigSource['read'] = () => Promise.resolve(text);
     const endMarkerFor = activator.activeConfig().config.reload.endMarker ? 'the config in force' : null;
     const loaded = await loadComplete({ ...source, read }, { ...reading, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
-      fail(loaded.error.messages);
+      fail(loaded.error.messages, loaded.error.asked, wasRetry);
       return;
     }
-    const { config } = loaded.value;
+    const { config, asked } = loaded.value;
     const unopened = neverOpened(opened, config);
     if (unopened !== null) {
-      fail([unopened]);
+      fail([unopened], asked, wasRetry);
       return;
     }
     const { config: before } = activator.activeConfig();
@@ -85,11 +91,11 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     const moved = movedScopes(before, config);
     const elsewhere = movedOperations(before, config);
     const problem = await putInForce(loaded.value, { ...deps, activator, opened });
+    if (isClosed()) return;
     if (problem !== null) {
-      fail([problem]);
+      fail([problem], asked, wasRetry);
       return;
     }
-    if (isClosed()) return;
     succeed(loaded.value);
     if (dropped.length > 0) {
       log.warn('keys of these operations count no more: a retry of an earlier write would run it again', {
@@ -108,7 +114,14 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     }
   });
 
-  function fail(problems: readonly string[]): void {
+  /**
+   * A file that was asked for, and becomes another, is a reason to try again: a ConfigMap may be there before the Secret
+   * whose files it names. What fails as before is no news.
+   */
+  function fail(problems: readonly string[], asked: AskedFiles, wasRetry: boolean): void {
+    const ofConfig = [...watches.keys()].filter((path) => last.digests.has(path));
+    watchFiles(asked, new Set([...asked.keys(), ...ofConfig]));
+    if (wasRetry && isDeepStrictEqual(state.lastError?.problems, problems)) return;
     state = { ...state, lastError: { atMs: clock.now(), problems } };
     metrics.configReload('failed');
     log.error('the config was not reloaded; the old one stays in force', { config: source.name, problems });
@@ -116,7 +129,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
 
   function succeed(complete: CompleteConfig): void {
     const { config } = complete;
-    watchFiles(complete);
+    watchFiles(complete.asked, complete.digests);
     const [before, restartNeededBefore] = [last, state.restartNeeded];
     last = complete;
     state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
@@ -136,37 +149,41 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     }
   }
 
-  /** A file that changes is a reason to read the config again, like an edit of it. */
-  function watchFiles({ digests }: CompleteConfig): void {
-    for (const [path, fileWatch] of watches) {
-      if (digests.has(path)) continue;
+  /** A file that changes is a reason to read the config again, like an edit of it. No other is watched any more. */
+  function watchFiles(asked: AskedFiles, wanted: { readonly has: (path: string) => boolean }): void {
+    if (!isWatching) return;
+    for (const [path, { watch: fileWatch, maxBytes }] of watches) {
+      if (wanted.has(path) && (asked.get(path)?.maxBytes ?? maxBytes) === maxBytes) continue;
       fileWatch.close();
       watches.delete(path);
     }
-    for (const [path, digest] of digests) {
+    for (const [path, { digest, maxBytes }] of asked) {
+      if (!wanted.has(path)) continue;
       const known = watches.get(path);
-      known?.loaded(accept(digest));
+      known?.watch.loaded(digest);
       if (known !== undefined) continue;
-      watches.set(
+      const fileWatch = files.watch(
         path,
-        files.watch(
-          path,
-          () => {
-            log.info('a file that the config names has changed', { config: source.name, file: path });
-            void reload();
-          },
-          {
-            digest,
-            maxBytes: maxPemBytes,
-            leastAgeMs: () => activator.activeConfig().config.reload.leastAgeMs,
-            intervalMs: deps.watchIntervalMs,
-          },
-        ),
+        () => {
+          log.info('a file that the config names has changed', { config: source.name, file: path });
+          void takeSettled(true);
+        },
+        {
+          digest: digest.ok ? digest.value : null,
+          maxBytes,
+          leastAgeMs: () => activator.activeConfig().config.reload.leastAgeMs,
+          intervalMs: deps.watchIntervalMs,
+        },
       );
+      watches.set(path, { watch: fileWatch, maxBytes });
     }
   }
 
   async function reload(): Promise<void> {
+    await takeSettled(false);
+  }
+
+  async function takeSettled(isForFile: boolean): Promise<void> {
     const settled = await watch.settled(() => {
       const leastAgeMs = activator.activeConfig().config.reload.leastAgeMs;
       if (leastAgeMs === 0) return;
@@ -177,15 +194,18 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     });
     if (settled === null) return;
     text = settled;
+    if (!isForFile) isRetry = false;
     await take();
   }
 
   return {
     start: () => {
-      watchFiles(first);
+      isWatching = true;
+      watchFiles(first.asked, first.digests);
       watch = source.watch(
         (seen) => {
           text = seen;
+          isRetry = false;
           void take();
         },
         () => activator.activeConfig().config.reload.leastAgeMs,
@@ -196,7 +216,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     close: () => {
       closed = true;
       watch.close();
-      for (const fileWatch of watches.values()) fileWatch.close();
+      for (const { watch: fileWatch } of watches.values()) fileWatch.close();
     },
   };
 }
