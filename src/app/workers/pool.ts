@@ -119,6 +119,10 @@ export function createPool(deps: PoolDeps): Pool {
       return end;
     });
     const order = deps.order(number);
+    const serve = (): void => {
+      worker.joinPlaces();
+      serving.set(number, worker);
+    };
     const endedEarly = async (): Promise<StartFailure> => {
       const { code, signal } = await ended;
       return startFailure(
@@ -128,11 +132,11 @@ export function createPool(deps: PoolDeps): Pool {
     };
     let failure: StartFailure | null;
     try {
-      failure = (await worker.call('start', order)) ?? (await catchUp(worker, order));
+      failure = (await worker.call('start', order)) ?? (await catchUp(worker, order, serve));
       // It may have ended while nothing was asked of it.
       if (failure === null && worker.isGone()) failure = await endedEarly();
-    } catch {
-      failure = await endedEarly();
+    } catch (error) {
+      failure = worker.isGone() ? await endedEarly() : failedEarly(number, error);
     }
     if (failure !== null) {
       worker.kill();
@@ -143,8 +147,6 @@ export function createPool(deps: PoolDeps): Pool {
       worker.kill();
       return null;
     }
-    worker.joinPlaces();
-    serving.set(number, worker);
     log.info('a worker serves', { number, worker_pid: worker.pid });
     handover.goOn();
     const servingSinceMs = systemClock.monotonic();
@@ -166,17 +168,21 @@ export function createPool(deps: PoolDeps): Pool {
   }
 
   /**
-   * Tells a worker what was put in force, or shown to callers, while it started: from now on it is told with the
-   * others.
+   * Tells a worker what was put in force, or shown to callers, while it started. It is one of those that serve in the
+   * same turn in which nothing is left to tell: from then on it is told with the others.
    */
-  async function catchUp(worker: WorkerProcess, known: StartOrder): Promise<StartFailure | null> {
+  async function catchUp(worker: WorkerProcess, known: StartOrder, serve: () => void): Promise<StartFailure | null> {
     let { current, tls } = known;
     for (;;) {
       const under = deps.reloading();
       await under;
       if (under !== deps.reloading()) continue;
       const now = deps.order(worker.number);
-      if (isStopping || (now.current === current && now.tls === tls)) return null;
+      if (isStopping || worker.isGone()) return null;
+      if (now.current === current && now.tls === tls) {
+        serve();
+        return null;
+      }
       if (now.tls !== null && now.tls !== tls) await worker.call('tls', now.tls);
       if (now.current !== null && now.current !== current) {
         const problem = (await worker.call('prepare', now.current)) ?? (await worker.call('conclude', true));
@@ -263,6 +269,12 @@ export function createPool(deps: PoolDeps): Pool {
       process.off('exit', killAll);
     },
   };
+}
+
+/** A worker that runs and does not do as it was told. */
+function failedEarly(number: number, error: unknown): StartFailure {
+  const why = error instanceof Error ? error.message : 'unknown error';
+  return startFailure('unavailable', `worker ${String(number)} failed before it served: ${why}`);
 }
 
 async function pause(ms: number): Promise<void> {

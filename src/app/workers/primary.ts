@@ -314,18 +314,26 @@ async function replaceInAll(pool: Pool, { texts }: CompleteConfig): Promise<void
   const workers = pool.serving();
   const problems = await Promise.all(
     workers.map(async (worker) => {
-      const problem = await worker.call('prepare', texts).catch(() => null);
+      const problem = await worker.call('prepare', texts).catch((error: unknown) => failureOf(worker, error));
       return problem === null ? [] : [`worker ${String(worker.number)}: ${problem}`];
     }),
   );
   const [problem] = problems.flat();
   await Promise.all(
     workers.map(async (worker) => {
-      const failure = await worker.call('conclude', problem === undefined).catch(() => null);
+      const failure = await worker
+        .call('conclude', problem === undefined)
+        .catch((error: unknown) => failureOf(worker, error));
       if (failure !== null) worker.kill();
     }),
   );
   if (problem !== undefined) throw new Error(problem);
+}
+
+/** Why a worker did not do as it was told. One that is gone is passed over: the next one begins with what is in force. */
+function failureOf(worker: WorkerProcess, error: unknown): string | null {
+  if (worker.isGone()) return null;
+  return error instanceof Error ? error.message : 'unknown error';
 }
 
 function showCertificates(pool: Pool, material: TlsMaterial): void {

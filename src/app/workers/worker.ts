@@ -73,13 +73,16 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
       return null;
     },
     prepare: async (texts) => {
+      // One that it fails at leaves nothing to conclude.
+      taking = null;
       taking = await of().take(texts);
       return taking.problem;
     },
     conclude: async (isWanted) => {
-      const problem = (await taking?.conclude(isWanted)) ?? null;
+      const taken = taking;
       taking = null;
-      return problem;
+      if (taken === null) return isWanted ? 'it has not prepared a config' : null;
+      return taken.conclude(isWanted);
     },
     tls: (material) => {
       try {
