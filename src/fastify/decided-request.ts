@@ -22,7 +22,7 @@ import type { RequestPrincipal } from './options.js';
 import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
 import { ReservedRequest, type Reserving } from './reserved-request.js';
-import { isReadAlike, literalSegments, type RoutePattern } from './route-pattern.js';
+import { isReadAlike, literalsOfRouter, type RoutePattern } from './route-pattern.js';
 
 /** What every request of an application is decided with. */
 export interface DecidingParts extends Omit<Recorder, 'requestLog'> {
@@ -207,7 +207,7 @@ export class DecidedRequest implements KeyAsker {
     }
     const read = isReadAlike(parts.patternOf(url), request.params as Record<string, string>, target);
     if (!read) return denial('target_malformed');
-    const literals = literalSegments(target);
+    const literals = literalsOfRouter(target);
     const { table } = activeConfig.config;
     const isSamePolicy = literals === null || placeOf(table, this.head.method, literals)?.route === route;
     return isSamePolicy ? null : denial('target_malformed');

@@ -1,5 +1,5 @@
 /** Paths as Fastify's router writes them (find-my-way), and which targets they are. */
-import type { RequestTarget } from '../decision/http/request-target.js';
+import { leaveEscapes, type RequestTarget } from '../decision/http/request-target.js';
 
 /** Text as it stands, a parameter, or `*`, which takes whatever follows. */
 type Part = { readonly text: string } | { readonly parameter: string };
@@ -140,13 +140,10 @@ export function isReadAlike(
   });
 }
 
-/** Escapes that the router leaves as they are while it looks for literals: those that `decodeURI` leaves. */
-const leftEscapes = /%(?:2[346bcf]|3[abdf]|40)/i;
-
 /**
- * The segments by which the router looks for literals, where they are others than those that were judged; `null` where
- * they are the same.
+ * The segments by which the router looks for literals, where they are others than every router's (`literalSegments` of
+ * the target): it leaves `%25` as well. `null` where they are the same.
  */
-export function literalSegments({ path }: Pick<RequestTarget, 'path'>): readonly string[] | null {
-  return leftEscapes.test(path) ? decodeURI(path).slice(1).split('/') : null;
+export function literalsOfRouter({ path }: Pick<RequestTarget, 'path'>): readonly string[] | null {
+  return leaveEscapes(path, /%25/);
 }

@@ -4,7 +4,7 @@ import t from 'tap';
 import { readCorpusTargets } from '../conformance/corpus-targets.js';
 import { ambiguousTargets } from '../support/attacks/targets.js';
 import { openApp } from './open-app.js';
-import { isReadAlike, literalSegments, policyPathsOf, readPattern } from '../../src/fastify/route-pattern.js';
+import { isReadAlike, literalsOfRouter, policyPathsOf, readPattern } from '../../src/fastify/route-pattern.js';
 
 const settings: readonly (readonly [name: string, options: FastifyServerOptions])[] = [
   ['as Fastify comes', {}],
@@ -34,6 +34,8 @@ const aimed: readonly string[] = [
   '/admin%2f',
   '/open/%2e%2e/admin',
   '/a%26b',
+  '/closed/%40open',
+  '/closed/100%25',
   '/A&B',
 ];
 
@@ -50,12 +52,18 @@ for (const [name, server] of settings) {
       server,
       config: {
         routes: [
-          { name: 'open', methods: ['GET'], path: ['/open', '/open/**', '/{tenant}', '/a&b'], access: 'public' },
+          {
+            name: 'open',
+            methods: ['GET'],
+            path: ['/open', '/open/**', '/{tenant}', '/a&b', '/closed/@open', '/closed/100%25'],
+            access: 'public',
+          },
           { name: 'admin', methods: ['GET'], path: ['/admin', '/closed/**'], subjects: ['root'], permissions: [] },
         ],
       },
       routes: (app) => {
-        for (const url of ['/admin', '/closed/*', '/open', '/open/*', '/:tenant', '/a&b']) serve(app, url);
+        for (const url of ['/admin', '/closed/*', '/closed/@open', '/open', '/open/*', '/:tenant', '/a&b'])
+          serve(app, url);
       },
     });
     const targets = [
@@ -108,6 +116,6 @@ t.test('the paths of a policy beside a route', async (t) => {
   t.same(policyPathsOf(readPattern('*')), ['/**']);
   t.same(policyPathsOf(readPattern('/:name.png')), ['/{p0}']);
   t.same(policyPathsOf(readPattern('/a b/::x')), ['/a%20b/:x']);
-  t.equal(literalSegments({ path: '/a/b' }), null);
-  t.same(literalSegments({ path: '/a%26b/%20' }), ['a%26b', ' ']);
+  t.equal(literalsOfRouter({ path: '/a%26b/%20' }), null);
+  t.same(literalsOfRouter({ path: '/100%25/%20' }), ['100%25', ' ']);
 });

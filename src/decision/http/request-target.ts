@@ -14,6 +14,11 @@ export interface RequestTarget {
    * parameters stay as they came, so that no literal of a route matches them.
    */
   readonly segments: readonly string[];
+  /**
+   * By which routers that leave such escapes look for literals: a segment with an escape that could have been spelled
+   * otherwise is as it came. `null` where there is none, as in almost every target.
+   */
+  readonly literalSegments: readonly string[] | null;
   /** Whether a segment holds `%2F`, which only routes with `encoded_slashes: allow` take. */
   readonly encodedSlash: boolean;
   /** Whether a segment holds `;`, which only routes with `path_parameters: allow` take. */
@@ -52,6 +57,7 @@ export function readTarget(raw: string, maxTargetBytes: number): Result<RequestT
   const segments: string[] = [];
   let encodedSlash = false;
   let pathParameters = false;
+  let hasEscape = false;
   let start = 1;
   let isPlain = true;
   for (let i = 1; i <= pathEnd; i++) {
@@ -59,6 +65,7 @@ export function readTarget(raw: string, maxTargetBytes: number): Result<RequestT
     if (kind === plain) continue;
     if (kind === needsReading) {
       isPlain = false;
+      hasEscape = true;
       continue;
     }
     if (kind !== slash) return malformed();
@@ -77,10 +84,29 @@ export function readTarget(raw: string, maxTargetBytes: number): Result<RequestT
     start = i + 1;
     isPlain = true;
   }
-  if (question === -1) return accept({ raw, path: raw, query: null, segments, encodedSlash, pathParameters });
-  const query = raw.slice(question + 1);
-  if (!queryText.test(query)) return malformed();
-  return accept({ raw, path: raw.slice(0, question), query, segments, encodedSlash, pathParameters });
+  const path = question === -1 ? raw : raw.slice(0, question);
+  const query = question === -1 ? null : raw.slice(question + 1);
+  if (query !== null && !queryText.test(query)) return malformed();
+  const literalSegments = hasEscape ? leaveEscapes(path, spelledOtherwise) : null;
+  return accept({ raw, path, query, segments, literalSegments, encodedSlash, pathParameters });
+}
+
+/**
+ * Escapes with another spelling: of `! $ & ' ( ) * + , : = @`, which may stand as they are, and those in lower case.
+ * Express leaves all escapes while it looks for literals, and Fastify those that `decodeURI` leaves.
+ */
+const spelledOtherwise = /%(?:2[146-9A-C]|3[AD]|40|.?[a-f])/;
+
+/**
+ * The segments of a path that was read, those with such an escape as they came and the others decoded; `null` where none
+ * has one. No literal of a route is spelled like what stays.
+ */
+export function leaveEscapes(path: string, escapes: RegExp): readonly string[] | null {
+  if (!escapes.test(path)) return null;
+  return path
+    .slice(1)
+    .split('/')
+    .map((segment) => (escapes.test(segment) ? segment : decodeURIComponent(segment)));
 }
 
 function isDotSegment(text: string): boolean {

@@ -8,7 +8,7 @@ import type { RequestHeaders } from '../http/request-headers.js';
 import type { RequestTarget } from '../http/request-target.js';
 import { refusedUpgrade } from '../websocket/handshake.js';
 import type { Route } from './policy.js';
-import { placeOf, type RouteTable } from './route-table.js';
+import { placeOf, type RouteTable, type RouteTarget } from './route-table.js';
 
 /** A request as it was read. */
 interface ReadRequest {
@@ -32,7 +32,7 @@ export function refusedOnAnyRoute(
   if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
   if (target.pathParameters && !table.anyAllowsPathParameters) return denial('target_malformed');
   if (hasUnexpectedBody(head, headers) && !table.anyAllowsBody) return denial('body_not_allowed');
-  if (route !== null || !usesOptOut(target)) return null;
+  if (route !== null || !hasOtherReading(target, head.method, table)) return null;
   return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
 }
 
@@ -57,9 +57,17 @@ export function grpcTimeoutOf({ passed }: RequestHeaders, route: Route): number 
   return timeout?.ok === true ? timeout.value : null;
 }
 
-/** Whether its path is spelled in a way that only some routes take. */
-export function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {
-  return encodedSlash || pathParameters;
+/**
+ * Of a target that no route takes: whether that is for the spelling of its path, which only some routes take, or in
+ * which only some routers find the route.
+ */
+export function hasOtherReading(
+  { segments, literalSegments, encodedSlash, pathParameters }: RouteTarget,
+  method: string,
+  table: RouteTable,
+): boolean {
+  if (encodedSlash || pathParameters) return true;
+  return literalSegments !== null && placeOf(table, method, segments) !== null;
 }
 
 function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestHeaders): boolean {

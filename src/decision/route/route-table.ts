@@ -5,6 +5,8 @@ import type { Route, RoutePath } from './policy.js';
 export interface RouteTarget {
   /** Decoded once; a trailing slash is a last, empty segment. */
   readonly segments: readonly string[];
+  /** The same by which other routers look for literals; `null` where they are alike. */
+  readonly literalSegments: readonly string[] | null;
   /** Whether the target holds what only a route with `encoded_slashes: allow` takes. */
   readonly encodedSlash: boolean;
   /** Whether the target holds what only a route with `path_parameters: allow` takes. */
@@ -96,9 +98,10 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
  *
  * A target that uses an opt-out (`encodedSlash`, `pathParameters`) which the most specific route does not grant has no
  * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any
- * ambiguous target.
+ * ambiguous target. The same goes for one that other routers take to another route, or to none: what they have there may
+ * be what nobody is to reach.
  *
- * The walk enters each node of the tree at most once, so its cost is bounded by the config and not by the target.
+ * A walk enters each node of the tree at most once, so its cost is bounded by the config and not by the target.
  */
 export function matchRoute(table: RouteTable, method: string, target: RouteTarget): Route | null {
   const placed = walk(table.root, method, target.segments, 0);
@@ -106,7 +109,8 @@ export function matchRoute(table: RouteTable, method: string, target: RouteTarge
   const { route } = placed;
   if (target.encodedSlash && !route.encodedSlashes) return null;
   if (target.pathParameters && !route.pathParameters) return null;
-  return route;
+  const others = target.literalSegments;
+  return others === null || walk(table.root, method, others, 0)?.route === route ? route : null;
 }
 
 /** Finds a route and the path it was reached by, whatever opt-outs the target uses. */

@@ -36,7 +36,10 @@ export function malformedTargetWords({
       ...(pathParameters ? ['a semicolon, and path_parameters'] : []),
     ];
     const where = route === null ? 'no route that takes it' : `route ${route.name}`;
-    return which.map((each) => `a segment has ${each} is refuse on ${where}`);
+    if (which.length > 0) return which.map((each) => `a segment has ${each} is refuse on ${where}`);
+    return [
+      'a segment has an escape that could have been spelled otherwise, such as %40 for @: routers that leave it as it is find another route, or none',
+    ];
   }
   if (!target.startsWith('/')) return [whole, 'it has to begin with /: the path alone, without scheme and host'];
   const question = target.indexOf('?');

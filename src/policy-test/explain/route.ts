@@ -49,15 +49,19 @@ function whyNot(route: Route, method: string, target: RequestTarget): string | n
   if (matchRoute(alone, method, target) !== null) {
     return `${placed?.path.text ?? 'its path'} matches too, and a more specific path wins`;
   }
-  if (placed !== null) {
-    return `${placed.path.text} matches, but the route allows no ${target.encodedSlash ? 'encoded slashes' : 'path parameters'}`;
-  }
+  if (placed !== null) return `${placed.path.text} matches, but ${whyNotTaken(placed.route, target)}`;
   const methods = representativeMethods(alone);
   const [byMethod] = methods.map((other) => placeOf(alone, other, target.segments)).filter((place) => place !== null);
   if (byMethod !== undefined) return `${byMethod.path.text} is for ${methodsOf(route)}`;
   const folded = createFoldedTable([route], { case: true, slash: true, dots: false, suffix: false, pathInfo: false });
   const [near] = methods.flatMap((other) => foldedPlaces(folded, other, target.segments));
   return near === undefined ? null : `${near.path.text} differs in case or in a trailing slash, which count`;
+}
+
+function whyNotTaken(route: Route, { encodedSlash, pathParameters }: RequestTarget): string {
+  if (encodedSlash && !route.encodedSlashes) return 'the route allows no encoded slashes';
+  if (pathParameters && !route.pathParameters) return 'the route allows no path parameters';
+  return 'not for routers that leave the escape of a character that may stand as it is';
 }
 
 function modeOf({ mode, access }: Route): string {

@@ -13,7 +13,7 @@ import { readTarget, type RequestTarget } from '../../decision/http/request-targ
 import { thenSync } from '../maybe-promise.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
-import { grpcTimeoutOf, refusedBody, refusedOnAnyRoute, usesOptOut } from '../../decision/route/request-form.js';
+import { grpcTimeoutOf, hasOtherReading, refusedBody, refusedOnAnyRoute } from '../../decision/route/request-form.js';
 import { matchRoute } from '../../decision/route/route-table.js';
 import { withoutSessionHeaders } from '../../decision/session/headers.js';
 import {
@@ -266,17 +266,21 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): AuthResult
 }
 
 function authorizeProved(request: ParsedRequest, principal: Principal): AuthResult {
-  const { observe, route, target } = request;
+  const { observe, route } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
   if (route === null) {
-    return denyOrShadow(request, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+    return denyOrShadow(request, principal, denial(isMisread(request) ? 'target_malformed' : 'route_unknown'));
   }
   const refused = observe(
     'policy',
     refusedCaller(route.clientCertificates, certificateOf(request)) ?? authorize(route, principal),
   );
   return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
+}
+
+function isMisread({ target, head, activeConfig }: ParsedRequest): boolean {
+  return hasOtherReading(target, head.method, activeConfig.config.table);
 }
 
 function certificateOf({ peer, headers, activeConfig }: ParsedRequest): CallerCertificate | null {
@@ -381,7 +385,7 @@ function denyOrShadow(request: ParsedRequest, principal: Principal | null, reaso
       config: { unmatched },
     },
   } = request;
-  if (matched === null && unmatched !== null && usesOptOut(target)) {
+  if (matched === null && unmatched !== null && isMisread(request)) {
     return deny(request, principal, denial('target_malformed'));
   }
   const found = matched?.mode === 'shadow' ? unjudged(matched) : null;

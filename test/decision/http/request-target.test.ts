@@ -9,6 +9,7 @@ interface Accepted {
   readonly name: string;
   readonly input: string;
   readonly segments: readonly string[];
+  readonly literalSegments?: readonly string[];
   readonly query?: string;
   readonly encodedSlash?: boolean;
   readonly pathParameters?: boolean;
@@ -25,12 +26,16 @@ t.test('targets that read one way only', (t) => {
     name,
     input,
     segments,
+    literalSegments = null,
     query = null,
     encodedSlash = false,
     pathParameters = false,
   } of vectors.accepted) {
     const path = query === null ? input : input.slice(0, -query.length - 1);
-    const expected = { ok: true, value: { raw: input, path, query, segments, encodedSlash, pathParameters } };
+    const expected = {
+      ok: true,
+      value: { raw: input, path, query, segments, literalSegments, encodedSlash, pathParameters },
+    };
     t.same(readTarget(input, limit), expected, name);
   }
   t.end();

@@ -4,7 +4,7 @@ import { createRouteTable, matchRoute, type RouteTarget } from '../../../src/dec
 import { naiveMatch, routeOf, segmentsOf } from './route-samples.js';
 
 function target(path: string, opts: Partial<RouteTarget> = {}): RouteTarget {
-  return { segments: segmentsOf(path), encodedSlash: false, pathParameters: false, ...opts };
+  return { segments: segmentsOf(path), literalSegments: null, encodedSlash: false, pathParameters: false, ...opts };
 }
 
 function nameAt(routes: readonly string[], request: string): string | null {
@@ -144,9 +144,22 @@ t.test('what a route does not opt into has no route', (t) => {
 
 t.test('a spelling does not fall through to a laxer route that opts in', (t) => {
   const table = createRouteTable([routeOf('GET /f/**', ['a'], { encodedSlashes: true }), routeOf('GET /f/{x}')]);
-  t.equal(matchRoute(table, 'GET', { segments: ['f', 'a%2Fb'], encodedSlash: true, pathParameters: false }), null);
   t.equal(
-    matchRoute(table, 'GET', { segments: ['f', 'a%2Fb', 'c'], encodedSlash: true, pathParameters: false })?.name,
+    matchRoute(table, 'GET', {
+      segments: ['f', 'a%2Fb'],
+      literalSegments: null,
+      encodedSlash: true,
+      pathParameters: false,
+    }),
+    null,
+  );
+  t.equal(
+    matchRoute(table, 'GET', {
+      segments: ['f', 'a%2Fb', 'c'],
+      literalSegments: null,
+      encodedSlash: true,
+      pathParameters: false,
+    })?.name,
     'GET /f/**',
   );
   t.end();
@@ -227,7 +240,7 @@ t.test('the tree answers like trying every path would, in any order of routes', 
         const reversed = createRouteTable(routes.toReversed());
         for (const { method, segments } of requests) {
           const expected = naiveMatch(routes, method, segments)?.name;
-          const asked = { segments, encodedSlash: false, pathParameters: false };
+          const asked = { segments, literalSegments: null, encodedSlash: false, pathParameters: false };
           t.equal(matchRoute(table, method, asked)?.name, expected);
           t.equal(matchRoute(reversed, method, asked)?.name, expected);
         }
@@ -247,7 +260,22 @@ t.test('a deep path costs no more than the tree has nodes', (t) => {
         .join('/')}/end`,
   );
   const table = createRouteTable(texts.map((text) => routeOf(text)));
-  const deep = { segments: Array<string>(4_000).fill('a'), encodedSlash: false, pathParameters: false };
+  const deep = {
+    segments: Array<string>(4_000).fill('a'),
+    literalSegments: null,
+    encodedSlash: false,
+    pathParameters: false,
+  };
   t.equal(matchRoute(table, 'GET', deep), null);
+  t.end();
+});
+
+t.test('what other routers take to another route, or to none, has no route', (t) => {
+  const table = createRouteTable(['GET /r/@public', 'GET /r/{id}', 'GET /s/@me'].map((text) => routeOf(text)));
+  const left = (raw: string, read: string): RouteTarget => target(read, { literalSegments: segmentsOf(raw) });
+  t.equal(matchRoute(table, 'GET', target('/r/@public'))?.name, 'GET /r/@public', 'as it is');
+  t.equal(matchRoute(table, 'GET', left('/r/%40public', '/r/@public')), null, 'another route');
+  t.equal(matchRoute(table, 'GET', left('/s/%40me', '/s/@me')), null, 'none');
+  t.equal(matchRoute(table, 'GET', left('/r/a%40b', '/r/a@b'))?.name, 'GET /r/{id}', 'the same one');
   t.end();
 });

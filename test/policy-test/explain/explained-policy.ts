@@ -58,6 +58,7 @@ const routes = [
     websocket: true,
     origins: ['https://app.example.com'],
   },
+  { name: 'self', methods: ['GET'], path: '/self/@me', access: 'public' },
   { name: 'eu', methods: ['GET'], path: '/eu', subjects: ['checkout'], permissions: [], issuers: ['eu'] },
 ];
 

@@ -24,6 +24,11 @@ export const refusedRequests: readonly Row[] = [
     says: [/a segment has %2F, and encoded_slashes is refuse on no route that takes it$/],
   },
   { reason: 'target_malformed', path: '/a;b=c', says: [/a segment has a semicolon, and path_parameters is refuse/] },
+  {
+    reason: 'target_malformed',
+    path: '/self/%40me',
+    says: [/a segment has an escape that could have been spelled otherwise, such as %40 for @/],
+  },
   { reason: 'target_too_long', path: `/${'a'.repeat(200)}`, says: [/it has 201 bytes; listen\.max_target is 100$/] },
   {
     reason: 'method_not_allowed',

@@ -6,6 +6,7 @@ import { outgoingTarget, targetOf } from '../../../decision/egress/target.js';
 import { isGrpc } from '../../../decision/grpc/content-type.js';
 import { readMethod } from '../../../decision/http/request-head.js';
 import { readTarget } from '../../../decision/http/request-target.js';
+import { hasOtherReading } from '../../../decision/route/request-form.js';
 import { matchRoute } from '../../../decision/route/route-table.js';
 import { isAskedForAsShown } from '../../../app/certificates/target-certificates.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
@@ -55,7 +56,10 @@ export function explainEgress(
   const target = targetOf(egress.targets, request.path);
   if (target === null) return refused('route_unknown', null);
   if (read.value.encodedSlash || read.value.pathParameters) return refused('target_malformed', target);
-  if (matchRoute(egress.table, request.method, read.value) === null) return refused('route_unknown', target);
+  if (matchRoute(egress.table, request.method, read.value) === null) {
+    const isMisread = hasOtherReading(read.value, request.method, egress.table);
+    return refused(isMisread ? 'target_malformed' : 'route_unknown', target);
+  }
   // Nothing reserves a stream: calls of gRPC get no key.
   const isCall = isGrpc(headerOf(request, 'content-type'));
   const asked = { method: request.method, idempotencyKey: headerOf(request, 'idempotency-key') };
