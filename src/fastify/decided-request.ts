@@ -15,6 +15,7 @@ import { authorizeRequest, type Admission, type AuthResult, type Peer } from '..
 import { clientOf, ExchangeSummary, recordRequest, type Recorder } from '../proxy/exchange/access-log-record.js';
 import { takeLease, type AcquireLease, type Lease } from '../proxy/exchange/admission-control.js';
 import { assertionHeaders, withRenewedToken } from '../proxy/exchange/forwarded-messages.js';
+import type { KnownAddresses } from '../proxy/exchange/known-addresses.js';
 import { limitBody } from '../proxy/node-internals/request.js';
 import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
@@ -35,6 +36,7 @@ export interface DecidingParts extends Omit<Recorder, 'requestLog'> {
   /** Whether the connection has shown a good credential before. */
   readonly hasAuthenticated: (request: FastifyRequest) => boolean;
   readonly markAuthenticated: (request: FastifyRequest) => void;
+  readonly knownAddresses: KnownAddresses;
   readonly routes: Pick<RouteRegister, 'policyOf' | 'isOwn'>;
   readonly patternOf: (url: string) => RoutePattern;
   /** `null` where there is no store. */
@@ -119,7 +121,7 @@ export class DecidedRequest implements KeyAsker {
 
   private onAcquired(admission: Admission, lease: Lease): void {
     this.lease = lease;
-    if (admission.principal !== null) this.parts.markAuthenticated(this.request);
+    if (admission.principal !== null) this.markAuthenticated();
     this.summary.shadow = admission.shadow;
     this.plan(admission, lease);
   }
@@ -288,8 +290,16 @@ export class DecidedRequest implements KeyAsker {
     return clientOf(this.parts, this.head, this.peer);
   }
 
+  private markAuthenticated(): void {
+    this.parts.markAuthenticated(this.request);
+    if (this.peer.trusted) this.parts.knownAddresses.add(this.address());
+  }
+
+  /** Of a connection that is a proxy's, its address counts. */
   hasAuthenticated(): boolean {
-    return this.parts.hasAuthenticated(this.request);
+    return this.peer.trusted
+      ? this.parts.knownAddresses.has(this.address())
+      : this.parts.hasAuthenticated(this.request);
   }
 
   now(): number {

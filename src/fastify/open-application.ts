@@ -15,6 +15,7 @@ import { createAddressTest, createClientFinder } from '../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import { createAdmissionControl } from '../proxy/exchange/admission-control.js';
 import { createSlots } from '../proxy/exchange/concurrency.js';
+import { createKnownAddresses } from '../proxy/exchange/known-addresses.js';
 import { createReservedWrites, type ReservedWrites } from '../proxy/idempotency/coordinator.js';
 import { callerCertificateOf } from '../proxy/inbound/tls/caller-certificate.js';
 import { bodyTimeoutsOf } from '../proxy/inbound/request-body.js';
@@ -133,6 +134,7 @@ export async function openApplication(
       },
       hasAuthenticated: ({ raw: { socket } }) => authenticated.has(socket),
       markAuthenticated: ({ raw: { socket } }) => authenticated.add(socket),
+      knownAddresses: createKnownAddresses(systemClock),
       routes,
       reserving: writes === null ? null : { writes, bodyTimeouts: bodyTimeoutsOf(config.listen), clock: systemClock },
       patternOf: (url) => {

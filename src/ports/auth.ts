@@ -28,7 +28,7 @@ export type KeyLookup =
 export interface KeyAsker {
   /** Of the client; empty where there is none. */
   readonly address: () => string;
-  /** Whether its connection has shown a good credential before. */
+  /** Whether its connection has shown a good credential before; its address, where the connection is a proxy's. */
   readonly hasAuthenticated: () => boolean;
   /** Whether nobody waits for the response any more. */
   readonly isGone: () => boolean;

@@ -22,6 +22,7 @@ import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
 import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
 import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
+import { createKnownAddresses } from './exchange/known-addresses.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
 import { bodyTimeoutsOf, type BodyTimeouts } from './inbound/request-body.js';
@@ -162,6 +163,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     tracer: deps.tracer ?? null,
     findClient: createClientFinder(listen.trustForwarded),
     acquire: createAdmissionControl(slots, deps.limits),
+    knownAddresses: createKnownAddresses(deps.clock),
     plan:
       deps.decide?.plan ??
       ((admission, activeConfig) =>

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startIntrospection, type IntrospectionServer } from '../support/introspection-server.js';
 import { startProxyProcess, type ConfigTree, type ProxyProcess } from '../support/proxy-process.js';
+import { connectRaw, requestBytes } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -171,6 +172,28 @@ t.test('whoever has a /48 of IPv6 does not use up what others may ask', async (t
   t.ok(held > 75, `it is held back ${String(held)} times, though each of its networks asked once`);
   t.equal(await from('192.0.2.1'), 401);
   t.equal(await from('2001:db8:2::1'), 401);
+});
+
+t.test('behind a proxy, strangers on the connection of a good caller are strangers all the same', async (t) => {
+  const listen = { host: '127.0.0.1', port: 0, trust_forwarded: ['127.0.0.1'] };
+  const { proxy, issuer, config } = await start(t, { listen });
+  proxy.rewrite(config({ unknown_per_second: 1, unknown_per_address: 1 }, { listen }));
+  await proxy.loaded();
+  for (const token of ['good', 'new']) issuer.tokens.set(token, active());
+  const connection = await connectRaw(proxy.port);
+  t.teardown(() => connection.end());
+  const ask = async (token: string, address: string): Promise<number> => {
+    const headers = { Authorization: `Bearer ${token}`, 'X-Forwarded-For': address, Connection: 'keep-alive' };
+    connection.write(requestBytes(proxy.port, { path: '/orders', headers }));
+    return (await connection.readResponse())?.status ?? 0;
+  };
+  t.equal(await ask('good', '192.0.2.1'), 200);
+  const answers: number[] = [];
+  for (let index = 0; index < 40; index += 1) {
+    answers.push(await ask(`x${String(index)}`, `198.51.100.${String(index)}`));
+  }
+  t.ok(answers.includes(503), 'their budget is used up');
+  t.equal(await ask('new', '192.0.2.1'), 200, 'and not that of the caller');
 });
 
 t.test(

@@ -10,6 +10,7 @@ import type { Plan } from '../idempotency/plan-reservation.js';
 import type { Recorder } from './access-log-record.js';
 import type { AcquireLease } from './admission-control.js';
 import type { GrpcCalls } from './grpc-calls.js';
+import type { KnownAddresses } from './known-addresses.js';
 
 /** Says what becomes of a request that was admitted: where it is forwarded, or where it is asked about. */
 export type PlanAdmitted = (admission: Admission, activeConfig: ActiveConfig, head: RequestHead) => Plan;
@@ -22,6 +23,7 @@ export interface ExchangeDeps extends Recorder {
   /** `null` where nothing is traced. */
   readonly tracer: Tracer | null;
   readonly acquire: AcquireLease;
+  readonly knownAddresses: KnownAddresses;
   /** Says what becomes of a request that was admitted. */
   readonly plan: PlanAdmitted;
   /** `null` where there is no store. */

@@ -112,7 +112,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
   private onAcquired(admission: Admission, lease: Lease): void {
     this.lease = lease;
     this.admission = admission;
-    if (admission.principal !== null) this.received.connection.markAuthenticated();
+    if (admission.principal !== null) this.markAuthenticated();
     this.summary.shadow = admission.shadow;
     this.phase = 'admitted';
     if (admission.route.isGrpc) {
@@ -433,8 +433,16 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     return clientOf(this.deps, this.head, this.received.connection.peer);
   }
 
+  private markAuthenticated(): void {
+    const { connection } = this.received;
+    connection.markAuthenticated();
+    if (connection.peer.trusted) this.deps.knownAddresses.add(this.address());
+  }
+
+  /** Of a connection that is a proxy's, its address counts. */
   hasAuthenticated(): boolean {
-    return this.received.connection.hasAuthenticated();
+    const { connection } = this.received;
+    return connection.peer.trusted ? this.deps.knownAddresses.has(this.address()) : connection.hasAuthenticated();
   }
 
   now(): number {
