@@ -68,8 +68,14 @@ const ofAsking: ReadonlySet<string> = new Set([
 const connectionName = 'x-original-connection';
 
 /**
+ * Proxies that do not set it: there it is the client's own, and would hide from judgement what it names. They keep
+ * `Connection` to themselves.
+ */
+const withoutConnection: ReadonlySet<Form> = new Set(['traefik', 'envoy']);
+
+/**
  * Reads what a proxy asks about. Refuses with `description_malformed` where a part of the description is missing,
- * comes twice or contradicts the form; with `upgrade_refused` where another protocol than WebSocket is offered, for
+ * comes twice or contradicts the form, or where the client adds to it; with `upgrade_refused` where another protocol than WebSocket is offered, for
  * nobody here knows what the proxy makes of it.
  *
  * @param prefix what stands before the target that is asked about; only in the form of Envoy.
@@ -90,7 +96,7 @@ export function describeRequest(asking: RequestHead, form: Form, prefix: string)
       said.set(lowerCase, value);
     }
     if (lowerCase === connectionName) {
-      if (connection !== null) return refuse(denial('description_malformed'));
+      if (connection !== null || withoutConnection.has(form)) return refuse(denial('description_malformed'));
       connection = value;
     }
     if (isUpgradeRefused(lowerCase, value)) return refuse(denial('upgrade_refused'));

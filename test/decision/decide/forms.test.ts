@@ -109,3 +109,14 @@ t.test('an offer of WebSocket is one, seen or not; any other is refused', (t) =>
   }
   t.end();
 });
+
+t.test('a connection that only the client can have told of is no part of a description', (t) => {
+  const own = ['X-Original-Connection', 'Cookie'];
+  const malformed = { ok: false, error: { reason: 'description_malformed' } };
+  t.match(describeRequest(asking([...forwarded, ...own]), 'traefik', ''), malformed);
+  t.match(describeRequest(asking(['Host', 'a.example', ...own]), 'envoy', ''), malformed);
+  for (const form of ['caddy', 'haproxy', 'apache'] as const) {
+    t.equal(describeRequest(asking([...forwarded, ...own]), form, '').ok, true, form);
+  }
+  t.end();
+});

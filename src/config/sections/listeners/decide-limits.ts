@@ -31,6 +31,7 @@ export function checkDecideLimits({ form, accept }: Asked, base: Path, parts: Pa
     }
     checkRouteCredentials({ path, parsed }, { form, base }, parts, report);
   }
+  checkInFlight(base, parts, report);
   checkBindings(base, parts, report);
   const hasAssertion = (parts.rawValue(['identity', 'assertion']) ?? null) !== null;
   if (hasAssertion && !accepts.has('assertion')) {
@@ -64,6 +65,20 @@ function checkRouteCredentials(
       [...path, 'session'],
       `route ${JSON.stringify(name)} accepts sessions, whose cookies ${form} cannot be told to remove: the upstream gets them`,
       'session.forward_tokens: true where it may have them, or the sidecar in front of it',
+    );
+  }
+}
+
+/** A decision is over long before the request that it is about. */
+function checkInFlight(base: Path, parts: ParsedConfig, report: Report): void {
+  const places = [['limits'], ...parts.routes.map(({ path }) => [...path, 'limits'])];
+  for (const place of places) {
+    const at = [...place, 'max_in_flight'];
+    if ((parts.rawValue(at) ?? null) === null) continue;
+    report.warning(
+      at,
+      `${nameOf(at)} counts a request until it is decided, and ${nameOf(base)} does not see its end: nobody is kept to it there`,
+      'a limit of the proxy in front, requests_per_second, or the sidecar in front of it',
     );
   }
 }

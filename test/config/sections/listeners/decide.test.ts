@@ -96,6 +96,17 @@ t.test('what only the sidecar can see to is said, unless it is accepted', (t) =>
   t.end();
 });
 
+t.test('requests in flight are not bounded there', (t) => {
+  const routes = ['name: a, methods: [GET], path: /a, subjects: [a], permissions: [], limits: { max_in_flight: 1 }'];
+  const decide = '{ port: 9000, form: nginx }';
+  const said = (more: object): string => problemsOf(withRoutes(routes, { decide, ...more })).join('\n');
+  t.match(said({}), /routes\[0\].limits.max_in_flight counts a request until it is decided, and decide does not see/);
+  t.notMatch(said({}), /: limits.max_in_flight/);
+  t.match(said({ limits: '{ max_in_flight: 3 }' }), /: limits.max_in_flight counts a request until it is decided/);
+  t.notMatch(said({ decide: null }), /max_in_flight/);
+  t.end();
+});
+
 t.test('without a place, listen says how requests are judged, and nothing listens there', (t) => {
   const dpop = 'dpop: { origins: ["https://a.example"] }';
   const text = (listen: string, more = {}): string =>
