@@ -132,10 +132,12 @@ export function createTokenRequests(
       const url = await place();
       if (!url.ok) return failed('away', url.error);
       const proved = nonce;
-      let answered = await ask(connection.value, url.value, subjectToken);
+      // Those of before may have been closed meanwhile: another request has looked at the files.
+      const now = (): Connected => connected ?? connection.value;
+      let answered = await ask(now(), url.value, subjectToken);
       // It may have asked for the nonce that it gave, which counts from the next request on.
       if (!answered.ok && answered.error.problem === 'refused' && proofs !== null && nonce !== proved) {
-        answered = await ask(connection.value, url.value, subjectToken);
+        answered = await ask(now(), url.value, subjectToken);
       }
       // The issuer may have moved.
       if (!answered.ok && answered.error.problem !== 'subject') endpoint.forget();

@@ -6,11 +6,12 @@ import { localFiles } from '../../../src/adapters/files/files.js';
 import { createTokenRequests } from '../../../src/adapters/oauth/token-request.js';
 import { systemClock } from '../../../src/adapters/system/clock.js';
 import type { OAuthTokenSettings } from '../../../src/config/types.js';
-import { refuse } from '../../../src/lib/result.js';
+import { accept, refuse } from '../../../src/lib/result.js';
 import type { TokenFetcher } from '../../../src/ports/tokens.js';
 import { startFakeCore, type FakeAnswer, type FakeCore } from '../../support/fake-core.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
 
 const secret = 's3cret-of-the-client';
 
@@ -27,7 +28,20 @@ async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<M
   const secretFile = join(tempDir(t), 'secret');
   writeFileSync(secretFile, secret);
   let forgotten = 0;
-  const settings: OAuthTokenSettings = {
+  const settings: OAuthTokenSettings = { ...settingsFor(server, secretFile), ...more };
+  const endpoint = {
+    find: () => Promise.resolve(refuse('nobody knows where')),
+    forget: () => {
+      forgotten += 1;
+    },
+  };
+  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, proofs: null, endpoint });
+  t.teardown(() => fetcher.close());
+  return { server, fetcher, secretFile, forgotten: () => forgotten };
+}
+
+function settingsFor(server: FakeCore, secretFile: string): OAuthTokenSettings {
+  return {
     kind: 'oauth',
     name: 'billing',
     issuer: server.url,
@@ -42,17 +56,7 @@ async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<M
     resource: null,
     dpop: false,
     timeoutMs: 300,
-    ...more,
   };
-  const endpoint = {
-    find: () => Promise.resolve(refuse('nobody knows where')),
-    forget: () => {
-      forgotten += 1;
-    },
-  };
-  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, proofs: null, endpoint });
-  t.teardown(() => fetcher.close());
-  return { server, fetcher, secretFile, forgotten: () => forgotten };
 }
 
 const good: FakeAnswer = (_, response) =>
@@ -153,4 +157,42 @@ t.test('files that cannot be used, an issuer that nobody knows, and a source tha
   third.fetcher.close();
   t.match(await third.fetcher.fetch(null), { ok: false, error: { reason: 'the source was closed' } });
   t.equal(third.server.calls.length, 0);
+});
+
+t.test('a secret that changes between two steps of a request is no failure of it', async (t) => {
+  const server = await startFakeCore(t);
+  server.answer(good);
+  const secretFile = join(tempDir(t), 'secret');
+  writeFileSync(secretFile, secret);
+  let nowMs = 0;
+  let find = (): void => undefined;
+  const places = [
+    new Promise<void>((resolve) => {
+      find = resolve;
+    }),
+    Promise.resolve(),
+  ];
+  const fetcher = createTokenRequests(
+    { ...settingsFor(server, secretFile), tokenUrl: null },
+    {
+      clock: { ...systemClock, monotonic: () => nowMs },
+      files: localFiles,
+      proofs: null,
+      endpoint: {
+        find: async () => {
+          await places.shift();
+          return accept({ url: `${server.url}/token`, mtlsUrl: null });
+        },
+        forget: () => undefined,
+      },
+    },
+  );
+  t.teardown(() => fetcher.close());
+  const first = fetcher.fetch(null);
+  await until('it looks for the place', () => places.length === 1);
+  writeFileSync(secretFile, 'renewed');
+  nowMs = 2_000;
+  t.equal((await fetcher.fetch(null)).ok, true, 'another one has looked at the file');
+  find();
+  t.match(await first, { ok: true });
 });
