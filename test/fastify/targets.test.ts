@@ -62,8 +62,9 @@ for (const [name, server] of settings) {
         ],
       },
       routes: (app) => {
-        for (const url of ['/admin', '/closed/*', '/closed/@open', '/open', '/open/*', '/:tenant', '/a&b'])
+        for (const url of ['/admin', '/closed/*', '/closed/@open', '/open', '/open/*', '/:tenant', '/a&b']) {
           serve(app, url);
+        }
       },
     });
     const targets = [

@@ -36,7 +36,10 @@ function spelled(character: string): fc.Arbitrary<string> {
 }
 
 const target = fc
-  .oneof(fc.constantFrom(...names), fc.string({ unit: fc.constantFrom(...plain), minLength: 1, maxLength: 4 }))
+  .oneof(
+    fc.constantFrom(...names),
+    fc.string({ unit: fc.constantFrom(...plain.split('')), minLength: 1, maxLength: 4 }),
+  )
   .chain((name) => fc.tuple(...Array.from(name).map(spelled)))
   .map((spellings) => `/r/${spellings.join('')}`);
 

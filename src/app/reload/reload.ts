@@ -115,8 +115,8 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
   });
 
   /**
-   * A file that was asked for, and becomes another, is a reason to try again: a ConfigMap may be there before the Secret
-   * whose files it names. What fails as before is no news.
+   * A file that was asked for, and becomes another, is a reason to try again: a ConfigMap may be there before the
+   * Secret whose files it names. What fails as before is no news.
    */
   function fail(problems: readonly string[], asked: AskedFiles, wasRetry: boolean): void {
     const ofConfig = [...watches.keys()].filter((path) => last.digests.has(path));

@@ -330,7 +330,9 @@ async function replaceInAll(pool: Pool, { texts }: CompleteConfig): Promise<void
   if (problem !== undefined) throw new Error(problem);
 }
 
-/** Why a worker did not do as it was told. One that is gone is passed over: the next one begins with what is in force. */
+/**
+ * Why a worker did not do as it was told. One that is gone is passed over: the next one begins with what is in force.
+ */
 function failureOf(worker: WorkerProcess, error: unknown): string | null {
   if (worker.isGone()) return null;
   return error instanceof Error ? error.message : 'unknown error';

@@ -75,8 +75,8 @@ const withoutConnection: ReadonlySet<Form> = new Set(['traefik', 'envoy']);
 
 /**
  * Reads what a proxy asks about. Refuses with `description_malformed` where a part of the description is missing,
- * comes twice or contradicts the form, or where the client adds to it; with `upgrade_refused` where another protocol than WebSocket is offered, for
- * nobody here knows what the proxy makes of it.
+ * comes twice or contradicts the form, or where the client adds to it; with `upgrade_refused` where another protocol
+ * than WebSocket is offered, for nobody here knows what the proxy makes of it.
  *
  * @param prefix what stands before the target that is asked about; only in the form of Envoy.
  */

@@ -98,8 +98,8 @@ export function readTarget(raw: string, maxTargetBytes: number): Result<RequestT
 const spelledOtherwise = /%(?:2[146-9A-C]|3[AD]|40|.?[a-f])/;
 
 /**
- * The segments of a path that was read, those with such an escape as they came and the others decoded; `null` where none
- * has one. No literal of a route is spelled like what stays.
+ * The segments of a path that was read, those with such an escape as they came and the others decoded; `null` where
+ * none has one. No literal of a route is spelled like what stays.
  */
 export function leaveEscapes(path: string, escapes: RegExp): readonly string[] | null {
   if (!escapes.test(path)) return null;

@@ -98,8 +98,8 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
  *
  * A target that uses an opt-out (`encodedSlash`, `pathParameters`) which the most specific route does not grant has no
  * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any
- * ambiguous target. The same goes for one that other routers take to another route, or to none: what they have there may
- * be what nobody is to reach.
+ * ambiguous target. The same goes for one that other routers take to another route, or to none: what they have there
+ * may be what nobody is to reach.
  *
  * A walk enters each node of the tree at most once, so its cost is bounded by the config and not by the target.
  */

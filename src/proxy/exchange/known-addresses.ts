@@ -11,8 +11,8 @@ const rememberedMs = 10 * 60_000;
 const freshMs = 1_000;
 
 /**
- * Where callers come from that have shown a good credential. Behind a proxy whose `X-Forwarded-For` counts, a connection
- * is the proxy's, and brings everybody's requests.
+ * Where callers come from that have shown a good credential. Behind a proxy whose `X-Forwarded-For` counts, a
+ * connection is the proxy's, and brings everybody's requests.
  */
 export interface KnownAddresses {
   readonly add: (address: string) => void;

@@ -74,7 +74,7 @@ t.test('a worker that fails at its start and goes on is told of and ended', asyn
   const program = join(tempDir(t), 'worker.cjs');
   writeFileSync(
     program,
-    answers(`if (name === 'start') return process.send({ kind: 'failed', id, reason: 'a bug' });`),
+    answers("if (name === 'start') return process.send({ kind: 'failed', id, reason: 'a bug' });"),
   );
   const pool = createPool({ ...poolDeps(program), order: (number) => ({ ...order, number }) });
   t.teardown(pool.close);
