@@ -35,7 +35,7 @@ export interface ConfigTexts {
 }
 
 /** Why a config is refused, with the files that were asked for until then: one that becomes good may mend it. */
-export interface RefusedConfig extends StartFailure {
+interface RefusedConfig extends StartFailure {
   readonly asked: AskedFiles;
 }
 
