@@ -92,10 +92,10 @@ export function readTarget(raw: string, maxTargetBytes: number): Result<RequestT
 }
 
 /**
- * Escapes with another spelling: of `! $ & ' ( ) * + , : = @`, which may stand as they are, and those in lower case.
+ * Escapes with another spelling: of `! $ & ' ( ) * + , : = @`, which may stand as they are.
  * Express leaves all escapes while it looks for literals, and Fastify those that `decodeURI` leaves.
  */
-const spelledOtherwise = /%(?:2[146-9A-C]|3[AD]|40|.?[a-f])/;
+const spelledOtherwise = /%(?:2[146-9A-C]|3[AD]|40)/i;
 
 /**
  * The segments of a path that was read, those with such an escape as they came and the others decoded; `null` where
