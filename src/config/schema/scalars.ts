@@ -58,6 +58,17 @@ export function line(maxLength: number): z.ZodString {
   return text(/^[^\x00-\x1f\x7f-\x9f]+$/, allowed, maxLength);
 }
 
+export const claimValueAllowed =
+  `a text, a whole number up to ${Number.MAX_SAFE_INTEGER} (a larger one in quotes, if the token has it as a text) ` +
+  'or a truth value';
+
+/** What a claim has to hold, which is compared as it is. Of other numbers several are read alike (RFC 8259 §6). */
+export function claimValue(
+  allowed = claimValueAllowed,
+): z.ZodType<string | number | boolean, string | number | boolean> {
+  return z.union([line(1_024), z.int(allowed), z.boolean()], allowed).meta({ allowed });
+}
+
 /** A text that may stand in a header: 1 to `maxLength` visible ASCII characters. */
 export function visibleText(maxLength: number): z.ZodString {
   const allowed = `1 to ${maxLength} visible ASCII characters`;

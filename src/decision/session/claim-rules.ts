@@ -1,5 +1,5 @@
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
-import { valueAt } from '../token/profile-claims.js';
+import { isClaim, valueAt } from '../token/profile-claims.js';
 
 /** What a route asks of sessions: a policy of its own, apart from that for service tokens. */
 export interface SessionPolicy {
@@ -28,7 +28,7 @@ export function isSubsetOf(one: SessionPolicy, other: SessionPolicy): boolean {
 
 /** The value, or an array that holds it. Nothing is converted: `"1"` is not `1`. */
 function holds(claim: JsonValue | undefined, value: ClaimRule['value']): boolean {
-  return isJsonArray(claim) ? claim.includes(value) : claim === value;
+  return isJsonArray(claim) ? claim.some((item) => isClaim(item, value)) : isClaim(claim, value);
 }
 
 function isSameRule(one: ClaimRule, other: ClaimRule): boolean {

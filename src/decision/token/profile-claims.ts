@@ -105,7 +105,9 @@ function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
   if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
   if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
   if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';
-  const unmet = claims.require.some(({ path, values }) => !values.some((value) => value === valueAt(payload, path)));
+  const unmet = claims.require.some(
+    ({ path, values }) => !values.some((value) => isClaim(valueAt(payload, path), value)),
+  );
   return unmet ? 'claim_mismatch' : null;
 }
 
@@ -185,6 +187,14 @@ export function permissionsOf(payload: JsonObject, path: ClaimPath | null): read
   if (!isJsonArray(named) || named.length > maxPermissions) return null;
   const texts = named.filter((name) => typeof name === 'string');
   return texts.length === named.length ? grantsOf(texts) : null;
+}
+
+/**
+ * Whether a claim is this value. Nothing is converted, and a number of which several are read alike (RFC 8259 §6) is
+ * none: it may be the next one in the token.
+ */
+export function isClaim(claim: JsonValue | undefined, value: string | number | boolean): boolean {
+  return claim === value && (typeof claim !== 'number' || Number.isSafeInteger(claim));
 }
 
 /** What stands at a path. Objects of a payload have no prototype, so that only members of the token are found. */

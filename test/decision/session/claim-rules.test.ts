@@ -19,7 +19,7 @@ function policy(...claims: readonly (readonly [string, ClaimRule['value']])[]): 
 
 const payload = payloadOf(
   '{"sub":"u","tId":"public","n":1,"on":true,' +
-    '"st-role":{"v":["support","admin"],"t":1},"st-ev":{"v":true},"deep":{"a":{"b":"c"}},"list":[["x"]]}',
+    '"st-role":{"v":["support","admin"],"t":1},"st-ev":{"v":true},"deep":{"a":{"b":"c"}},"list":[["x"]],"big":1234567890123456790,"bigs":[1234567890123456790]}',
 );
 
 const cases: readonly (readonly [string, ClaimRule['value'], boolean])[] = [
@@ -48,6 +48,8 @@ const cases: readonly (readonly [string, ClaimRule['value'], boolean])[] = [
   ['constructor.name', 'Object', false],
   ['__proto__.x', 'y', false],
   ['st-role.v.length', 2, false],
+  ['big', 1_234_567_890_123_456_800, false],
+  ['bigs', 1_234_567_890_123_456_800, false],
 ];
 
 t.test('a claim holds by itself or in a list, and what is missing does not', (t) => {

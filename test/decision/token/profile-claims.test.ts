@@ -272,10 +272,10 @@ const rows: readonly Row[] = [
     changes: { tenant: 5 },
     expected: { subject: 'checkout' },
   },
-  ...[undefined, null, 'Acme', '5', 1, false, ['acme'], { acme: 1 }].map((tenant): Row => ({
+  ...[undefined, null, 'Acme', '5', 1, false, ['acme'], { acme: 1 }, 2 ** 60].map((tenant): Row => ({
     name: `required, ${JSON.stringify({ tenant })}`,
     profile: 'oauth',
-    rules: oauthClaims({ require: [{ path: ['tenant'], values: ['acme', 5, true] }] }),
+    rules: oauthClaims({ require: [{ path: ['tenant'], values: ['acme', 5, true, 2 ** 60] }] }),
     changes: { tenant },
     expected: 'claim_mismatch',
   })),

@@ -4,7 +4,17 @@ import type { Entry } from '../../load/parse-sections.js';
 import { nameOf, type Report } from '../../load/report.js';
 import { readUrl } from '../../schema/addresses.js';
 import type { IssuerFile } from './issuers.js';
-import { fetchedUrl, filePath, flag, line, list, map, text, word } from '../../schema/scalars.js';
+import {
+  claimValue,
+  claimValueAllowed,
+  fetchedUrl,
+  filePath,
+  flag,
+  list,
+  map,
+  text,
+  word,
+} from '../../schema/scalars.js';
 import type { IssuerRules } from '../../../decision/route/policy.js';
 import {
   algorithmNames,
@@ -23,15 +33,13 @@ const claimPathAllowed =
 
 const claimPath = text(claimPathForm, claimPathAllowed, 512);
 
-const claimValueAllowed = 'a text, a number, a truth value, or a list of them';
+const requiredAllowed = `${claimValueAllowed}, or a list of them`;
 
-const claimValue = z
-  .union([line(1_024), z.number(), z.boolean()], claimValueAllowed)
-  .meta({ allowed: claimValueAllowed });
-
-const requiredValue = z.union([claimValue, list(claimValue, 1, 'values')], claimValueAllowed).meta({
-  allowed: claimValueAllowed,
-});
+const requiredValue = z
+  .union([claimValue(requiredAllowed), list(claimValue(requiredAllowed), 1, 'values')], requiredAllowed)
+  .meta({
+    allowed: requiredAllowed,
+  });
 
 const claimsSchema = map({
   subject: claimPath

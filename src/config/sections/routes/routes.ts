@@ -22,7 +22,19 @@ import {
   whenRemoved,
   type KeyChanges,
 } from '../../schema/key-changes.js';
-import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from '../../schema/scalars.js';
+import {
+  claimValue,
+  duration,
+  flag,
+  line,
+  list,
+  map,
+  oneOrMore,
+  size,
+  text,
+  visibleText,
+  word,
+} from '../../schema/scalars.js';
 import { section } from '../../schema/section.js';
 import { checkSessionsOfRoutes, compileSessionPolicy } from '../sessions.js';
 import { readMethod } from '../../../decision/http/request-head.js';
@@ -45,8 +57,6 @@ export const permission = text(
   256,
 );
 
-const claimAllowed = 'a text, a number or a truth value';
-
 /** What a route may have in `methods`. */
 export const method = z
   .string(methodAllowed)
@@ -67,12 +77,9 @@ export const pathText = z
     }
   });
 
-/** A value is compared as it is: what a claim holds is text, a number or a truth value. */
-const claimValue = z.union([line(256), z.number(), z.boolean()], claimAllowed).meta({ allowed: claimAllowed });
-
 const sessionSchema = map({
   claims: z
-    .record(z.string(), claimValue, 'a map of claims')
+    .record(z.string(), claimValue(), 'a map of claims')
     .describe(
       'Paths into the access token’s payload, such as `st-role.v`, and the value that has to ' +
         'stand there, by itself or in a list. All of them have to hold; `{}` allows every user who has a session.',

@@ -104,7 +104,17 @@ const problems: readonly { name: string; profile: string; changes: Entries; expe
     profile: 'oauth',
     changes: { claims: '{ require: { tenant: { a: b } } }' },
     expected: [
-      /error: issuers\.idp\.claims\.require\.tenant is a map; allowed: a text, a number, a truth value, or a list of them$/,
+      /error: issuers\.idp\.claims\.require\.tenant is a map; allowed: a text, a whole number .* or a truth value, or a list of them$/,
+    ],
+  },
+  {
+    name: 'numbers of which several are read alike',
+    profile: 'oauth',
+    changes: { claims: '{ require: { tenant: 1234567890123456789, team: [5, -9007199254740992], part: 0.1 } }' },
+    expected: [
+      /error: issuers\.idp\.claims\.require\.tenant is 1234567890123456800; allowed: .*in quotes, if the token has it as a text/,
+      /error: issuers\.idp\.claims\.require\.team\[1\] is -9007199254740992; allowed: .*in quotes/,
+      /error: issuers\.idp\.claims\.require\.part is 0\.1; allowed: .*in quotes/,
     ],
   },
   {
