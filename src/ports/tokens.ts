@@ -7,7 +7,8 @@ import type { Result } from '../lib/result.js';
  * - `refused`: its issuer does not give this client such a token, or the settings name what may not be reached
  * - `bad_response`: what its issuer gave is no usable bearer token
  * - `unreadable`: a file that is needed holds nothing that can be used
- * - `subject`: the caller's own token is missing, over, or not taken by the issuer: not a fault of the issuer's
+ * - `subject`: the caller's own token is missing, over, or the issuer gave nothing usable for it: no fault of the
+ *   issuer's
  * - `busy`: too many requests wait for a token already
  * - `closed`: the source was closed
  */
@@ -96,6 +97,8 @@ export interface TokenFailure {
   readonly reason: string;
   /** How long the issuer asked to be left alone. */
   readonly retryAfterMs: number | null;
+  /** Whether the caller's own token may be the cause, so that it says little of the issuer; false unless given. */
+  readonly mayBeOfSubject?: boolean;
 }
 
 /** Has one token made. Ends within its own time limit; never rejects. */

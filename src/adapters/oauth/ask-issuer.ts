@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { IntrospectionSettings } from '../../config/types.js';
+import { clientErrors } from '../../decision/egress/token-response.js';
 import { codeOf, networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
@@ -149,9 +150,6 @@ async function read(
   if (problem === null) return accept({ type, bytes: whole });
   return refuse({ ...(clientErrors.has(errorIn(whole)) ? refusedClient(statusCode) : problem), hasResponse: true });
 }
-
-/** RFC 6749 §5.2: what of its errors is about who asks. */
-const clientErrors: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client']);
 
 function errorIn(bytes: Buffer): unknown {
   const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });

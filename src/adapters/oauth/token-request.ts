@@ -35,6 +35,9 @@ const maxBytes = 64 * 1024;
 /** The files are looked at for a request, at most each second. */
 const lookEveryMs = 1_000;
 
+/** What a place answers that is none for tokens, or no longer. */
+const statusesOfPlace: ReadonlySet<number> = new Set([301, 302, 303, 307, 308, 404, 405, 410]);
+
 /** Connections with the credentials that the files held. */
 interface Connected {
   readonly agent: Agent;
@@ -92,6 +95,7 @@ export function createTokenRequests(
     subjectToken: string | null,
   ): Promise<Result<FetchedToken, TokenFailure>> {
     const askedAtMs = clock.now();
+    const hasSubject = subjectToken !== null;
     const { authorization, form } = credentials.authenticate(askedAtMs);
     const deadline = new AbortController();
     const timer = setTimeout(() => {
@@ -116,10 +120,13 @@ export function createTokenRequests(
       });
       const given = response.headers['dpop-nonce'];
       if (typeof given === 'string') nonce = given;
-      return await readResponse(response, subjectToken !== null, askedAtMs, proofs === null ? 'Bearer' : 'DPoP');
+      // The issuer may have moved, whatever the caller's own token is.
+      if (hasSubject && statusesOfPlace.has(response.statusCode)) endpoint.forget();
+      return await readResponse(response, hasSubject, askedAtMs, proofs === null ? 'Bearer' : 'DPoP');
     } catch (error) {
       const isLate = deadline.signal.aborted;
-      return failed('away', isLate ? `no complete response within ${String(timeoutMs)} ms` : networkFailure(error));
+      const reason = isLate ? `no complete response within ${String(timeoutMs)} ms` : networkFailure(error);
+      return refuse({ problem: 'away', reason, retryAfterMs: null, mayBeOfSubject: hasSubject });
     } finally {
       clearTimeout(timer);
     }
@@ -186,26 +193,28 @@ async function readResponse(
   nowMs: number,
   type: 'Bearer' | 'DPoP',
 ): Promise<Result<FetchedToken, TokenFailure>> {
+  // What answers an odd token with nothing that can be used may have tokens for all others.
+  const unusable = (reason: string): Result<never, TokenFailure> =>
+    failed(hasSubject ? 'subject' : 'bad_response', reason);
   if (statusCode >= 300 && statusCode < 400) {
     dropBody(body);
-    return failed(
-      'bad_response',
+    return unusable(
       `the response is a redirect (status ${String(statusCode)}), which is not followed: the secret would go there`,
     );
   }
   if (!isPlain(headers)) {
     dropBody(body);
-    return failed('bad_response', 'the response is compressed, which was not asked for');
+    return unusable('the response is compressed, which was not asked for');
   }
   const bytes = await readBody(body, maxBytes);
-  if (bytes === null) return failed('bad_response', `the response is larger than ${String(maxBytes)} bytes`);
+  if (bytes === null) return unusable(`the response is larger than ${String(maxBytes)} bytes`);
   const json = objectIn(bytes);
   if (statusCode !== 200) {
     return refuse({ ...readTokenRefusal(statusCode, json, hasSubject), retryAfterMs: retryAfterMs(headers, nowMs) });
   }
-  if (json === null) return failed('bad_response', 'the response is no duplicate-free JSON object');
+  if (json === null) return unusable('the response is no duplicate-free JSON object');
   const issued = readIssuedToken(json, nowMs, type);
-  return issued.ok ? issued : failed('bad_response', `the response ${issued.error}`);
+  return issued.ok ? issued : unusable(`the response ${issued.error}`);
 }
 
 function objectIn(bytes: Buffer): JsonObject | null {

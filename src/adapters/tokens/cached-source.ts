@@ -40,7 +40,7 @@ export function createSingleUseSource(
   }
 
   return {
-    get: () => state.refusal() ?? state.join(fetchOne),
+    get: () => state.refusal(null) ?? state.join(fetchOne),
     invalidate: () => undefined,
     status: () => ({ kind, kept: false, endsAtMs: null, ...state.status() }),
     close: state.close,

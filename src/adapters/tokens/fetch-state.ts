@@ -1,4 +1,5 @@
 import { noBackOff, backOffAfter, retryAfterSeconds } from '../../decision/egress/token-life.js';
+import { callerIn } from '../../decision/egress/token-response.js';
 import { refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type {
@@ -50,8 +51,8 @@ const manyRefused = 10;
 
 /** The fetches of one source: what came of the last one, who waits, and whether its issuer is left alone. */
 export interface FetchState {
-  /** Why nothing is to be fetched now; `null` where something may. */
-  readonly refusal: () => TokenOutcome | null;
+  /** Why nothing is to be fetched now, for this caller's own token; `null` where something may. */
+  readonly refusal: (subjectToken: string | null) => TokenOutcome | null;
   /** Fetches once. Never rejects. */
   readonly fetch: (subjectToken: string | null) => Promise<Result<FetchedToken, TokenOutcome>>;
   readonly join: WaitingRoom['join'];
@@ -78,12 +79,25 @@ export function unavailable(problem: TokenProblem, reason: string, afterMs: numb
   return { kind: 'unavailable', problem, reason, retryAfterS: retryAfterSeconds(afterMs) };
 }
 
+/** A caller for whom the issuer failed. It waits by itself: its own token may be why. */
+interface Suspect {
+  /** As `callerIn` says it. */
+  readonly caller: string;
+  readonly backOff: typeof noBackOff;
+  readonly failure: TokenFailure;
+  /** Whether nobody was answered since. */
+  readonly isLast: boolean;
+}
+
 /** Begins with nothing known. `name` is the source's in the config, for the log. */
 export function createFetchState(name: string, fetcher: TokenFetcher, deps: TokenSourceDeps): FetchState {
   const { clock, random, log } = deps;
   const room = waitingRoom(deps.maxWaiting);
   let backOff = noBackOff;
   let failure: TokenFailure | null = null;
+  let suspect: Suspect | null = null;
+  /** Why there is no token, as the log said it last; `null` once one was had. */
+  let told: string | null = null;
   let lastError: TokenProblem | null = null;
   let fetches = 0;
   let refusedInRow = 0;
@@ -95,11 +109,11 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
     } catch (error) {
       // What an issuer sends must not end the process, even where it meets a mistake of ours.
       const reason = `unexpected ${error instanceof Error ? error.name : 'error'}`;
-      return refuse({ problem: 'bad_response', reason, retryAfterMs: null });
+      return refuse({ problem: 'bad_response', reason, retryAfterMs: null, mayBeOfSubject: true });
     }
   }
 
-  function fail(next: TokenFailure): TokenOutcome {
+  function fail(next: TokenFailure, subjectToken: string | null): TokenOutcome {
     lastError = next.problem;
     // A caller's own token says nothing of the issuer. Where none is taken, somebody has to look: by RFC 8693 §2.2.2 a
     // client that may not exchange is told the same.
@@ -112,38 +126,75 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
           error: next.reason,
         });
       }
+      clearSuspicion(subjectToken);
       return unavailable('subject', next.reason, 0);
     }
-    const nowMs = clock.monotonic();
-    backOff = backOffAfter(backOff, next.retryAfterMs, nowMs, random());
-    if (failure?.reason !== next.reason) {
+    if (told !== next.reason) {
       log.warn('no token could be had', { source: name, problem: next.problem, error: next.reason });
+      told = next.reason;
     }
+    const nowMs = clock.monotonic();
+    const own = failure === null && next.mayBeOfSubject === true ? suspected(next, subjectToken, nowMs) : null;
+    if (own !== null) {
+      suspect = own;
+      return unavailable(next.problem, next.reason, own.backOff.untilMs - nowMs);
+    }
+    backOff = backOffAfter(backOff, next.retryAfterMs, nowMs, random());
     failure = next;
+    suspect = null;
     return unavailable(next.problem, next.reason, backOff.untilMs - nowMs);
   }
 
-  function succeed(): void {
+  /** The caller whose own token may be why the issuer failed; `null` where it failed for another one right before. */
+  function suspected(next: TokenFailure, subjectToken: string | null, nowMs: number): Suspect | null {
+    if (subjectToken === null) return null;
+    const caller = callerIn(subjectToken);
+    const isSame = suspect?.caller === caller;
+    if (suspect?.isLast === true && !isSame) return null;
+    const before = isSame && suspect !== null ? suspect.backOff : noBackOff;
+    const own = backOffAfter(before, next.retryAfterMs, nowMs, random());
+    return { caller, backOff: own, failure: next, isLast: true };
+  }
+
+  /** The issuer answered this caller: what it failed at before was of the other's own token, or is over. */
+  function clearSuspicion(subjectToken: string | null): void {
+    if (suspect === null) return;
+    const isSame = subjectToken !== null && suspect.caller === callerIn(subjectToken);
+    suspect = isSame ? null : { ...suspect, isLast: false };
+  }
+
+  function succeed(subjectToken: string | null): void {
     lastError = null;
     refusedInRow = 0;
     backOff = noBackOff;
-    if (failure === null) return;
     failure = null;
+    clearSuspicion(subjectToken);
+    if (told === null) return;
+    told = null;
     log.info('tokens can be had again', { source: name });
   }
 
+  /** How long nothing is fetched for this caller, and why; `null` where something may be. */
+  function resting(subjectToken: string | null): { readonly failure: TokenFailure; readonly untilMs: number } | null {
+    if (failure !== null) return { failure, untilMs: backOff.untilMs };
+    if (suspect === null || subjectToken === null || suspect.caller !== callerIn(subjectToken)) return null;
+    return { failure: suspect.failure, untilMs: suspect.backOff.untilMs };
+  }
+
   return {
-    refusal: () => {
+    refusal: (subjectToken) => {
       if (isClosed) return closed;
-      const leftMs = failure === null ? 0 : backOff.untilMs - clock.monotonic();
-      return failure !== null && leftMs > 0 ? unavailable(failure.problem, failure.reason, leftMs) : null;
+      const rest = resting(subjectToken);
+      if (rest === null) return null;
+      const leftMs = rest.untilMs - clock.monotonic();
+      return leftMs > 0 ? unavailable(rest.failure.problem, rest.failure.reason, leftMs) : null;
     },
     fetch: async (subjectToken) => {
       const fetched = await fetchOnce(subjectToken);
       fetches += 1;
       if (isClosed) return refuse(closed);
-      if (!fetched.ok) return refuse(fail(fetched.error));
-      succeed();
+      if (!fetched.ok) return refuse(fail(fetched.error, subjectToken));
+      succeed(subjectToken);
       return fetched;
     },
     join: room.join,

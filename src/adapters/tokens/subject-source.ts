@@ -134,7 +134,7 @@ export function createSubjectSource(
         return known.slot.get(subjectToken);
       }
       if (!isBearerToken(subjectToken)) return unusable;
-      const refusal = refusalOf(digest) ?? state.refusal();
+      const refusal = refusalOf(digest) ?? state.refusal(subjectToken);
       if (refusal !== null) return refusal;
       const endsAtS = expiryOf(subjectToken);
       const endsAtMs = endsAtS === null ? Infinity : endsAtS * 1_000;

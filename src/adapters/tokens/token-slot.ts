@@ -71,13 +71,13 @@ export function createTokenSlot(
         if (use === 'fresh') return kept.outcome;
         if (use === 'due') {
           // The one in hand still serves: whoever needs the next one meets the failure, if it lasts.
-          if (flight === null && state.refusal() === null) void underWay(subjectToken);
+          if (flight === null && state.refusal(subjectToken) === null) void underWay(subjectToken);
           return kept.outcome;
         }
         kept = null;
       }
       if (flight === null) {
-        const refusal = state.refusal();
+        const refusal = state.refusal(subjectToken);
         if (refusal !== null) return refusal;
       }
       return state.join(() => underWay(subjectToken));

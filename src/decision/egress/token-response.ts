@@ -95,36 +95,39 @@ const knownErrors: ReadonlySet<string> = new Set([
   'invalid_dpop_proof',
 ]);
 
-/** What of these a caller's own token may be the cause of: RFC 7523 §3.1, RFC 8693 §2.2.2. */
-const subjectErrors: ReadonlySet<string> = new Set([
-  'invalid_grant',
-  'invalid_request',
-  'access_denied',
-  'interaction_required',
-]);
+/** RFC 6749 §5.2: what of its errors is about who asks. */
+export const clientErrors: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client']);
+
+/** What is about the proof of who asks (RFC 9449 §5, §8). */
+const proofErrors: ReadonlySet<unknown> = new Set(['use_dpop_nonce', 'invalid_dpop_proof']);
 
 /** What a response that brings no token means. */
 interface TokenRefusal {
   readonly problem: 'away' | 'refused' | 'subject';
   /** In words that quote nothing but a word of the RFCs. */
   readonly reason: string;
+  /** Whether the caller's own token may be why, though it does not look so. */
+  readonly mayBeOfSubject: boolean;
 }
 
 /**
- * Reads a response with another status than 200.
+ * Reads a response with another status than 200. With a caller's own token, all that is not about who asks is of that
+ * token: servers, and filters before them, refuse an odd one with any status, and it must not keep others from theirs.
  *
  * @param body where it is a JSON object.
  * @param hasSubject whether a caller's own token was part of what was asked.
  */
 export function readTokenRefusal(status: number, body: JsonObject | null, hasSubject: boolean): TokenRefusal {
+  const withStatus = `status ${String(status)}`;
   if (status === 429 || status >= 500) {
-    return { problem: 'away', reason: `the issuer failed or has too much to do (status ${String(status)})` };
+    const reason = `the issuer failed or has too much to do (${withStatus})`;
+    return { problem: 'away', reason, mayBeOfSubject: hasSubject && status !== 429 };
   }
   const written = body?.['error'];
   const word = typeof written === 'string' && knownErrors.has(written) ? written : null;
-  const said = word !== null ? `${word}, status ${String(status)}` : `status ${String(status)}`;
-  if (hasSubject && status === 400 && word !== null && subjectErrors.has(word)) {
-    return { problem: 'subject', reason: `the issuer does not take the caller’s own token (${said})` };
-  }
-  return { problem: 'refused', reason: `the issuer gives this client no such token (${said})` };
+  const said = word !== null ? `${word}, ${withStatus}` : withStatus;
+  const isOfClient = status === 401 || clientErrors.has(word) || proofErrors.has(word);
+  return hasSubject && !isOfClient
+    ? { problem: 'subject', reason: `the issuer does not take the caller’s own token (${said})`, mayBeOfSubject: false }
+    : { problem: 'refused', reason: `the issuer gives this client no such token (${said})`, mayBeOfSubject: false };
 }

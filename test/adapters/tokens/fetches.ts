@@ -76,8 +76,12 @@ export function token(name: string, lifetimeMs = 300_000): Fetched {
   return accept({ token: name, lifetimeMs });
 }
 
-export function failure(problem: TokenFailure['problem'], retryAfterMs: number | null = null): Fetched {
-  return refuse({ problem, reason: `it is ${problem}`, retryAfterMs });
+export function failure(
+  problem: TokenFailure['problem'],
+  retryAfterMs: number | null = null,
+  mayBeOfSubject = false,
+): Fetched {
+  return refuse({ problem, reason: `it is ${problem}`, retryAfterMs, mayBeOfSubject });
 }
 
 /** The token's text, or the problem there is. */

@@ -113,6 +113,48 @@ t.test('an issuer that is away is left alone by all callers', async (t) => {
   t.equal(asked.length, 2);
 });
 
+t.test('one caller’s token for which the issuer fails leaves the others theirs', async (t) => {
+  const { source, asked, end, advance, lines } = exchange();
+  const odd = source.get('odd');
+  await end(failure('away', null, true));
+  t.equal(await wordOf(odd), 'away 1');
+  t.equal(await wordOf(source.get('odd')), 'away 1', 'it waits by itself');
+  t.equal(asked.length, 1);
+  const good = source.get('good');
+  await end(token('had'));
+  t.equal(await wordOf(good), 'had');
+  advance(250);
+  for (const waitMs of [500, 1_000]) {
+    void source.get('odd');
+    await end(failure('away', null, true));
+    t.equal(await wordOf(source.get('odd')), 'away 1');
+    t.equal(await wordOf(source.get('good')), 'had');
+    advance(waitMs);
+  }
+  t.strictSame(asked, ['odd', 'good', 'odd', 'odd']);
+  t.match(lines[0], /no token could be had .*it is away/);
+  t.match(lines[1], /tokens can be had again/);
+});
+
+t.test('where it fails for two in a row, it is left alone by all', async (t) => {
+  const { source, asked, end, advance, lines } = exchange();
+  void source.get('ann');
+  await end(failure('away', null, true));
+  void source.get('bob');
+  await end(failure('subject'));
+  void source.get('bert');
+  await end(failure('away', null, true));
+  t.ok(source.get('cat') instanceof Promise, 'not in a row: bob was answered');
+  await end(failure('away', null, true));
+  t.equal(await wordOf(source.get('dan')), 'away 1');
+  t.strictSame(asked, ['ann', 'bob', 'bert', 'cat']);
+  t.equal(lines.length, 1, 'said once');
+  advance(250);
+  void source.get('eve');
+  await end(failure('away', null, true));
+  t.equal(await wordOf(source.get('fay')), 'away 1', 'until a token is had');
+});
+
 t.test('bounded in entries and bytes: who was served longest ago leaves first', async (t) => {
   const { source, asked, end } = exchange({ maxEntries: 2, maxBytes: 1e9 });
   for (const name of ['a', 'b']) {

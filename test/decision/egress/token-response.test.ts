@@ -123,13 +123,21 @@ t.test('a response without a token: the issuer’s trouble, its refusal, or the 
     { status: 400, body: { error: 'invalid_grant' }, problem: 'refused', says: /invalid_grant/ },
     { status: 400, body: { error: 'invalid_grant' }, subject: true, problem: 'subject', says: /own token \(inv/ },
     { status: 400, body: { error: 'invalid_request' }, subject: true, problem: 'subject', says: /own token/ },
-    { status: 400, body: { error: 'invalid_target' }, subject: true, problem: 'refused', says: /invalid_target/ },
-    { status: 400, body: { error: 'a secret' }, subject: true, problem: 'refused', says: /\(status 400\)/ },
+    { status: 400, body: { error: 'invalid_target' }, subject: true, problem: 'subject', says: /invalid_target/ },
+    { status: 400, body: { error: 'a secret' }, subject: true, problem: 'subject', says: /\(status 400\)/ },
+    { status: 400, body: null, subject: true, problem: 'subject', says: /\(status 400\)/ },
+    { status: 403, body: null, subject: true, problem: 'subject', says: /\(status 403\)/ },
+    { status: 413, body: null, subject: true, problem: 'subject', says: /\(status 413\)/ },
     { status: 401, body: { error: 'invalid_grant' }, subject: true, problem: 'refused', says: /invalid_grant/ },
+    { status: 400, body: { error: 'invalid_client' }, subject: true, problem: 'refused', says: /invalid_client/ },
+    { status: 400, body: { error: 'unauthorized_client' }, subject: true, problem: 'refused', says: /unauth/ },
+    { status: 400, body: { error: 'use_dpop_nonce' }, subject: true, problem: 'refused', says: /use_dpop_nonce/ },
+    { status: 429, body: null, subject: true, problem: 'away', mayBeOfSubject: false, says: /status 429/ },
+    { status: 500, body: null, subject: true, problem: 'away', mayBeOfSubject: true, says: /status 500/ },
   ];
-  for (const { status, body, subject = false, problem, says } of cases) {
+  for (const { status, body, subject = false, problem, mayBeOfSubject = false, says } of cases) {
     const read = readTokenRefusal(status, body, subject);
-    t.match(read, { problem, reason: says }, `${String(status)} ${JSON.stringify(body)}`);
+    t.match(read, { problem, reason: says, mayBeOfSubject }, `${String(status)} ${JSON.stringify(body)}`);
     t.notMatch(read.reason, /a secret/);
   }
 });
