@@ -4,7 +4,12 @@ import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createBoundFetch, createProofKey, type BoundFetchOptions } from '../../src/client/token/source.js';
+import {
+  createBoundFetch,
+  createProofKey,
+  type BoundFetchOptions,
+  type BoundRequest,
+} from '../../src/client/token/source.js';
 import { startInProcessProxy, type InProcessProxy } from '../app/in-process-proxy.js';
 import { certificateDigest } from '../support/certificate-digest.js';
 import { certificates } from '../support/certificates.js';
@@ -119,6 +124,21 @@ t.test('no server makes it ask more than twice, or follow', async (t) => {
     t.same([answered, seen.length], [status, times], path);
     t.equal(new Set(seen).size, 1, 'one token for both');
   }
+});
+
+t.test('no redirect is followed, whatever the request says of redirects', async (t) => {
+  const seen: (string | undefined)[] = [];
+  const server = createServer((req, res) => {
+    seen.push(req.url);
+    res.writeHead(307, { location: '/elsewhere' }).end();
+  });
+  const { port } = await listen(t, server);
+  for (const redirect of [undefined, 'manual', 'follow']) {
+    const init = { redirect } as BoundRequest;
+    t.equal((await boundFetch({ key }, ofKey).fetch(`http://127.0.0.1:${port}/a`, init)).status, 307);
+  }
+  await t.rejects(boundFetch({ key }, ofKey).fetch(`http://127.0.0.1:${port}/a`, { redirect: 'error' }));
+  t.same(seen, ['/a', '/a', '/a', '/a']);
 });
 
 t.test('a certificate is shown when TLS begins', async (t) => {

@@ -63,8 +63,9 @@ export function createBoundFetch({ tokens, key, certificate, ca }: BoundFetchOpt
     const headers = new Headers(init.headers);
     for (const [name, value] of Object.entries(proved)) headers.set(name, value);
     const response = await fetch(url, {
-      redirect: 'manual',
       ...init,
+      // A proof is for one address, whatever the request says of redirects.
+      redirect: init.redirect === 'error' ? 'error' : 'manual',
       method: asked.method,
       headers,
       dispatcher,
