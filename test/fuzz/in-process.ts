@@ -159,7 +159,12 @@ export async function tryHead(head: Head, { surroundings, activeConfig }: Stage)
   const shown =
     certificate === null
       ? null
-      : { digest: certificate.digest, isVerified: certificate.name !== null, name: certificate.name ?? 'CN=own' };
+      : {
+          digest: certificate.digest,
+          isVerified: certificate.name !== null,
+          name: certificate.name ?? 'CN=own',
+          endsAtMs: Infinity,
+        };
   const judged = await authorizeRequest(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
     { remoteAddress: callerAddress, encrypted: false, trusted, certificate: shown },

@@ -1,5 +1,6 @@
 /** Tokens that are bound to a certificate (RFC 8705 §3). Pure. */
 import { hash, type X509Certificate } from 'node:crypto';
+import { validityOf } from '../../lib/certificate-validity.js';
 import { denial, type Denial } from '../denial.js';
 import { certificateName } from './certificate-name.js';
 import type { Confirmation } from './confirmation.js';
@@ -12,11 +13,26 @@ export interface CallerCertificate {
   readonly isVerified: boolean;
   /** Its SPIFFE ID, or its subject; `null` where it has no name that could be written down. */
   readonly name: string | null;
+  /** When it is over, milliseconds since the epoch. */
+  readonly endsAtMs: number;
 }
 
 /** @param isVerified whether somebody vouches for it. */
 export function callerCertificate(certificate: X509Certificate, isVerified: boolean): CallerCertificate {
-  return { digest: certificateDigest(certificate), isVerified, name: certificateName(certificate) };
+  return {
+    digest: certificateDigest(certificate),
+    isVerified,
+    name: certificateName(certificate),
+    endsAtMs: validityOf(certificate).notAfterMs,
+  };
+}
+
+/**
+ * Whether a certificate is over with which a connection began. TLS looks at that once, and not where a session is
+ * resumed.
+ */
+export function isOver({ endsAtMs }: Pick<CallerCertificate, 'endsAtMs'>, nowMs: number): boolean {
+  return nowMs >= endsAtMs;
 }
 
 /** `x5t#S256` of a certificate (RFC 8705 §3.1). */

@@ -1,7 +1,7 @@
 /** The certificate that a proxy in front says its caller showed (RFC 9440). Pure. */
 import { X509Certificate } from 'node:crypto';
 import { memoize } from '../../lib/memo.js';
-import { callerCertificate, type CallerCertificate } from './certificate.js';
+import { callerCertificate, isOver, type CallerCertificate } from './certificate.js';
 
 /** A byte sequence (RFC 8941 §3.3.5), without parameters. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -14,16 +14,18 @@ export const readClientCert: (value: string) => CallerCertificate | null = memoi
 
 /**
  * The certificate that a caller showed: to us, or to a proxy in front that ended TLS and reports it. Where that report
- * is read, the proxy's own certificate never stands in for the caller's.
+ * is read, the proxy's own certificate never stands in for the caller's. One that was shown to us counts until it is
+ * over; of others the proxy in front knows whether they count (RFC 9440 §2.4).
  *
  * @param header `Client-Cert`, or `null`.
  */
 export function shownCertificate(
-  { trusted, certificate }: { readonly trusted: boolean; readonly certificate?: CallerCertificate | null },
+  { trusted, certificate = null }: { readonly trusted: boolean; readonly certificate?: CallerCertificate | null },
   header: string | null,
   isRead: boolean,
+  nowMs: number,
 ): CallerCertificate | null {
-  if (!trusted || !isRead) return certificate ?? null;
+  if (!trusted || !isRead) return certificate === null || isOver(certificate, nowMs) ? null : certificate;
   return header === null ? null : readClientCert(header);
 }
 

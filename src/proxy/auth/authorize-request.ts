@@ -1,5 +1,5 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
-import { refusedCaller, verifiedName, type CallerCertificate } from '../../decision/binding/certificate.js';
+import { isOver, refusedCaller, verifiedName, type CallerCertificate } from '../../decision/binding/certificate.js';
 import { shownCertificate } from '../../decision/binding/client-cert-header.js';
 import { acceptedKinds, acceptsIssuer, authorize } from '../../decision/route/authorize.js';
 import { type RememberedTokens, readCredential, type Credential } from '../../decision/token/credential.js';
@@ -167,7 +167,8 @@ export function authorizeRequest(
   const { listen, table } = activeConfig.config;
   const refused = (reason: Denial): AuthResult => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
-  if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
+  const unfit = observe('head', tooLarge ?? refusedConnection(listen, peer, nowMs));
+  if (unfit !== null) return refused(unfit);
   const method = observe('method', readMethod(head.method));
   if (method !== null) return refused(method);
   const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
@@ -283,8 +284,18 @@ function isMisread({ target, head, activeConfig }: ParsedRequest): boolean {
   return hasOtherReading(target, head.method, activeConfig.config.table);
 }
 
-function certificateOf({ peer, headers, activeConfig }: ParsedRequest): CallerCertificate | null {
-  return shownCertificate(peer, headers.clientCert, activeConfig.config.listen.readsClientCert);
+/** Where nobody may connect without a certificate, nobody goes on with one that ended meanwhile. */
+function refusedConnection(
+  { tls }: ActiveConfig['config']['listen'],
+  { certificate = null }: Peer,
+  nowMs: number,
+): Denial | null {
+  const isNeeded = tls?.clientAuth === 'require' && certificate?.isVerified === true;
+  return isNeeded && isOver(certificate, nowMs) ? denial('client_certificate_refused') : null;
+}
+
+function certificateOf({ peer, headers, activeConfig, nowMs }: ParsedRequest): CallerCertificate | null {
+  return shownCertificate(peer, headers.clientCert, activeConfig.config.listen.readsClientCert, nowMs);
 }
 
 function provesPossession(

@@ -15,7 +15,12 @@ const example =
   'SQAwRgIhAP0RC1E+vwJD/D1AGHGzuri+hlV/PpQEKTWUVeORWz83AiEA5x2eXZOVbUlJSGQgjwD5vaUaKlLR50Q2DmFfQj1L+SY=';
 
 t.test('the example of RFC 8705, as RFC 9440 writes it', (t) => {
-  const read = { digest: 'A4DtL2JmUMhAsvJj5tKyn64SqzmuXbMrJa0n761y5v0', isVerified: true, name: 'CN=mtls' };
+  const read = {
+    digest: 'A4DtL2JmUMhAsvJj5tKyn64SqzmuXbMrJa0n761y5v0',
+    isVerified: true,
+    name: 'CN=mtls',
+    endsAtMs: 1_651_495_029_000,
+  };
   t.same(readClientCert(`:${example}:`), read);
   t.same(readClientCert(`:${example}:`), read, 'remembered');
   t.end();
@@ -45,7 +50,7 @@ t.test('what is no Client-Cert', (t) => {
 });
 
 t.test('whose certificate counts', (t) => {
-  const own = { digest: 'own', isVerified: true, name: null };
+  const own = { digest: 'own', isVerified: true, name: null, endsAtMs: 2_000 };
   const reported = readClientCert(`:${example}:`);
   const rows = [
     { name: 'shown to us', peer: { trusted: false, certificate: own }, header: null, isRead: true, expected: own },
@@ -56,8 +61,9 @@ t.test('whose certificate counts', (t) => {
     { name: 'the front’s own', peer: { trusted: true, certificate: own }, header: null, isRead: true, expected: null },
   ];
   for (const { name, peer, header, isRead, expected } of rows) {
-    t.same(shownCertificate(peer, header, isRead), expected, name);
+    t.same(shownCertificate(peer, header, isRead, 1_999), expected, name);
   }
+  t.equal(shownCertificate({ trusted: false, certificate: own }, null, false, 2_000), null, 'over');
   t.end();
 });
 
@@ -110,7 +116,7 @@ t.test('names of certificates', (t) => {
 
 t.test('a route takes callers with a certificate that somebody vouches for', (t) => {
   const accepted = new Set(['CN=a']);
-  const shown = { digest: 'x', isVerified: true, name: 'CN=a' };
+  const shown = { digest: 'x', isVerified: true, name: 'CN=a', endsAtMs: Infinity };
   t.equal(refusedCaller(null, null), null);
   t.equal(refusedCaller(accepted, shown), null);
   for (const certificate of [

@@ -121,7 +121,7 @@ t.test('the claims of every profile are held to it, last', (t) => {
 });
 
 t.test('a certificate is the one that the token is bound to, whoever signed it', (t) => {
-  const shown = (digest: string) => ({ digest, isVerified: false, name: null });
+  const shown = (digest: string) => ({ digest, isVerified: false, name: null, endsAtMs: Infinity });
   t.equal(refusedCertificate({ certificate: null }, null), null);
   t.equal(refusedCertificate({ certificate: null }, shown(key)), null);
   t.equal(refusedCertificate({ certificate }, shown(certificate)), null);

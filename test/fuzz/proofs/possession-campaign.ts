@@ -96,7 +96,9 @@ async function judgedByProduct(sent: Sent): Promise<Pick<Denial, 'reason'> | nul
           : (key) =>
               verifyDpopProof(proof, { method: 'GET', path: '/orders', token, key, nowMs, isNonce: asked }, rules),
       certificate:
-        sent.certificate === 'none' ? null : { digest: digestOf(sent.certificate), isVerified: false, name: null },
+        sent.certificate === 'none'
+          ? null
+          : { digest: digestOf(sent.certificate), isVerified: false, name: null, endsAtMs: Infinity },
       ignoresBinding: sent.binding === 'none',
       nowMs,
       ...(sent.proved === null ? {} : { provedKey: thumbprintOf(sent.proved) }),

@@ -1,8 +1,10 @@
+import { X509Certificate } from 'node:crypto';
 import { connect as connectTcp } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import t from 'tap';
 import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
-import { request, sendRaw } from '../../support/raw-client.js';
+import { connectRaw, request, requestBytes, sendRaw } from '../../support/raw-client.js';
+import { mintToken } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import type { TlsMaterial } from '../../../src/proxy/inbound/listener.js';
 import { startProxy } from '../harness.js';
@@ -66,6 +68,30 @@ t.test('client certificates: required or optional, but one that does not verify 
       }
     }
     await until('no connection is left', () => proxy.server.counts().connections === 0);
+  }
+});
+
+t.test('a connection that needs a certificate is of no use once that is over', async (t) => {
+  const files = certificates(t);
+  const endsAtMs = Date.parse(new X509Certificate(files.client.cert).validTo);
+  for (const [mode, status] of [
+    ['require', 403],
+    ['optional', 200],
+  ] as const) {
+    let nowMs = endsAtMs - 1;
+    const proxy = await startProxy(t, {
+      config: { listen: { tls: { ...listen.tls, client_ca_file: '/tls/ca.crt', client_auth: mode } } },
+      tls: material(files.server, files.ca, mode),
+      clock: { now: () => nowMs, monotonic: () => performance.now() },
+    });
+    const headers = { Authorization: `Bearer ${mintToken({ key: proxy.key, nowMs: endsAtMs - 1_000 })}` };
+    const connection = await connectRaw(proxy.port, { tls: shown(files, files.client) });
+    t.teardown(connection.end);
+    for (const expected of [200, status]) {
+      connection.write(requestBytes(proxy.port, { path: '/orders', headers }));
+      t.equal((await connection.readResponse())?.status, expected, mode);
+      nowMs = endsAtMs;
+    }
   }
 });
 

@@ -4,7 +4,8 @@ import { callerCertificate, type CallerCertificate } from '../../../decision/bin
 
 /**
  * The certificate that a caller showed when its connection began; `null` where it showed none. A session of TLS that is
- * resumed has the certificate with which it was begun: whoever resumes it has the secret of that session.
+ * resumed has the certificate with which it was begun: whoever resumes it has the secret of that session. Whether it is
+ * over by now is asked for each request.
  *
  * @param hasAuthorities whether `client_ca_file` says who vouches for certificates: without it nobody does.
  */
