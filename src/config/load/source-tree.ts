@@ -40,6 +40,8 @@ export interface SourceScalar {
   readonly coercible: boolean;
   /** Whether the value could not be read, which was said: nothing more is said of it. */
   readonly faulty: boolean;
+  /** Whether nothing stands there, so that nobody wrote the null that it counts as. */
+  readonly isEmpty?: boolean;
 }
 
 /** What a path leads to, or as far as it goes. */

@@ -10,6 +10,7 @@ import { readYaml } from './yaml.js';
 import { valueKeysOf } from './zod-issues.js';
 import { configSchema, sectionNames, sections } from '../sections/index.js';
 import { checkApplication, withApplication, type ApplicationRoutes } from '../checks/application-routes.js';
+import { checkEmptyKeys } from '../checks/empty-keys.js';
 import { checkGrpcApi, type GrpcApi } from '../checks/grpc-api.js';
 import { checkLikelyMistakes } from '../checks/likely-mistakes.js';
 import { checkTable } from '../checks/route-conflicts.js';
@@ -86,6 +87,7 @@ function read(
     application = null,
   }: Pick<ValidationInput, 'exposureOf' | 'grpcApi' | 'application'>,
 ): CompiledConfig | null {
+  checkEmptyKeys(root, report);
   for (const name of sectionNames) sections[name].check?.(parts, report);
   checkSecretFiles(root, exposureOf, report);
   checkLikelyMistakes(root, parts, report);

@@ -148,7 +148,8 @@ function readScalar(node: unknown, path: Path, position: Position, { report, sou
   const value = isScalar(node) ? node.value : null;
   const scalar = { kind: 'scalar', position, written: null, coercible: false, faulty: isAlias(node) } as const;
   if (typeof value !== 'string') {
-    return { ...scalar, value: typeof value === 'number' || typeof value === 'boolean' ? value : null };
+    const read = typeof value === 'number' || typeof value === 'boolean' ? value : null;
+    return { ...scalar, value: read, isEmpty: read === null && !isWritten(node) };
   }
   const key = path.findLast((step) => typeof step === 'string') ?? '';
   const replaced = substitute(value, sources, (variable) => isSecretVariable(key, variable));
@@ -158,6 +159,10 @@ function readScalar(node: unknown, path: Path, position: Position, { report, sou
   }
   const { text, substituted, whole } = replaced.value;
   return { ...scalar, value: text, written: substituted ? value : null, coercible: whole };
+}
+
+function isWritten(node: unknown): boolean {
+  return isAlias(node) || (isScalar(node) && (node.source ?? '') !== '');
 }
 
 /** Anchors, aliases and tags change what a text means from afar; a config is read where it stands. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { configText, inspect, problemsOf } from '../inspection.js';
+import { configText, inspect, problemsOf, withRoutes } from '../inspection.js';
 
 const refused = [
   { name: 'nothing', input: '', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
@@ -276,6 +276,22 @@ t.test('places are right after a byte order mark, carriage returns and letters b
   t.match(problemsOf(configText({ lig: '1' }).replaceAll('\n', '\r\n'))[0], /^c\.yaml:5:1: /);
   t.match(problemsOf(configText({ log: '{ é: 1, "😀": 2 }' }))[0], /^c\.yaml:5:8: error: unknown key "é" /);
   t.match(problemsOf(configText({ log: '{ é: 1, "😀": 2 }' }))[1], /^c\.yaml:5:14: error: unknown key "😀" /);
+  t.end();
+});
+
+t.test('an empty key where null means something is a warning, and a null that is written is not', (t) => {
+  const route = 'name: a, methods: [GET], path: /a, subjects: [checkout], permissions: [read]';
+  const warning = (place: string, key: string): string =>
+    `c.yaml:${place}: warning: ${key} is empty, which counts as null; allowed: a value, or null where that is meant`;
+  const text = (tail: string): string =>
+    `${configText({ routes: null })}limits: { max_in_flight: 5 }\nroutes:\n- name: a\n  methods: [GET]\n  path: /a\n  subjects: [checkout]\n  permissions: [read]\n${tail}`;
+  t.same(problemsOf(text('  limits: # 10 a second\n')), [warning('11:11', 'routes[0].limits')]);
+  for (const written of ['null', '~', 'Null', 'NULL']) t.same(problemsOf(text(`  limits: ${written}\n`)), [], written);
+  t.same(problemsOf(withRoutes([`${route}, limits: `], { limits: '{ max_in_flight: 5 }' })).length, 1, 'in braces');
+  t.match(problemsOf(configText({ revoked: '{ issued_before: }' })), [/revoked\.issued_before is empty, /]);
+  t.match(problemsOf(configText({ listen: '{ host: 127.0.0.1, port: 8080, dpop: }' })), [/listen\.dpop is empty, /]);
+  t.match(problemsOf(configText({ store: '' })), [/^c\.yaml:5:8: .*store is empty, /]);
+  t.match(problemsOf(configText({ log: '{ level: }' })), [/: error: log\.level is empty; allowed: /]);
   t.end();
 });
 
