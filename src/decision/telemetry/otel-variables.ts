@@ -4,6 +4,7 @@
  */
 import { isFieldName } from '../http/header-names.js';
 import { isFieldValue } from '../http/header-values.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
 import type { SamplingRules } from './sampling.js';
 
 export type Protocol = 'http/protobuf' | 'http/json';
@@ -100,11 +101,7 @@ export function effectiveTelemetry(config: ConfiguredTelemetry, variables: Varia
       logs: config.logs && base !== null ? below('/v1/logs') : null,
     },
     protocol: collector.protocol,
-    headers: read.pairs('OTEL_EXPORTER_OTLP_HEADERS').flatMap(([name, value]) => {
-      if (isFieldName(name) && isFieldValue(value)) return [name, value];
-      read.warn('OTEL_EXPORTER_OTLP_HEADERS', 'has a part that is no header, which is left out');
-      return [];
-    }),
+    headers: headersOf(read),
     headersFile: config.otlp?.headersFile ?? null,
     caFile: config.otlp === null ? read.text('OTEL_EXPORTER_OTLP_CERTIFICATE') : config.otlp.caFile,
     timeoutMs: read.number('OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, 1, 600_000),
@@ -119,7 +116,35 @@ export function effectiveTelemetry(config: ConfiguredTelemetry, variables: Varia
       delayMs: read.number('OTEL_BSP_SCHEDULE_DELAY', 5_000, 1, 600_000),
     },
   };
+  if (settings.headers.length > 0) warnOfPlaces(settings.urls, config, read);
   return { settings, warnings: read.warnings };
+}
+
+const headersName = 'OTEL_EXPORTER_OTLP_HEADERS';
+
+function headersOf(read: Reader): readonly string[] {
+  return read.pairs(headersName).flatMap(([name, value]) => {
+    if (isFieldName(name) && isFieldValue(value)) return [name, value];
+    read.warn(headersName, 'has a part that is no header, which is left out');
+    return [];
+  });
+}
+
+/** Says where the headers, a token mostly, can be read on their way, or go to another collector than they are of. */
+function warnOfPlaces(urls: TelemetrySettings['urls'], { otlp }: ConfiguredTelemetry, read: Reader): void {
+  const places = [urls.traces, urls.metrics, urls.logs].flatMap((url) => (url === null ? [] : [new URL(url)]));
+  if (places.some(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname))) {
+    read.warn(headersName, 'is sent over http to another host');
+  }
+  if (otlp === null) return;
+  const { origin } = new URL(otlp.endpoint);
+  const named = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].find((name) => {
+    const url = read.url(name);
+    return url !== null && new URL(url).origin !== origin;
+  });
+  if (named !== undefined) {
+    read.warn(headersName, `goes to telemetry.otlp.endpoint, which is another place than ${named}`);
+  }
 }
 
 interface Collector {

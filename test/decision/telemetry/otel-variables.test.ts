@@ -110,6 +110,39 @@ t.test('the resource, headers and numbers', (t) => {
   t.end();
 });
 
+t.test('headers of the environment over http, or to the config’s collector, are a warning', (t) => {
+  const headers = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20t' };
+  const warned = (config: ConfiguredTelemetry, variables: Variables): readonly string[] =>
+    effectiveTelemetry(config, { ...headers, ...variables }).warnings;
+  const to = (url: string): ConfiguredTelemetry => ({
+    ...off,
+    otlp: { endpoint: url, protocol: 'http/json', headersFile: null, caFile: null },
+  });
+  const overHttp = 'OTEL_EXPORTER_OTLP_HEADERS is sent over http to another host';
+  const elsewhere =
+    'OTEL_EXPORTER_OTLP_HEADERS goes to telemetry.otlp.endpoint, which is another place than OTEL_EXPORTER_OTLP_ENDPOINT';
+  const https = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://env:4318' };
+  t.same(warned(off, endpoint), [overHttp]);
+  t.same(warned(off, https), []);
+  t.same(warned(off, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' }), []);
+  t.same(warned(off, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://[::1]:4318' }), []);
+  t.same(warned(off, { ...https, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://env/own' }), [overHttp]);
+  t.same(
+    warned({ ...off, metrics: true }, { ...endpoint, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://env/own' }),
+    [overHttp],
+    'of the place of metrics alone',
+  );
+  t.same(warned(to('http://config:4318'), {}), [overHttp]);
+  t.same(warned(to('https://config:4318'), {}), []);
+  t.same(warned(to('https://config:4318'), https), [elsewhere]);
+  t.same(warned(to('https://env:4318/below'), https), []);
+  t.same(warned(to('https://env:4318'), { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://own/v1/traces' }), [
+    elsewhere.replace('OTLP_ENDPOINT', 'OTLP_TRACES_ENDPOINT'),
+  ]);
+  t.same(warned(to('http://config:4318'), { ...https, OTEL_EXPORTER_OTLP_HEADERS: '' }), []);
+  t.end();
+});
+
 t.test('what is not supported is a warning', (t) => {
   const { warnings } = effectiveTelemetry(off, {
     ...endpoint,
