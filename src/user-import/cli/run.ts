@@ -41,7 +41,7 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
   if (!source.ok) return exitWith(source.error, 2, io);
   try {
     const planned = await planImport(file, source.value, options, io);
-    if (planned === null) return 1;
+    if (planned === null) return 2;
     if (options.dryRun === true || curl === null) return planned.plan.problems === 0 ? 0 : 1;
     return await importPlanned({
       file,

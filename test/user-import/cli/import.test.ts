@@ -278,7 +278,7 @@ t.test('usage', async (t) => {
     { args: ['users.jsonl', '--curl-config', 'public.cfg'], code: 3, err: /public address.*--allow-public-core/ },
     {
       args: ['bad.csv', '--dry-run'],
-      code: 1,
+      code: 2,
       err: /^error: bad\.csv:1: column 2 of the header has no known name: "password_hash"; did you mean passwordHash/,
     },
     { args: ['users.jsonl', '--from', 'firebase', '--dry-run'], code: 2, err: /--hash-config/ },
