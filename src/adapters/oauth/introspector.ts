@@ -4,6 +4,7 @@ import { keepClaims } from '../../decision/token/kept-claims.js';
 import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
 import { closedCircuit, release, tryAcquire } from '../../decision/limits/circuit-breaker.js';
+import { coalesce } from '../../lib/promises.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { Introspection, IntrospectionResponse, KeyAsker, KeySource } from '../../ports/auth.js';
@@ -239,7 +240,7 @@ export function createIntrospector(
       log.warn('the files for introspection cannot be used', { issuer: name, problem: read.error });
     }
     watches = credentialFiles(settings).map((path) =>
-      files.watch(path, () => void reread(), {
+      files.watch(path, () => void takeUp(), {
         digest: digests.get(path) ?? null,
         maxBytes: maxFileBytes,
         ...(deps.watchIntervalMs === undefined ? {} : { intervalMs: deps.watchIntervalMs }),
@@ -250,6 +251,9 @@ export function createIntrospector(
   function readFiles(digests = new Map<string, string>()): Promise<Result<ClientCredentials, string>> {
     return readClientCredentials(settings, files, (path, text) => digests.set(path, files.digest(text)));
   }
+
+  /** One at a time: what was read first must not be in use last. */
+  const takeUp = coalesce(reread);
 
   async function reread(): Promise<void> {
     const read = await readFiles();

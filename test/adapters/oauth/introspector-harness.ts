@@ -4,7 +4,7 @@ import { localFiles } from '../../../src/adapters/files/files.js';
 import { createIntrospector, type RunningIntrospection } from '../../../src/adapters/oauth/introspector.js';
 import type { IntrospectionSettings } from '../../../src/config/types.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
-import type { LogFields } from '../../../src/ports/system.js';
+import type { Files, LogFields } from '../../../src/ports/system.js';
 import type { KeyAsker, KeySource, MetadataState } from '../../../src/ports/auth.js';
 import { keyState } from '../../support/key-state.js';
 import { issuerRules } from '../../decision/samples.js';
@@ -39,6 +39,8 @@ export interface IntrospectorOptions {
   readonly keys?: Pick<KeySource, 'find'>;
   /** Of the metadata. */
   readonly places?: MetadataState['introspection'];
+  /** Those of this machine unless given. */
+  readonly files?: Files;
 }
 
 export const noKeys: Pick<KeySource, 'find'> = { find: () => ({ kind: 'unknown' }) };
@@ -74,7 +76,7 @@ export async function startIntrospector(t: Scope, options: IntrospectorOptions =
   };
   const introspection = createIntrospector(settings, issuerRules({ name: 'idp', ...options.rules }), {
     clock: time.clock,
-    files: localFiles,
+    files: options.files ?? localFiles,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     metrics: {
       introspection: (_issuer, result) => asked.push(result),

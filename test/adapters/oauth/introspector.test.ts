@@ -1,5 +1,7 @@
 import t from 'tap';
+import { localFiles } from '../../../src/adapters/files/files.js';
 import { circuitPauseMs, circuitThreshold } from '../../../src/decision/limits/circuit-breaker.js';
+import { accept } from '../../../src/lib/result.js';
 import { startIntrospection } from '../../support/introspection-server.js';
 import { until } from '../../support/until.js';
 import { asker, startIntrospector } from './introspector-harness.js';
@@ -228,6 +230,36 @@ t.test('a secret that is replaced is taken up, and one that is none is not', asy
   await ask('three');
   t.not(server.questions[2]?.headers.authorization, server.questions[0]?.headers.authorization);
   t.notOk(JSON.stringify(lines).includes('another'));
+});
+
+t.test('files that change again while they are read are read once more behind that, never beside it', async (t) => {
+  const reads: ((text: string) => void)[] = [];
+  let isSlow = false;
+  let changed = (): void => undefined;
+  const { ask, server, lines } = await startIntrospector(t, {
+    files: {
+      ...localFiles,
+      read: (path, limits) =>
+        isSlow ? new Promise((resolve) => reads.push((text) => resolve(accept(text)))) : localFiles.read(path, limits),
+      watch: (_path, onChange) => {
+        changed = () => onChange(accept(''));
+        return { loaded: () => undefined, close: () => undefined };
+      },
+    },
+  });
+  isSlow = true;
+  changed();
+  await until('it is read', () => reads.length === 1);
+  changed();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(reads.length, 1);
+  reads[0]?.('older');
+  await until('it is read again', () => reads.length === 2);
+  reads[1]?.('newer');
+  await until('both were taken up', () => lines.filter(({ msg }) => msg.includes('were taken up')).length === 2);
+  await ask('one');
+  const [, sent = ''] = server.questions[0]?.headers.authorization?.split(' ') ?? [];
+  t.match(Buffer.from(sent, 'base64').toString(), /:newer$/);
 });
 
 t.test('where no place is known nobody is asked', async (t) => {
