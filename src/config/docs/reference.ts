@@ -19,6 +19,7 @@ file are errors. \`sallyport check FILE\` lists every problem at once, as \`FILE
 and a caret beneath. Of YAML that cannot be read, the first cause is told and not what follows from it. Values that may be secret are shown as
 \`***\`: those of \`api_key\`, of keys that there are not, what stands for a user or password in a URL, tokens.
 
+- **Null** is written \`null\` or \`~\`. A key with nothing behind it counts as null as well, where the key takes that; \`check\` warns of it.
 - **Durations** are whole numbers with a unit: \`250ms\`, \`5s\`, \`15m\`, \`24h\`, \`7d\`.
 - **Sizes** are whole numbers with a unit: \`512B\`, \`64KiB\`, \`1MiB\`, \`1GiB\`.
 - **Placeholders** stand in any string: \`\${env:NAME}\` for an environment variable, \`\${file:PATH}\` for the content of a file
