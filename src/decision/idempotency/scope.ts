@@ -1,4 +1,5 @@
 import { digestOf } from '../../lib/digest.js';
+import type { IssuerRules } from '../route/policy.js';
 import type { Principal } from '../token/principal.js';
 
 /** Where a reservation lives: hashes only, so that the store learns no subject, key or token id. */
@@ -25,6 +26,18 @@ export function scopeOf(input: {
     operation: key === null ? null : digestOf('sallyport operation 1', [audience, operation, key]),
     token: tokenId === null ? null : digestOf('sallyport token 1', [tokenId]),
   };
+}
+
+type ScopedRules = Pick<IssuerRules, 'issuer' | 'audience'>;
+
+/**
+ * Returns the audience that keys of an issuer's callers are counted by: that of the first entry in the config with its
+ * `iss`. Entries with one `iss` have the same callers, and which of them accepts a token may change from one request to
+ * the next, with the keys that each has fetched by then.
+ */
+export function audienceOf(accepting: ScopedRules, entries: readonly { readonly rules: ScopedRules }[]): string {
+  const { rules } = entries.find(({ rules: { issuer } }) => issuer === accepting.issuer) ?? { rules: accepting };
+  return rules.audience;
 }
 
 /** Names a caller. */

@@ -2,13 +2,22 @@ import { denial, type Denial } from '../../decision/denial.js';
 import { readIdempotencyKey } from '../../decision/idempotency/key.js';
 import type { IssuerRules, ReservationRules } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
-import { recordIdOf, reservationIdOf, scopeOf, type ReservationScope } from '../../decision/idempotency/scope.js';
+import {
+  audienceOf,
+  recordIdOf,
+  reservationIdOf,
+  scopeOf,
+  type ReservationScope,
+} from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { Admission } from '../auth/authorize-request.js';
 
 /** What of a credential's issuer counts for a reservation. */
-type ScopedIssuer = Pick<IssuerRules, 'audience' | 'clockSkewS'>;
+interface ScopedIssuer extends Pick<IssuerRules, 'clockSkewS'> {
+  /** By which keys are counted, whichever entry of the config accepted the credential. */
+  readonly audience: string;
+}
 
 /** What is reserved for one request, before its body is known. */
 export interface Preparation {
@@ -132,7 +141,10 @@ export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparatio
  */
 function issuerOf(principal: Principal | null, { issuers }: Pick<ActiveConfig, 'issuers'>): ScopedIssuer | undefined {
   if (principal?.kind === 'session') return { audience: issuers[0]?.rules.audience ?? '', clockSkewS: 0 };
-  return issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+  const accepting = issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+  return accepting === undefined
+    ? undefined
+    : { audience: audienceOf(accepting, issuers), clockSkewS: accepting.clockSkewS };
 }
 
 /**

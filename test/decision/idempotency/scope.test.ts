@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { digestOf } from '../../../src/lib/digest.js';
-import { parseRecordId, recordIdOf, reservationIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
+import {
+  audienceOf,
+  parseRecordId,
+  recordIdOf,
+  reservationIdOf,
+  scopeOf,
+} from '../../../src/decision/idempotency/scope.js';
 
 type Input = Parameters<typeof scopeOf>[0];
 
@@ -33,6 +39,17 @@ t.test('every part of the scope counts where it belongs', (t) => {
     t.same(differing, parts, JSON.stringify(change));
   }
   t.same(scopeOf({ ...base, key: null, tokenId: null }), { principal: scope.principal, operation: null, token: null });
+  t.end();
+});
+
+t.test('callers of an issuer have the audience of its first entry', (t) => {
+  const entry = (issuer: string, audience: string) => ({ rules: { issuer, audience } });
+  const entries = [entry('https://a', 'one'), entry('https://b', 'two'), entry('https://b', 'three')];
+  t.same(
+    entries.map(({ rules }) => audienceOf(rules, entries)),
+    ['one', 'two', 'two'],
+  );
+  t.equal(audienceOf({ issuer: 'https://c', audience: 'four' }, entries), 'four', 'its own where none has its issuer');
   t.end();
 });
 

@@ -21,8 +21,9 @@ const service = {
   issuedAtS: 1_000,
 } as const;
 const session = { ...service, kind: 'session', issuerName: 'sessions' } as const;
-const first = { rules: { name: 'first', audience: 'receiver', clockSkewS: 30 } };
-const second = { rules: { name: 'second', audience: 'other', clockSkewS: 5 } };
+const first = { rules: { name: 'first', issuer: 'https://core', audience: 'receiver', clockSkewS: 30 } };
+const second = { rules: { name: 'second', issuer: 'https://idp', audience: 'other', clockSkewS: 5 } };
+const earlier = { rules: { ...second.rules, name: 'earlier', audience: 'orders', clockSkewS: 30 } };
 
 interface Case {
   readonly name: string;
@@ -108,6 +109,20 @@ const cases: readonly Case[] = [
     key: 'k',
     floorS: 2_000,
     expected: { audience: 'other', key: 'k', tokenId: null },
+  },
+  {
+    name: 'a key is counted by the first entry with the issuer, whichever accepted the token',
+    key: 'k',
+    issuers: [first, earlier, second],
+    expected: { audience: 'orders', key: 'k', tokenId: null },
+  },
+  {
+    name: 'the skew is that of the entry that accepted',
+    rules: both,
+    key: 'k',
+    issuers: [earlier, second],
+    floorS: 995,
+    expected: { audience: 'orders', key: 'k', tokenId: 't' },
   },
   {
     name: 'a session has the name of the receiver',
