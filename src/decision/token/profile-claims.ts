@@ -146,6 +146,11 @@ export function subjectOf(payload: JsonObject, rules: Pick<IssuerRules, 'profile
   return isVisibleAscii(subject, maxSubjectLength) ? subject : null;
 }
 
+/** Names where an issuer's tokens say who calls: of a token that two issuers accept, both read the same if this is. */
+export function holderClaim({ profile, claims }: Pick<IssuerRules, 'profile' | 'claims'>): string {
+  return profile === 'kubernetes' ? 'service account' : JSON.stringify(claims.subject);
+}
+
 const serviceAccountSubject = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /** RFC 1123, as Kubernetes takes it: a name without dots is one label, and one with dots has a label on either side. */

@@ -132,7 +132,7 @@ export const profileKeys = {
 } as const;
 
 /** The part of an issuer's rules that its profile decides on. */
-type ProfileRules = Pick<
+export type ProfileRules = Pick<
   IssuerRules,
   'profile' | 'issuer' | 'expectedIssuer' | 'algorithms' | 'headerTypes' | 'claims' | 'trustDomain' | 'keyIds'
 >;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { configText, problemsOf } from '../../inspection.js';
+import { configText, errorsOf, problemsOf, withRoutes } from '../../inspection.js';
 import { type Entries, issuerText } from './issuer-of-profile.js';
 
 const problems: readonly { name: string; profile: string; changes: Entries; expected: readonly RegExp[] }[] = [
@@ -296,6 +296,96 @@ t.test('two issuers whose subjects are one caller', (t) => {
   const spiffe = 'profile: spiffe, trust_domain: a.example, bundle_file: /b';
   t.match(both(`${spiffe}, audience: a`, `${spiffe}, audience: b`), [said]);
   t.match(both(`${spiffe}, audience: a`, `${spiffe}, issuer: "spiffe://a.example", audience: b`), [said]);
-  t.same(both(`${spiffe}, audience: a`, `${spiffe}, issuer: "https://spire.example", audience: a`), []);
+  t.match(
+    both(`${spiffe}, audience: a`, `${spiffe}, issuer: "https://spire.example", audience: a`),
+    [/issuers\.other takes the same tokens as issuers\.one/],
+    'one without issuer takes any of its trust domain',
+  );
+  t.same(both(`${spiffe}, audience: a`, `${spiffe}, issuer: "https://spire.example", audience: b`), []);
+  t.end();
+});
+
+const idp = 'issuer: "https://idp.example.com", audience: a, profile: oauth';
+const clients = `${idp}, claims: { subject: client_id }`;
+const ofKeys = `${clients}, key_ids: { accept: [b-*, c] }`;
+const ofKind = `${idp}, claims: { subject: client_id, require: { kind: y } }`;
+const workloads = 'profile: spiffe, trust_domain: a.example, audience: a, bundle_file: /b';
+const approved = 'subjects: [s], permissions: [p]';
+const single = 'single_use: true';
+const keyed = 'idempotency: required';
+
+const holders: readonly {
+  readonly name: string;
+  readonly one?: string;
+  readonly other?: string;
+  /** What the routes of all issuers reserve, or of those named. */
+  readonly routes?: readonly string[];
+  readonly refused: boolean;
+}[] = [
+  { name: 'a single-use token', routes: [single], refused: true },
+  { name: 'a key', routes: [keyed], refused: true },
+  { name: 'nothing is reserved', routes: ['idempotency: none'], refused: false },
+  { name: 'sessions alone are reserved', routes: [`${keyed}, accept: [session]`], refused: false },
+  {
+    name: 'one token on two routes',
+    routes: [`${single}, issuers: [one]`, `${single}, issuers: [other]`],
+    refused: true,
+  },
+  {
+    name: 'keys of two operations',
+    routes: [`${keyed}, issuers: [one]`, `${keyed}, issuers: [other]`],
+    refused: false,
+  },
+  {
+    name: 'keys of one operation',
+    routes: ['one', 'other'].map((name) => `idempotency: { mode: required, operation: o }, issuers: [${name}]`),
+    refused: true,
+  },
+  { name: 'one of them is reserved', routes: [`${single}, issuers: [one]`, 'issuers: [other]'], refused: false },
+  { name: 'the same subject', other: `${idp}, claims: { subject: sub }`, refused: false },
+  {
+    name: 'another audience',
+    other: `${idp.replace('audience: a', 'audience: b')}, claims: { subject: azp }`,
+    refused: false,
+  },
+  { name: 'a service account', other: `${idp.replace('oauth', 'kubernetes')}, token_typ: [at+jwt]`, refused: true },
+  { name: 'another typ', other: idp.replace('oauth', 'kubernetes'), refused: false },
+  { name: 'another algorithm', one: `${idp}, algorithms: [ES256]`, refused: true },
+  { name: 'no common algorithm', one: `${idp}, algorithms: [PS256]`, refused: false },
+  { name: 'no common key id', other: ofKeys, one: `${idp}, key_ids: { accept: [a-*] }`, refused: false },
+  { name: 'a common key id', other: ofKeys, one: `${idp}, key_ids: { accept: [a-*, b-1] }`, refused: true },
+  { name: 'another value of a claim', other: ofKind, one: `${idp}, claims: { require: { kind: x } }`, refused: false },
+  {
+    name: 'a common value of a claim',
+    other: ofKind,
+    one: `${idp}, claims: { require: { kind: [x, y] } }`,
+    refused: true,
+  },
+  {
+    name: 'a value of another claim',
+    other: ofKind,
+    one: `${idp}, claims: { require: { of.kind: x, kinds: x } }`,
+    refused: true,
+  },
+  { name: 'a trust domain', one: workloads, other: `${workloads}, issuer: "https://spire.example"`, refused: true },
+  {
+    name: 'the other way round',
+    one: `${workloads}, issuer: "https://spire.example"`,
+    other: workloads,
+    refused: true,
+  },
+  { name: 'its own name', one: workloads, other: `${workloads}, issuer: "spiffe://a.example"`, refused: false },
+];
+
+t.test('two issuers that name the holder of one token differently', (t) => {
+  for (const { name, one = idp, other = clients, routes = [single], refused } of holders) {
+    const text = withRoutes(
+      routes.map((route, index) => `name: r${index}, methods: [POST], path: /r${index}, ${approved}, ${route}`),
+      { store: '{ memory: {} }', issuers: `{ one: { ${one} }, other: { ${other} } }` },
+    );
+    const found = errorsOf(text).filter((line) => line.includes('names its caller differently'));
+    t.equal(found.length, refused ? 1 : 0, name);
+    if (refused) t.match(found, [/error: issuers\.other can accept a token of issuers\.one and names/], name);
+  }
   t.end();
 });
