@@ -1,25 +1,37 @@
 /** Whose idempotency keys a new config leaves behind, and of which requests. */
+import { audienceOf } from '../decision/idempotency/scope.js';
+import { holderClaim } from '../decision/token/profile-claims.js';
 import { createRouteTable, placeOf, type RouteTable } from '../decision/route/route-table.js';
-import type { Route, RoutePath } from '../decision/route/policy.js';
+import type { IssuerRules, Route, RoutePath } from '../decision/route/policy.js';
 import type { CompiledConfig } from './types.js';
 
 type Routes = Pick<CompiledConfig, 'routes'>;
 type Scoped = Pick<CompiledConfig, 'routes' | 'issuers'>;
 
 /**
- * Whose keys count no more, since what they are counted by has changed: an issuer's `iss` or `audience`, or, for users,
- * the audience of the first issuer. A retry of what they sent before is a new request.
+ * Whose keys count no more, since what they are counted by has changed: an issuer's `iss`, the claim that names its
+ * callers, or the audience of the first entry with this `iss`; for users, the audience of the first issuer. A retry of
+ * what they sent before is a new request.
  */
 export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
   const moved = before.issuers.filter(
-    ({ rules: { name, issuer, audience } }) =>
-      keepsKeys(before, (route) => countsAt(route, name)) &&
-      !after.issuers.some(({ rules }) => rules.issuer === issuer && rules.audience === audience),
+    ({ rules }) => keepsKeys(before, (route) => countsAt(route, rules.name)) && !isKept(rules, before, after),
   );
   const users =
     keepsKeys(before, ({ session }) => session !== null) &&
     before.issuers[0]?.rules.audience !== after.issuers[0]?.rules.audience;
   return [...moved.map(({ rules: { name } }) => `callers of issuers.${name}`), ...(users ? ['users'] : [])];
+}
+
+/** Whether callers of an issuer go by the same names, and have their keys counted by the same audience. */
+function isKept(rules: IssuerRules, before: Scoped, after: Scoped): boolean {
+  const ofSameIssuer = after.issuers.filter((entry) => entry.rules.issuer === rules.issuer);
+  const [first] = ofSameIssuer;
+  if (first?.rules.audience !== audienceOf(rules, before.issuers)) return false;
+  // Their next tokens may be taken by an entry of another name; where none is for what these were for, by any.
+  const taking = ofSameIssuer.filter((entry) => [...entry.rules.audiences].some((name) => rules.audiences.has(name)));
+  const named = holderClaim(rules);
+  return (taking.length > 0 ? taking : ofSameIssuer).some((entry) => holderClaim(entry.rules) === named);
 }
 
 /**

@@ -5,7 +5,7 @@ import { reserves } from '../../../src/app/reload/restart-needed.js';
 import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { refuse } from '../../../src/lib/result.js';
-import { baseConfig } from '../../support/proxy-process.js';
+import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
 const memory = { store: { memory: {} } };
@@ -100,20 +100,27 @@ t.test('writes whose operation is another one now', (t) => {
   t.end();
 });
 
+type Issuers = Readonly<Record<string, object>>;
+
+/** With these issuers and no other. */
+function configOf(tree: ConfigTree, issuers: Issuers): CompiledConfig {
+  const text = stringify({ ...(parse(baseConfig(tree)) as object), issuers });
+  const { config, problems } = validateConfig(text, {
+    file: 'x',
+    folder: '/',
+    env: {},
+    readFile: () => refuse('none'),
+  });
+  if (config === null) throw new Error(JSON.stringify(problems));
+  return config;
+}
+
 t.test('callers whose keys no longer count', (t) => {
-  const config = (issuers: Readonly<Record<string, object>>, ...routes: readonly object[]): CompiledConfig => {
+  const config = (issuers: Issuers, ...routes: readonly object[]): CompiledConfig => {
     const issuer = { issuer: 'https://a.example', audience: 'orders', source: 's', token_type: 't' };
     const all = Object.fromEntries(Object.entries(issuers).map(([name, over]) => [name, { ...issuer, ...over }]));
     const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://shop.example' };
-    const text = stringify({ ...(parse(baseConfig({ ...memory, sessions, routes })) as object), issuers: all });
-    const { config: compiled, problems } = validateConfig(text, {
-      file: 'x',
-      folder: '/',
-      env: {},
-      readFile: () => refuse('none'),
-    });
-    if (compiled === null) throw new Error(JSON.stringify(problems));
-    return compiled;
+    return configOf({ ...memory, sessions, routes }, all);
   };
   const users = write('u', 'required', {
     accept: ['session'],
@@ -148,6 +155,63 @@ t.test('callers whose keys no longer count', (t) => {
     ['users'],
     'no service kept one',
   );
+  t.end();
+});
+
+t.test('callers whose name or audience changes with their entries', (t) => {
+  const oauth = (audience: string, subject = 'sub'): object => ({
+    issuer: 'https://a.example',
+    profile: 'oauth',
+    audience,
+    claims: { subject },
+  });
+  const kubernetes = { issuer: 'https://a.example', profile: 'kubernetes', audience: 'orders' };
+  const core = { issuer: 'https://a.example', audience: 'orders', source: 's', token_type: 't' };
+  const rows: readonly (readonly [string, Issuers, Issuers, readonly string[]])[] = [
+    ['another claim names them', { one: oauth('orders') }, { one: oauth('orders', 'client_id') }, ['one']],
+    ['the same claim', { one: oauth('orders') }, { one: { ...oauth('orders'), claims: {} } }, []],
+    ['a profile that names them otherwise', { one: oauth('orders') }, { one: kubernetes }, ['one']],
+    ['a profile that names them alike', { one: core }, { one: oauth('orders') }, []],
+    [
+      'the entry that comes first is gone',
+      { one: oauth('orders'), two: oauth('billing') },
+      { two: oauth('billing') },
+      ['one', 'two'],
+    ],
+    [
+      'the entries change places',
+      { one: oauth('orders'), two: oauth('billing') },
+      { two: oauth('billing'), one: oauth('orders') },
+      ['one', 'two'],
+    ],
+    [
+      'the audience of the second changes',
+      { one: oauth('orders'), two: oauth('billing') },
+      { one: oauth('orders'), two: oauth('stock') },
+      [],
+    ],
+    [
+      'the entries change names',
+      { one: oauth('orders'), two: oauth('billing', 'azp') },
+      { two: oauth('orders'), one: oauth('billing', 'azp') },
+      [],
+    ],
+    [
+      'an entry for another audience names them as before',
+      { one: oauth('orders') },
+      { one: oauth('orders', 'azp'), two: oauth('billing') },
+      ['one'],
+    ],
+  ];
+  const compileWith = (issuers: Issuers): CompiledConfig =>
+    configOf({ ...memory, routes: [write('a', 'required')] }, issuers);
+  for (const [name, before, after, moved] of rows) {
+    t.same(
+      movedScopes(compileWith(before), compileWith(after)),
+      moved.map((entry) => `callers of issuers.${entry}`),
+      name,
+    );
+  }
   t.end();
 });
 
