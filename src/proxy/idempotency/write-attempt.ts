@@ -41,6 +41,9 @@ const recordHeader = 'Idempotency-Record';
 const fenceHeader = 'Idempotency-Fence';
 const recordKey = recordHeader.toLowerCase();
 
+/** Which host the caller asked for, as the upstream is told. */
+const forwardedHostKey = 'x-forwarded-host';
+
 /**
  * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
  * minutes.
@@ -293,7 +296,7 @@ export class WriteAttempt {
 /** Names what is asked for, so that one key stands for one request. */
 function fingerprint(write: AttemptedWrite): string {
   const {
-    admission: { target, headers },
+    admission: { target, headers, forwarded },
     preparation: { rules },
     method,
     body,
@@ -315,6 +318,16 @@ function fingerprint(write: AttemptedWrite): string {
     contentType: valueOf('content-type'),
     contentEncoding: valueOf('content-encoding'),
     body,
-    headers: names.map((name) => ({ name, value: valueOf(name) })),
+    headers: [
+      ...names.map((name) => ({ name, value: valueOf(name) })),
+      ...(names.includes('host') ? otherHost(headers.host, forwarded) : []),
+    ],
   });
+}
+
+/** The host that a trusted proxy in front was asked for, where it is another than ours: the upstream learns both. */
+function otherHost(host: string, forwarded: readonly string[]): readonly { name: string; value: string }[] {
+  return valuesOf(forwarded, forwardedHostKey)
+    .filter((value) => value !== host)
+    .map((value) => ({ name: forwardedHostKey, value }));
 }

@@ -122,6 +122,55 @@ t.test('one key under another subject, route or audience is another key', async 
   t.equal(proxy.executions().length, before + strangers.length);
 });
 
+t.test('behind a proxy that is trusted, the host that its caller asked for tells requests apart', async (t) => {
+  const tenants = {
+    name: 'tenants',
+    methods: ['POST'],
+    path: '/tenants',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: { mode: 'required', fields: ['host'] },
+  };
+  for (const [trusted, status] of [
+    ['127.0.0.1', 422],
+    ['192.0.2.1', 200],
+  ] as const) {
+    const behind = await startReservingProxy(t, {
+      config: { listen: { trust_forwarded: [trusted] }, routes: [tenants] },
+    });
+    const write = async (host: string): Promise<number> => {
+      const answer = await behind.write({ path: '/tenants', key: 'k', headers: { 'X-Forwarded-Host': host } });
+      return answer.status;
+    };
+    t.same([await write('a.example'), await write('a.example')], [200, 200]);
+    t.equal(await write('b.example'), status, 'from others it counts for nothing, here and for the upstream');
+    t.equal(behind.executions().length, 1);
+  }
+});
+
+t.test('a field that is removed but for upstream.pass_fields tells requests apart', async (t) => {
+  const moves = {
+    name: 'moves',
+    methods: ['POST'],
+    path: '/moves',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: { mode: 'required', fields: ['Destination'] },
+  };
+  const webDav = await startReservingProxy(t, {
+    config: { upstream: { pass_fields: ['Destination'] }, routes: [moves] },
+  });
+  const move = async (to: string): Promise<number> => {
+    const answer = await webDav.write({ path: '/moves', key: 'k', headers: { Destination: to } });
+    return answer.status;
+  };
+  t.same([await move('/a'), await move('/a'), await move('/b')], [200, 200, 422]);
+  t.same(
+    webDav.executions().map(({ field }) => field('Destination')),
+    [['/a']],
+  );
+});
+
 t.test('policy is checked before a stored result is shown', async (t) => {
   const key = randomUUID();
   await proxy.write({ key });

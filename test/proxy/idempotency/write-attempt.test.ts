@@ -34,6 +34,7 @@ interface BenchOptions {
   readonly scope?: typeof scope | typeof scopeWithToken;
   readonly passed?: readonly string[];
   readonly host?: 'preserve' | 'orders.internal';
+  readonly forwardedHost?: string;
   readonly replicas?: number;
   readonly share?: StoreShare;
   readonly answer?: Result<ReserveReply, StoreFailure>;
@@ -89,6 +90,7 @@ function bench(options: BenchOptions = {}): Bench {
     admission: {
       target,
       headers: { passed: options.passed ?? [], host: 'tenant.example' },
+      forwarded: ['Host', 'orders.internal', 'X-Forwarded-Host', options.forwardedHost ?? 'tenant.example'],
       route: { name: 'r', responseTimeoutMs: 30_000 },
       revoked: options.revoked ?? (() => null),
     },
@@ -410,11 +412,22 @@ t.test(
   'the host that was asked for tells writes apart where the upstream learns it, or the route says so',
   async (t) => {
     const withHost = fingerprintOf({ ...noFields, headers: [{ name: 'host', value: 'tenant.example' }] });
+    const withBoth = fingerprintOf({
+      ...noFields,
+      headers: [
+        { name: 'host', value: 'tenant.example' },
+        { name: 'x-forwarded-host', value: 'other.example' },
+      ],
+    });
     const rows: readonly (readonly [BenchOptions, string])[] = [
       [{}, fingerprintOf(noFields)],
       [{ host: 'preserve' }, withHost],
       [{ rules: { fields: ['host'] } }, withHost],
       [{ host: 'preserve', rules: { fields: ['host'] } }, withHost],
+      [{ forwardedHost: 'other.example' }, fingerprintOf(noFields)],
+      [{ forwardedHost: 'tenant.example', rules: { fields: ['host'] } }, withHost],
+      [{ forwardedHost: 'other.example', host: 'preserve' }, withBoth],
+      [{ forwardedHost: 'other.example', rules: { fields: ['host'] } }, withBoth],
     ];
     for (const [options, expected] of rows) {
       const { attempt, commands } = bench(options);
