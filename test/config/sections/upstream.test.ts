@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
+import { compiled, configText, errorsOf, problemsOf, withRoutes } from '../inspection.js';
 
 const allowed = 'allowed: http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';
 
@@ -219,5 +219,32 @@ t.test('the upstream’s router', (t) => {
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [
     'c.yaml:5:29: error: receiver.case_sensitive is "yes"; allowed: true or false',
   ]);
+  t.end();
+});
+
+t.test('a field that is removed otherwise counts where upstream.pass_fields lets it through', (t) => {
+  const said = (field: string, passed: string): readonly string[] =>
+    errorsOf(
+      withRoutes(
+        [
+          `name: a, methods: [POST], path: /a, subjects: [s], permissions: [p], idempotency: { mode: required, fields: [${field}] }`,
+        ],
+        {
+          store: '{ memory: {} }',
+          upstream: `{ url: "http://127.0.0.1:3000", pass_fields: [${passed}] }`,
+        },
+      ),
+    ).map((line) => line.split('idempotency.')[1] ?? line);
+  t.same(said('Destination', 'Destination'), []);
+  t.same(said('destination, Host', 'DESTINATION'), [], 'in any case');
+  t.same(said('CF-IPCountry', 'Destination'), [
+    'fields[0] is "CF-IPCountry", which is never passed on as it came; allowed: another header, such as If-Match; or CF-IPCountry in upstream.pass_fields as well',
+  ]);
+  t.equal(said('X-Forwarded-Host', '').length, 1, 'what is never let through has no such way');
+  t.match(
+    said('Destination', '"*"'),
+    [/upstream\.pass_fields\[0\] is /],
+    'of an upstream that is wrong nothing follows',
+  );
   t.end();
 });

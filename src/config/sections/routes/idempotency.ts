@@ -6,7 +6,7 @@ import { isMap, type Path } from '../../load/source-tree.js';
 import { isGrpcRoute, writtenMethods } from './grpc.js';
 import type { RouteFile } from './routes.js';
 import { duration, integer, list, map, size, text, word } from '../../schema/scalars.js';
-import { createHeaderRules } from '../../../decision/http/header-rules.js';
+import { createHeaderRules, mayPass } from '../../../decision/http/header-rules.js';
 import { volatileHeaders } from '../../../decision/idempotency/fingerprint.js';
 import { whyNeverStored } from '../../../decision/idempotency/stored-response.js';
 import type { ReservationRules } from '../../../decision/route/policy.js';
@@ -120,7 +120,13 @@ function whyNotCompared(name: string): string | null {
   if (volatileHeaders.has(lower)) return 'differs between honest retries';
   // The upstream learns it by another name.
   if (lower === 'host') return null;
-  return headerRules.requestKind(name) === 'passed' ? null : 'is never passed on as it came';
+  return isPassedOn(name) || mayPass(name) ? null : notPassedOn;
+}
+
+const notPassedOn = 'is never passed on as it came';
+
+function isPassedOn(name: string): boolean {
+  return headerRules.requestKind(name) === 'passed';
 }
 
 function refuse(context: z.core.$RefinementCtx<string>, name: string, why: string, instead: string): void {
@@ -152,6 +158,7 @@ export function takesKeys(mode: unknown): boolean {
 
 /** Checks what routes say of reservations, as it is written: whether or not something else is wrong with the route. */
 export function checkReservations(parts: ParsedConfig, report: Report): void {
+  checkCompared(parts, report);
   for (const { path } of parts.routes) {
     const idempotency = parts.rawValue([...path, 'idempotency']);
     const mode = isMap(idempotency) ? idempotency['mode'] : idempotency;
@@ -191,6 +198,24 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
       `${nameOf(at)} stands beside ${nameOf(path)}.access: whose reservation it is would not be known`,
       'a protected route',
     );
+  }
+}
+
+/** Checks that headers which are removed otherwise, and are to tell requests apart, are let through to the upstream. */
+function checkCompared(parts: ParsedConfig, report: Report): void {
+  if (parts.upstream === null) return;
+  const passed = new Set(parts.upstream.value.pass_fields.map((name) => name.toLowerCase()));
+  for (const { path, parsed } of parts.routes) {
+    parsed?.value.idempotency?.fields.forEach((name, index) => {
+      const lower = name.toLowerCase();
+      if (lower === 'host' || isPassedOn(name) || passed.has(lower)) return;
+      const at = [...path, 'idempotency', 'fields', index];
+      report.error(
+        at,
+        `${nameOf(at)} is ${report.show(at)}, which ${notPassedOn}`,
+        `another header, such as If-Match; or ${name} in upstream.pass_fields as well`,
+      );
+    });
   }
 }
 
