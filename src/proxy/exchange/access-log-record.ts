@@ -80,8 +80,10 @@ export class ExchangeSummary {
     return this.findings.requestId;
   }
 
+  /** What did not go out is asked again where shadow mode lets it pass: the time is that from the first asking on. */
   upstreamAsked(): void {
-    this.askedMs = this.clock.monotonic();
+    this.askedMs ??= this.clock.monotonic();
+    this.respondedMs = null;
   }
 
   upstreamResponded(): void {

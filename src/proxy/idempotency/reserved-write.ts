@@ -299,7 +299,8 @@ export class ReservedWrite implements ResponseSink, UpstreamOperation {
       // A gRPC call ends with its status, which did not come.
       const hasStatus = response !== null && !(this.isGrpc() && response.status === 200);
       await this.attempt.settle(hasStatus ? response.cutOff() : { kind: wasSent ? 'no_status' : 'not_dispatched' });
-      this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
+      if (wasSent) this.refuse(recordId === null ? reason : { ...reason, record: recordId });
+      else this.refuseUnsent(reason);
     });
   }
 

@@ -84,6 +84,49 @@ t.test('a machine that sleeps while a write waits for a connection sends nothing
   t.equal(proxy.executions().length, 2);
 });
 
+t.test('in shadow mode a token that expires while its write waits for a connection passes as nobody', async (t) => {
+  let listed: readonly Revocations[] = [];
+  const proxy = await startReservingProxy(t, {
+    config: { mode: 'shadow', upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } },
+    listed: () => listed,
+  });
+  for (const { id, ms, isRevoked, status, decision, reason } of [
+    { id: 'expires', ms: 40_000, isRevoked: false, status: 200, decision: 'shadow', reason: 'token_expired' },
+    { id: 'revoked', ms: 0, isRevoked: true, status: 401, decision: 'denied', reason: 'subject_revoked' },
+    { id: 'slept', ms: 3_600_000, isRevoked: false, status: 503, decision: 'failed', reason: 'store_unavailable' },
+  ]) {
+    const nowS = Math.floor(proxy.clock.now() / 1000);
+    const held: ServerResponse[] = [];
+    proxy.receiver.behave((req, res) => {
+      req.resume().on('end', () => held.push(res));
+    });
+    const first = proxy.write({ key: `holds-${id}`, claims: { iat: nowS, exp: nowS + 7_000 } });
+    await until('the only connection to be taken', () => held.length === 1);
+    const second = proxy.write({
+      key: id,
+      claims: { sub: 'migration', iat: nowS, exp: nowS + 20 },
+      headers: { 'X-Request-Id': id },
+      body: id,
+    });
+    await until('the second to wait', () => proxy.results.filter((result) => result === 'acquired').length === 2);
+    if (isRevoked) listed = [revocations({ subjects: new Set(['migration']) })];
+    proxy.clock.stepWall(ms);
+    proxy.receiver.behave(null);
+    held[0]?.end('done');
+    t.equal((await first).status, 200);
+    t.equal((await second).status, status, id);
+    listed = [];
+    t.same(proxy.results.splice(0).sort(), ['acquired', 'acquired', 'completed', 'released'], id);
+    const record = await proxy.recordOf(id);
+    t.match(record, { decision, reason, status });
+    t.ok((record.upstream_ms ?? 0) >= 0, 'the time of the upstream is that of what was sent');
+  }
+  const passed = proxy.executions().filter(({ body }) => ['expires', 'revoked', 'slept'].includes(body.toString()));
+  t.equal(passed.length, 1);
+  for (const name of ['X-Auth-Subject', 'Idempotency-Record']) t.same(passed[0]?.field(name), [], name);
+  await until('nothing is under way', proxy.isIdle);
+});
+
 t.test('a token that expires while the store is asked is 401, and the key is free', async (t) => {
   const proxy = await startReservingProxy(t, { config: timings });
   const nowS = Math.floor(proxy.clock.now() / 1000);

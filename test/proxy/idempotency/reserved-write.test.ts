@@ -389,9 +389,7 @@ t.test('the upstream’s time is up, or the process’s: released where nothing 
     const unsent = await dispatched({ mayBeSent: false });
     end(unsent);
     await tick();
-    const why = isProcess
-      ? 'refuse {"reason":"shutting_down"}'
-      : 'refuse {"reason":"upstream_unreachable","error":"connection_timeout"}';
+    const why = `refuse unsent ${isProcess ? 'shutting_down' : 'upstream_unreachable'} body`;
     t.same(unsent.events, ['cancel', 'answered', 'settle release', why, 'over']);
 
     const doubtful = await dispatched({ mayBeSent: true });
@@ -449,7 +447,7 @@ t.test('only what certainly was not sent frees the key', async (t) => {
     t.same(bench.events, [
       'answered',
       isUnsent ? 'settle release' : 'settle mark',
-      `refuse {"reason":"${reason}"${isUnsent ? '' : ',"record":"p.o"'}}`,
+      isUnsent ? `refuse unsent ${reason} body` : `refuse {"reason":"${reason}","record":"p.o"}`,
       'over',
     ]);
     const begun = await dispatched();
