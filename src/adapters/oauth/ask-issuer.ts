@@ -6,6 +6,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { ClientCredentials } from './client-credentials.js';
 import { agentFor, dropBody, isPlain, isRedirect, readBody } from '../../lib/http/requests.js';
+import { createNetworkTurns, type Leave } from './network-shares.js';
 
 /** Questions at once of each group; more wait for a connection, within their time. */
 const maxConnections = 32;
@@ -30,22 +31,29 @@ export interface IssuerRequestFailure {
 }
 
 /**
- * For whom an issuer is asked: for those who have shown a good credential before, or show one that was good, or for
- * strangers.
+ * About what an issuer is asked: a token that was active before (`known`), another one of somebody who has shown a good
+ * credential (`callers`), or one of a stranger.
  */
-export type CallerGroup = 'callers' | 'strangers';
+export type QuestionGroup = 'known' | 'callers' | 'strangers';
+
+/** One question. */
+export interface IssuerQuestion {
+  readonly token: string;
+  readonly group: QuestionGroup;
+  /** Of whoever brings the token; empty where there is none. */
+  readonly address: string;
+}
 
 /** Connections to an issuer that know who asks. */
 export interface IssuerConnections {
   /**
-   * Asks once; again where the connection of a caller's question is cut before a response. Ends within the time limit;
-   * never rejects. Follows no redirect: the token would go where it says.
+   * Asks once; again where the connection of a question is cut before a response, and it is not a stranger's. Ends
+   * within the time limit; never rejects. Follows no redirect: the token would go where it says.
    */
   readonly ask: (
-    token: string,
+    question: IssuerQuestion,
     url: URL,
     nowMs: number,
-    group: CallerGroup,
   ) => Promise<Result<IssuerResponse, IssuerRequestFailure>>;
   /** Questions under way are answered. */
   readonly retire: () => void;
@@ -64,23 +72,29 @@ export function connectToIssuer(
 ): IssuerConnections {
   const { timeoutMs, maxBytes, answer } = settings;
   const limits = { timeoutMs, maxConnections };
-  const agents = { callers: agentFor(credentials, limits), strangers: agentFor(credentials, limits) };
+  const agents = {
+    known: agentFor(credentials, limits),
+    callers: agentFor(credentials, limits),
+    strangers: agentFor(credentials, limits),
+  };
+  const turns = createNetworkTurns(maxConnections);
 
   async function ask(
-    token: string,
+    question: IssuerQuestion,
     url: URL,
     nowMs: number,
-    group: CallerGroup,
   ): Promise<Result<IssuerResponse, IssuerRequestFailure>> {
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort();
     }, timeoutMs);
-    const once = (): Promise<Dispatcher.ResponseData> => send(token, url, nowMs, group, deadline.signal);
+    const once = (): Promise<Dispatcher.ResponseData> => send(question, url, nowMs, deadline.signal);
+    let leave: Leave | null = null;
     try {
+      if (question.group === 'callers') leave = await turns.take(question.address, deadline.signal);
       const response = await once().catch((error: unknown) => {
         // A question changes nothing. Those of strangers are counted, and their tokens may be why it was cut.
-        if (group === 'strangers' || deadline.signal.aborted || !isCut(error)) throw error;
+        if (question.group === 'strangers' || deadline.signal.aborted || !isCut(error)) throw error;
         return once().catch(() => {
           throw error;
         });
@@ -88,17 +102,21 @@ export function connectToIssuer(
       return await read(response, maxBytes);
     } catch (error) {
       const isLate = deadline.signal.aborted;
+      // Others had the connections: that says nothing of the issuer.
+      if (question.group === 'callers' && leave === null) {
+        return refuse({ ...failed('no connection to the issuer was free in time'), isOfToken: true });
+      }
       return refuse(failed(isLate ? `no complete response within ${String(timeoutMs)} ms` : networkFailure(error)));
     } finally {
       clearTimeout(timer);
+      leave?.();
     }
   }
 
   function send(
-    token: string,
+    { token, group }: IssuerQuestion,
     url: URL,
     nowMs: number,
-    group: CallerGroup,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
     const { authorization, form } = credentials.authenticate(nowMs);

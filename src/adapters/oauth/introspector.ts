@@ -3,8 +3,8 @@ import type { IssuerRules } from '../../decision/route/policy.js';
 import { keepClaims } from '../../decision/token/kept-claims.js';
 import { bearerDigest } from '../../decision/token/credential.js';
 import { isNumericDate } from '../../decision/token/service-token.js';
-import { closedCircuit, release, tryAcquire } from '../../decision/limits/circuit-breaker.js';
 import { coalesce } from '../../lib/promises.js';
+import { clientNetworks } from '../../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { Introspection, IntrospectionResponse, KeyAsker, KeySource } from '../../ports/auth.js';
@@ -15,10 +15,12 @@ import {
   connectToIssuer,
   failed,
   type IssuerConnections,
+  type IssuerQuestion,
   type IssuerRequestFailure,
-  type CallerGroup,
+  type QuestionGroup,
 } from './ask-issuer.js';
 import { createBudget, type Refund } from './budget.js';
+import { createCircuits } from './circuits.js';
 import {
   credentialFiles,
   maxFileBytes,
@@ -26,6 +28,7 @@ import {
   secretFileOf,
   type ClientCredentials,
 } from './client-credentials.js';
+import { createNetworkShares, type Leave } from './network-shares.js';
 import { readResponse } from './read-response.js';
 
 interface IntrospectorDeps {
@@ -56,8 +59,8 @@ export interface RunningIntrospection extends Introspection {
   readonly close: () => Promise<void>;
 }
 
-/** Questions under way, whoever asks, half of them at most for strangers: each keeps a request waiting. */
-const maxInFlight = 256;
+/** Questions under way of each group: each keeps a request waiting. */
+const maxInFlight: Readonly<Record<QuestionGroup, number>> = { known: 256, callers: 256, strangers: 128 };
 
 const inactive: IntrospectionResponse = { kind: 'inactive' };
 const unavailable: IntrospectionResponse = { kind: 'unavailable' };
@@ -67,8 +70,9 @@ const limited: IntrospectionResponse = { kind: 'limited' };
  * Makes what asks one issuer. What it said is believed for a while and within bounds; a token is asked about once at a
  * time, however many bring it; an issuer that does not answer is left in peace; and tokens of which nothing good is
  * known make no more questions than the settings allow. A token that was active before is asked about whenever it has
- * to be. Strangers have connections, places and a circuit of their own: a filter before the issuer may hang up on their
- * odd tokens, or never answer.
+ * to be: it has connections, places and a circuit of its own, as a filter before the issuer may hang up on odd tokens
+ * of others, or never answer. So have strangers, and so have new tokens of those who have shown a good credential. Among
+ * these, each network has a share and a circuit: having shown a good one says nothing of the next.
  */
 export function createIntrospector(
   settings: IntrospectionSettings,
@@ -81,8 +85,8 @@ export function createIntrospector(
   const budget = createBudget(settings.unknownPerSecond, settings.unknownPerAddress);
   const underWay = new Map<string, Promise<IntrospectionResponse>>();
   const responseRules = { form: settings.answer, clientId: settings.clientId, issuer, keys };
-  let circuits = { callers: closedCircuit, strangers: closedCircuit };
-  let ofStrangers = 0;
+  const circuits = createCircuits();
+  const places = createPlaces();
   let connections: IssuerConnections | null = null;
   let certificate: string | null = null;
   let failure: IssuerRequestFailure | null = null;
@@ -116,53 +120,45 @@ export function createIntrospector(
     }
     if (closed) return unavailable;
     const isKnownGood = known !== null && known.claims !== null;
-    const group = isKnownGood || asker?.hasAuthenticated() === true ? 'callers' : 'strangers';
+    const question: IssuerQuestion = { token, group: groupOf(isKnownGood, asker), address: asker?.address() ?? '' };
     const refund = isKnownGood ? noRefund : budget.take(asker, nowMs);
-    const isFull = group === 'strangers' ? ofStrangers >= maxInFlight / 2 : underWay.size >= maxInFlight;
-    if (refund === null || isFull) {
+    const leave = refund && places.take(question);
+    if (refund === null || leave === null) {
       refund?.();
       metrics.introspectionLookup(name, 'limited');
       return limited;
     }
-    const entered = tryAcquire(circuits[group], nowMs);
-    circuits = { ...circuits, [group]: entered.state };
-    if (!entered.allowed) {
+    if (!circuits.tryAcquire(circuitOf(question), nowMs)) {
       refund();
+      leave();
       metrics.introspectionLookup(name, 'open');
       return unavailable;
     }
     metrics.introspectionLookup(name, 'asked');
-    if (group === 'strangers') ofStrangers += 1;
-    const question = askNow(token, digest, refund, isKnownGood, group).finally(() => {
+    const answer = askNow(question, digest, refund).finally(() => {
       underWay.delete(digest);
-      if (group === 'strangers') ofStrangers -= 1;
+      leave();
     });
-    underWay.set(digest, question);
-    return question;
+    underWay.set(digest, answer);
+    return answer;
   }
 
-  async function askNow(
-    token: string,
-    digest: string,
-    refund: Refund,
-    isKnownGood: boolean,
-    group: CallerGroup,
-  ): Promise<IntrospectionResponse> {
+  async function askNow(question: IssuerQuestion, digest: string, refund: Refund): Promise<IntrospectionResponse> {
     const beganAtMs = clock.monotonic();
     const wallMs = clock.now();
     let said: Result<Said, IssuerRequestFailure>;
     try {
-      said = await put(token, group);
+      said = await put(question);
     } catch (error) {
       // What an issuer sends must not end the process, even where it meets a mistake of ours.
       said = refuse(failed(`unexpected ${error instanceof Error ? error.name : 'error'}`));
     }
     // A failure that a token alone may cause must not keep others from being asked about: a filter before the issuer
     // may answer an odd one in any way. Those that nobody has heard of are few, by the budget.
-    const isOfToken = !said.ok && (said.error.isOfToken || (said.error.hasResponse && !isKnownGood));
-    const circuit = circuits[group];
-    const next = isOfToken ? { ...circuit, trying: false } : release(circuit, said.ok, clock.monotonic());
-    circuits = { ...circuits, [group]: next };
+    const isOfToken = !said.ok && (said.error.isOfToken || (said.error.hasResponse && question.group !== 'known'));
+    const circuit = circuitOf(question);
+    if (isOfToken) circuits.leave(circuit);
+    else circuits.release(circuit, said.ok, clock.monotonic());
     if (!said.ok) {
       fail(said.error);
       return unavailable;
@@ -175,13 +171,13 @@ export function createIntrospector(
     return claims === null ? inactive : { kind: 'active', claims };
   }
 
-  async function put(token: string, group: CallerGroup): Promise<Result<Said, IssuerRequestFailure>> {
+  async function put(question: IssuerQuestion): Promise<Result<Said, IssuerRequestFailure>> {
     if (connections === null) await started;
     if (connections === null) return refuse(failed(fileProblem));
     const url = settings.url ?? discovered();
     if (url === null) return refuse(failed('the issuer’s metadata is not known, or has no introspection_endpoint'));
     const fromMs = clock.now();
-    const response = await connections.ask(token, new URL(url), fromMs, group);
+    const response = await connections.ask(question, new URL(url), fromMs);
     if (!response.ok) return response;
     const read = await readResponse(response.value, responseRules, { fromMs, untilMs: clock.now() });
     return read.ok
@@ -275,7 +271,7 @@ export function createIntrospector(
     connections?.retire();
     connections = connectToIssuer(credentials, settings);
     // What failed with the old ones may do with these.
-    circuits = { callers: closedCircuit, strangers: closedCircuit };
+    circuits.close();
     certificate = credentials.certificate?.cert ?? null;
     if (certificate !== null) deps.onCertificate?.();
   }
@@ -309,3 +305,32 @@ interface Said {
 }
 
 const noRefund: Refund = () => undefined;
+
+function groupOf(isKnownGood: boolean, asker: KeyAsker | null): QuestionGroup {
+  if (isKnownGood) return 'known';
+  return asker?.hasAuthenticated() === true ? 'callers' : 'strangers';
+}
+
+/**
+ * Whose failures count together. Those of new tokens count for the network that they come from: whoever has others
+ * there would else open the circuit for all.
+ */
+function circuitOf({ group, address }: IssuerQuestion): string {
+  return group === 'callers' ? `callers ${clientNetworks(address).own}` : group;
+}
+
+/** Places for questions under way, of each group its own; no network takes all of those for new tokens of callers. */
+function createPlaces(): { readonly take: (question: IssuerQuestion) => Leave | null } {
+  const taken = { known: 0, strangers: 0 };
+  const callers = createNetworkShares(maxInFlight.callers);
+  return {
+    take: ({ group, address }) => {
+      if (group === 'callers') return callers.take(address);
+      if (taken[group] >= maxInFlight[group]) return null;
+      taken[group] += 1;
+      return () => {
+        taken[group] -= 1;
+      };
+    },
+  };
+}

@@ -44,9 +44,49 @@ t.test('responses that never come for the tokens of strangers', async (t) => {
   t.same([...new Set(answers)].sort(), ['limited at once', 'unavailable']);
 });
 
-t.test('an issuer that is away is left in peace by everybody', async (t) => {
-  const { ask, server } = await started(t, true);
+t.test('responses that never come for odd tokens of somebody who has shown a good one', async (t) => {
+  const { ask, server } = await started(t, false);
+  const odd = Array.from({ length: 5 }, (_, index) => ask(`odd${String(index)}`, asker('203.0.113.9', true)));
+  t.same(await Promise.all(odd), Array(5).fill('unavailable'));
+  t.equal(await ask('good', asker('203.0.113.9', true)), 'active', 'a token that was active is asked about');
+  t.equal(await ask('new', asker('192.0.2.2', true)), 'active', 'and a new one from another address');
+  t.equal(await ask('odd', asker('203.0.113.9', true)), 'unavailable at once', 'the issuer is left in peace');
+
+  const before = server.questions.length;
+  server.tokens.set('newer', { ...server.tokens.get('new') });
+  const flood = Array.from({ length: 400 }, (_, index) => ask(`odd of many ${String(index)}`, asker('::1', true)));
+  await until('one address has its share of the connections', () => server.questions.length >= before + 16);
+  t.equal(await ask('newer', asker('192.0.2.2', true)), 'active', 'others have what is left');
+  t.equal(server.questions.length, before + 17);
+  const answers = await Promise.all(flood);
+  t.same([...new Set(answers)].sort(), ['limited at once', 'unavailable']);
+});
+
+t.test('connections that break for odd tokens of somebody who has shown a good one', async (t) => {
+  const { ask } = await started(t, true);
+  for (let index = 0; index < 6; index += 1) await ask(`odd${String(index)}`, asker('203.0.113.9', true));
+  t.equal(await ask('another', asker('203.0.113.9', true)), 'unavailable at once');
+  t.equal(await ask('good', asker('203.0.113.9', true)), 'active');
+  t.equal(await ask('new', asker('192.0.2.2', true)), 'active');
+});
+
+t.test('all connections are taken by new tokens of many callers', async (t) => {
+  const { ask, server } = await started(t, false);
+  const flood = Array.from({ length: 200 }, (_, index) =>
+    ask(`odd${String(index)}`, asker(`203.0.113.${String(index)}`, true)),
+  );
+  await until('they are taken', () => server.questions.length >= 33);
+  t.equal(await ask('good', asker('192.0.2.1', true)), 'active', 'tokens that were active have others');
+  await Promise.all(flood);
+});
+
+t.test('an issuer that is away is left in peace', async (t) => {
+  const { ask, server, active, time } = await startIntrospector(t, { settings });
+  const names = Array.from({ length: 6 }, (_, index) => `good${String(index)}`);
+  for (const name of names) server.tokens.set(name, active());
+  for (const name of names) await ask(name, asker('192.0.2.1'));
+  time.advance(30_000);
   server.behave((_question, res) => res.destroy());
-  for (let index = 0; index < 5; index += 1) await ask(`new${String(index)}`, asker('192.0.2.2', true));
-  t.equal(await ask('good', asker('192.0.2.1')), 'unavailable at once');
+  for (const name of names.slice(1)) t.equal(await ask(name, asker('192.0.2.1')), 'unavailable');
+  t.equal(await ask('good0', asker('192.0.2.9', true)), 'unavailable at once');
 });
