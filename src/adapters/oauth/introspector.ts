@@ -71,8 +71,8 @@ const limited: IntrospectionResponse = { kind: 'limited' };
  * time, however many bring it; an issuer that does not answer is left in peace; and tokens of which nothing good is
  * known make no more questions than the settings allow. A token that was active before is asked about whenever it has
  * to be: it has connections, places and a circuit of its own, as a filter before the issuer may hang up on odd tokens
- * of others, or never answer. So have strangers, and so have new tokens of those who have shown a good credential. Among
- * these, each network has a share and a circuit: having shown a good one says nothing of the next.
+ * of others, or never answer. So have strangers, and so have new tokens of those who have shown a good credential.
+ * Among these, each network has a share and a circuit: having shown a good one says nothing of the next.
  */
 export function createIntrospector(
   settings: IntrospectionSettings,
