@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { listen } from '../../../support/listening.js';
 import { until } from '../../../support/until.js';
 import { startUpstream } from '../upstream-harness.js';
-import { data, flag, frameType, head, startFrameUpstream, windowUpdate } from './frame-upstream.js';
+import { data, flag, frameType, head, startFrameUpstream, whole, windowUpdate } from './frame-upstream.js';
 
 const mib = 1024 * 1024;
 
@@ -65,13 +65,20 @@ for (const { name, sizes, isStreamed = false } of loads) {
 }
 
 t.test('a body that is answered before all of it was taken is taken back', async (t) => {
-  const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, 200), data(id, 'early', true)));
-  const { send } = startUpstream(t, upstream.url, { http2: true });
+  const upstream = await startFrameUpstream(t, (id, peer) => {
+    if (upstream.came(frameType.headers).length > 1) peer.send(whole(id, 'later'));
+    else peer.send(head(id, 200), data(id, 'early', true));
+  });
+  const { send, ask } = startUpstream(t, upstream.url, { http2: true });
   const heard = send({ method: 'POST', body: Buffer.alloc(mib) });
   await until('it ended', () => heard.ends() > 0);
   t.equal(heard.body().toString(), 'early');
   await until('the rest is called off', () => upstream.came(frameType.rstStream).length === 1);
-  upstream.peers[0]?.send(windowUpdate(0, mib));
+  // With room for all of it, on the connection and on the stream, it would come now, before the next request.
+  const streamId = upstream.came(frameType.rstStream)[0]?.streamId ?? 0;
+  upstream.peers[0]?.send(windowUpdate(0, mib), windowUpdate(streamId, mib));
+  t.equal(await ask(), '200 later');
+  t.equal(upstream.peers.length, 1);
   t.notOk(
     upstream.came(frameType.data).some(({ flags }) => (flags & flag.endStream) !== 0),
     'half a body does not look like a whole one',
