@@ -45,6 +45,15 @@ export interface Reloader {
   readonly close: () => void;
 }
 
+/** One reload. */
+interface Attempt {
+  readonly text: Result<string, string>;
+  /** Whether this text was refused before, and nobody but a file asks for it again. */
+  readonly isRetry: boolean;
+  /** Files that changed since the reload before. */
+  readonly changed: readonly string[];
+}
+
 interface ReloadState {
   readonly loadedAtMs: number;
   readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
@@ -64,26 +73,31 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
   /** Watches on the files that are read only with the config, and on all that a refused one asked for. */
   const watches = new Map<string, { readonly watch: FileWatch; readonly maxBytes: number }>();
   let isWatching = false;
-  /** Whether a file alone asks for the next reload, and not the config or somebody. */
-  let isRetry = true;
+  /** The text that was refused last; `null` where one was taken since. */
+  let refused: Result<string, string> | null = null;
+  /** Whether somebody asks for the next reload. */
+  let isAsked = false;
+  /** Files that changed since the last reload began. */
+  let changed: string[] = [];
   let closed = false;
   const isClosed = (): boolean => closed;
 
   const take = coalesce(async () => {
-    const wasRetry = isRetry;
-    isRetry = true;
-    const read: ConfigSource['read'] = () => Promise.resolve(text);
+    const attempt: Attempt = { text, isRetry: !isAsked && isDeepStrictEqual(text, refused), changed };
+    isAsked = false;
+    changed = [];
+    const read: ConfigSource['read'] = () => Promise.resolve(attempt.text);
     const endMarkerFor = activator.activeConfig().config.reload.endMarker ? 'the config in force' : null;
     const loaded = await loadComplete({ ...source, read }, { ...reading, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
-      fail(loaded.error.messages, loaded.error.asked, wasRetry);
+      fail(loaded.error.messages, loaded.error.asked, attempt);
       return;
     }
     const { config, asked } = loaded.value;
     const unopened = neverOpened(opened, config);
     if (unopened !== null) {
-      fail([unopened], asked, wasRetry);
+      fail([unopened], asked, attempt);
       return;
     }
     const { config: before } = activator.activeConfig();
@@ -93,7 +107,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     const problem = await putInForce(loaded.value, { ...deps, activator, opened });
     if (isClosed()) return;
     if (problem !== null) {
-      fail([problem], asked, wasRetry);
+      fail([problem], asked, attempt);
       return;
     }
     succeed(loaded.value);
@@ -116,12 +130,22 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
 
   /**
    * A file that was asked for, and becomes another, is a reason to try again: a ConfigMap may be there before the
-   * Secret whose files it names. What fails as before is no news.
+   * Secret whose files it names. What fails as before is no news, but for what it keeps from the config in force.
    */
-  function fail(problems: readonly string[], asked: AskedFiles, wasRetry: boolean): void {
+  function fail(problems: readonly string[], asked: AskedFiles, attempt: Attempt): void {
+    refused = attempt.text;
     const ofConfig = [...watches.keys()].filter((path) => last.digests.has(path));
     watchFiles(asked, new Set([...asked.keys(), ...ofConfig]));
-    if (wasRetry && isDeepStrictEqual(state.lastError?.problems, problems)) return;
+    if (attempt.isRetry && isDeepStrictEqual(state.lastError?.problems, problems)) {
+      const held = attempt.changed.filter((path) => last.digests.has(path));
+      if (held.length > 0) {
+        log.warn('files of the config in force have changed and do not count while the config is refused', {
+          config: source.name,
+          files: held,
+        });
+      }
+      return;
+    }
     state = { ...state, lastError: { atMs: clock.now(), problems } };
     metrics.configReload('failed');
     log.error('the config was not reloaded; the old one stays in force', { config: source.name, problems });
@@ -132,6 +156,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     watchFiles(complete.asked, complete.digests);
     const [before, restartNeededBefore] = [last, state.restartNeeded];
     last = complete;
+    refused = null;
     state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
     deps.useLog(config.log);
     metrics.configReload('ok');
@@ -166,7 +191,8 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
         path,
         () => {
           log.info('a file that the config names has changed', { config: source.name, file: path });
-          void takeSettled(true);
+          changed = [...new Set([...changed, path])];
+          void takeSettled(false);
         },
         {
           digest: digest.ok ? digest.value : null,
@@ -180,10 +206,10 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
   }
 
   async function reload(): Promise<void> {
-    await takeSettled(false);
+    await takeSettled(true);
   }
 
-  async function takeSettled(isForFile: boolean): Promise<void> {
+  async function takeSettled(isForSomebody: boolean): Promise<void> {
     const settled = await watch.settled(() => {
       const leastAgeMs = activator.activeConfig().config.reload.leastAgeMs;
       if (leastAgeMs === 0) return;
@@ -194,7 +220,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     });
     if (settled === null) return;
     text = settled;
-    if (!isForFile) isRetry = false;
+    if (isForSomebody) isAsked = true;
     await take();
   }
 
@@ -205,7 +231,6 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
       watch = source.watch(
         (seen) => {
           text = seen;
-          isRetry = false;
           void take();
         },
         () => activator.activeConfig().config.reload.leastAgeMs,
