@@ -35,6 +35,9 @@ const closeWithinMs = 4_000;
 /** A worker that answers so much later than it should is not waited for, milliseconds. */
 const lateMs = 1_000;
 
+/** The same at the end of a drain, at which a worker may wait for the store for a second, milliseconds. */
+const drainLateMs = 2_000;
+
 /** Starts workers, and serves through them. Leaves nothing open where it refuses. */
 export async function startPrimary(
   first: CompleteConfig,
@@ -303,7 +306,7 @@ async function drain(
     delay(graceMs, undefined, { ref: false }),
   ]);
   const leftMs = Math.max(0, untilMs - systemClock.monotonic());
-  await askAll(pool, async (worker) => worker.call('drain', { part, graceMs: leftMs }, leftMs + lateMs));
+  await askAll(pool, async (worker) => worker.call('drain', { part, graceMs: leftMs }, leftMs + drainLateMs));
 }
 
 /**
