@@ -56,7 +56,7 @@ export function createReservedWrites(
     budget: createBufferBudget(maxBufferedBytes),
   };
   const writes = new Set<ReservedWrite>();
-  let onIdle: (() => void)[] = [];
+  const onIdle = new Set<() => void>();
   let isAborted = false;
 
   return {
@@ -85,11 +85,13 @@ export function createReservedWrites(
           resolve();
           return;
         }
-        const callOff = timers.after(withinMs, resolve);
-        onIdle.push(() => {
+        const end = (): void => {
           callOff();
+          onIdle.delete(end);
           resolve();
-        });
+        };
+        const callOff = timers.after(withinMs, end);
+        onIdle.add(end);
       }),
     abortAll: () => {
       isAborted = true;
@@ -103,7 +105,6 @@ export function createReservedWrites(
   };
 
   function tellIdle(): void {
-    for (const resolve of onIdle) resolve();
-    onIdle = [];
+    for (const end of onIdle) end();
   }
 }

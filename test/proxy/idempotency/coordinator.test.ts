@@ -121,6 +121,31 @@ function ordered(
   return { order: order as unknown as ReservedRequest, events };
 }
 
+t.test('who waited for the end until its time was up hears no more of it', async (t) => {
+  const one = bench(t);
+  const { after } = one.time.timers;
+  let calledOff = 0;
+  const counting: typeof after = (delayMs, task) => {
+    const callOff = after(delayMs, task);
+    return () => {
+      if (delayMs === 300) calledOff += 1;
+      callOff();
+    };
+  };
+  Object.assign(one.time.timers, { after: counting });
+  const write = ordered(one);
+  one.reserving.start(write.order);
+  await until('it to be sent', () => one.sent.length === 1);
+  const waited = one.reserving.idle(300);
+  one.time.advance(300);
+  await waited;
+  const atItsEnd = calledOff;
+  one.sinks[0]?.onHead(200, []);
+  one.sinks[0]?.onEnd(null);
+  await until('the write to be over', () => one.reserving.active() === 0);
+  t.equal(calledOff, atItsEnd);
+});
+
 t.test('a write is active until it is over; whoever waits for the end is told then', async (t) => {
   const one = bench(t);
   let ends = 0;
