@@ -9,6 +9,14 @@ export class DeadlinePassed extends Error {
   }
 }
 
+/** The server said that it has no such script when no time was left to send the text: nothing ran. */
+export class ScriptMissing extends Error {
+  constructor() {
+    super(new DeadlinePassed().message);
+    this.name = 'ScriptMissing';
+  }
+}
+
 /** The script ran and was answered; what came after it was not. */
 export class WaitFailed extends Error {
   constructor(cause: Error) {
@@ -23,7 +31,10 @@ export class DatabaseRefused extends Error {
     const [problem, fix] =
       replyCode(cause) === 'NOPERM'
         ? [`the Redis user may not use database ${database}`, 'allow SELECT to it (+select)']
-        : [`the server has no database ${database}`, 'name one in store.redis.url that it has, or raise its databases'];
+        : [
+            `the server does not let us into database ${database}`,
+            'name one in store.redis.url that it has, or raise its databases; where it knows no SELECT, name none',
+          ];
     super(`${problem}; ${fix} (${reasonOf(cause)})`);
     this.name = 'DatabaseRefused';
   }
@@ -79,6 +90,7 @@ const missingRight = /^ERR (The user executing the script|ACL failure in script)
 export function failureOf(error: unknown): StoreFailure {
   const reason = reasonOf(error);
   if (error instanceof DeadlinePassed) return { kind: 'timeout', reason, mayHaveRun: true };
+  if (error instanceof ScriptMissing) return { kind: 'timeout', reason, mayHaveRun: false };
   if (error instanceof WaitFailed) return { kind: 'refused', reason, mayHaveRun: true };
   if (error instanceof DatabaseRefused) return { kind: 'refused', reason, mayHaveRun: false };
   // A script decides before it writes: one that ended with an error wrote nothing.

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { textOf } from './replies.js';
 import { echoingText, type Script } from './reservation.js';
-import { OthersReply, replyCode, WaitFailed } from './errors.js';
+import { OthersReply, replyCode, ScriptMissing, WaitFailed } from './errors.js';
 
 /** One script to run. */
 export interface ScriptCall {
@@ -35,7 +35,7 @@ let calls = 0;
  * Runs a script, and with `replicas` waits on the same connection until so many confirmed, in one round trip. Replies
  * say which call they answer: a connection on which one went astray would give each call what another one asked for.
  *
- * @throws what ioredis throws, `WaitFailed`, or `OthersReply`, with which the connection has ended.
+ * @throws what ioredis throws, `ScriptMissing`, `WaitFailed`, or `OthersReply`, with which the connection has ended.
  */
 export async function runScript(connection: Redis, call: ScriptCall, majorVersion: number): Promise<ScriptReply> {
   const { text, sha } = loadable(call.script, majorVersion);
@@ -47,7 +47,8 @@ export async function runScript(connection: Redis, call: ScriptCall, majorVersio
     // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica
     // is there, the WAIT that came with it took most of the time.
     const leftMs = call.deadlineMs - (performance.now() - startedMs);
-    if (replyCode(error) !== 'NOSCRIPT' || leftMs <= 0) throw error;
+    if (replyCode(error) !== 'NOSCRIPT') throw error;
+    if (leftMs <= 0) throw new ScriptMissing();
     return send(connection, 'eval', text, { ...call, deadlineMs: leftMs });
   }
 }

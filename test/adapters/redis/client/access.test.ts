@@ -153,12 +153,15 @@ t.test('a user who may not use the database of the URL is told of, and nothing g
   await alone?.problem(/^the Redis user may not use database 3/);
 });
 
-t.test('a database that the server does not have is told of', async (t) => {
+t.test('a database that the server does not have is told of, as is a server that knows no SELECT', async (t) => {
   const server = await startRedis(t);
   const { store, problem } = openStore(t, redisSettings(server.port, inDatabase(server.port, 99)));
-  await problem(/^the server has no database 99; name one in store\.redis\.url that it has, .*\(ERR /);
+  await problem(/^the server does not let us into database 99; name one in store\.redis\.url that it has, .*\(ERR /);
   t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { mayHaveRun: false } });
   t.equal(await server.client.dbsize(), 0);
+  const renamed = await startRedis(t, ['--rename-command', 'SELECT', 'CHOOSE']);
+  const other = openStore(t, redisSettings(renamed.port, inDatabase(renamed.port, 3)));
+  await other.problem(/^the server does not let us into database 3; .* where it knows no SELECT, name none \(ERR unk/);
 });
 
 t.test(

@@ -7,6 +7,7 @@ import {
   isServerRefusal,
   reasonOf,
   replyCode,
+  ScriptMissing,
   WaitFailed,
 } from '../../../../src/adapters/redis/scripts/errors.js';
 
@@ -23,6 +24,11 @@ const failures: readonly { name: string; cause: unknown; expected: object }[] = 
     expected: { kind: 'timeout', reason: 'no answer within the deadline', mayHaveRun: true },
   },
   {
+    name: 'a lost script, told of when time is over',
+    cause: new ScriptMissing(),
+    expected: { kind: 'timeout', reason: 'no answer within the deadline', mayHaveRun: false },
+  },
+  {
     name: 'the script ran, WAIT did not',
     cause: new WaitFailed(reply('NOPERM no')),
     expected: { kind: 'refused', reason: 'NOPERM no', mayHaveRun: true },
@@ -35,7 +41,11 @@ const failures: readonly { name: string; cause: unknown; expected: object }[] = 
   {
     name: 'a database that the server does not let us into',
     cause: new DatabaseRefused(3, reply('ERR SELECT is not allowed in cluster mode')),
-    expected: { kind: 'refused', reason: /^the server has no database 3; .* \(ERR SELECT is not/, mayHaveRun: false },
+    expected: {
+      kind: 'refused',
+      reason: /^the server does not let us into database 3; .* \(ERR SELECT is not/,
+      mayHaveRun: false,
+    },
   },
   {
     name: 'no connection',
@@ -117,6 +127,7 @@ t.test('what is about the server, and what about one record', (t) => {
     t.equal(isRecordRefusal(reply(message)), expected, message);
   }
   t.equal(isRecordRefusal(error('ERR x')), false);
+  t.equal(isRecordRefusal(new ScriptMissing()), false);
   t.equal(isServerRefusal(error('OOM x')), false, "not the server's words");
   t.equal(isServerRefusal(reply('ERR x: ERR ACL failure in script: no')), false, 'a word of it quoted');
   t.equal(replyCode(reply('no code')), 'ERR');

@@ -127,7 +127,7 @@ t.test('a Redis that is not reached', async (t) => {
       store: settings(plain.port, {
         topology: { kind: 'single', host: '127.0.0.1', port: plain.port, database: 99 },
       }),
-      what: /^not reached at .*: the server has no database 99; name one in store\.redis\.url/,
+      what: /^not reached at .*: the server does not let us into database 99; name one in store\.redis\.url/,
     },
     {
       name: 'nobody listens',
