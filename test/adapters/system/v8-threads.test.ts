@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t from 'tap';
+import { v8ThreadNiceness, v8Threads } from '../../../src/adapters/system/v8-threads.js';
+import { childrenOf } from '../../support/linux.js';
+import { startProxyProcess } from '../../support/proxy-process.js';
+
+const module = pathToFileURL(join(import.meta.dirname, '../../../src/adapters/system/v8-threads.js')).href;
+
+/** A thread, with the CPU that it took, in nanoseconds, and its niceness, field 19 of its `stat` (proc_pid_stat(5)). */
+interface Worked {
+  readonly id: number;
+  readonly ns: number;
+  readonly nice: number;
+}
+
+function workedIn(pid: number | 'self'): readonly Worked[] {
+  const folder = `/proc/${String(pid)}/task`;
+  return readdirSync(folder).map((id) => {
+    const stat = readFileSync(`${folder}/${id}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [ns] = readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ');
+    return { id: Number(id), ns: Number(ns), nice: Number(fields[16]) };
+  });
+}
+
+t.test('whichever thread collects and compiles beside the main one stands behind it, and no other', (t) => {
+  const program = `
+    import { pbkdf2 } from 'node:crypto';
+    import { readFileSync, readdirSync } from 'node:fs';
+    import { promisify } from 'node:util';
+    ${workedIn.toString()}
+    const timesOf = () => new Map(workedIn('self').map(({ id, ns }) => [id, ns]));
+    // The threads of libuv are there before, as they are in a program of modules.
+    await promisify(pbkdf2)('x', 'y', 1000, 32, 'sha256');
+    const { putServingFirst } = await import('${module}');
+    putServingFirst();
+    const before = timesOf();
+    const kept = [];
+    for (let round = 0; round < 400; round += 1) {
+      kept[round % 60] = Array.from({ length: 20_000 }, (_, id) => ({ id, text: String(id) }));
+    }
+    const collecting = timesOf();
+    await Promise.all(Array.from({ length: 12 }, () => promisify(pbkdf2)('x', 'y', 200_000, 32, 'sha256')));
+    const threads = workedIn('self').map(({ id, ns, nice }) => ({
+      isMain: id === process.pid,
+      nice,
+      collected: collecting.get(id) - before.get(id),
+      hashed: ns - collecting.get(id),
+    }));
+    process.stdout.write(JSON.stringify(threads));
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  });
+  t.equal(stderr, '');
+  const threads = JSON.parse(stdout) as readonly {
+    readonly isMain: boolean;
+    readonly nice: number;
+    readonly collected: number;
+    readonly hashed: number;
+  }[];
+  const own = workedIn('self').find(({ id }) => id === process.pid)?.nice ?? NaN;
+  const behind = Math.min(19, own + v8ThreadNiceness);
+  const others = threads.filter(({ isMain }) => !isMain);
+  t.same(
+    threads.filter(({ isMain }) => isMain).map(({ nice }) => nice),
+    [own],
+  );
+  const collected = others.filter((thread) => thread.collected > 1e6 && thread.collected > thread.hashed);
+  // What V8 has begun may go on beside the hashes, for some milliseconds; these take some hundred.
+  const hashed = others.filter((thread) => thread.hashed > 50e6 && thread.collected < 1e6);
+  t.ok(collected.length > 0, 'V8 collected beside the main thread');
+  t.ok(hashed.length > 0, 'libuv hashed beside it');
+  t.same(new Set(collected.map(({ nice }) => nice)), new Set([behind]));
+  t.same(new Set(hashed.map(({ nice }) => nice)), new Set([own]));
+  t.equal(others.filter(({ nice }) => nice === behind).length, 4);
+  t.end();
+});
+
+t.test('in what serves they do, in each worker too', async (t) => {
+  const own = workedIn('self').find(({ id }) => id === process.pid)?.nice ?? NaN;
+  const behind = Math.min(19, own + v8ThreadNiceness);
+  const countBehind = (pid: number): number => workedIn(pid).filter(({ nice }) => nice === behind).length;
+  const proxy = await startProxyProcess(t, {});
+  t.equal(countBehind(proxy.process.pid), 4);
+  const several = await startProxyProcess(t, { config: { workers: 2 } });
+  const workers = childrenOf(several.process.pid);
+  t.equal(workers.length, 2);
+  t.same(workers.map(countBehind), [4, 4]);
+});
+
+t.test('threads are found by their names, or by their age where they have none', (t) => {
+  const name = (...names: readonly string[]): readonly { id: number; name: string }[] =>
+    names.map((each, at) => ({ id: 100 + at, name: each }));
+  const nameless = name('node', 'node', 'node', 'node', 'node', 'node', 'node', 'node');
+  t.same(v8Threads([...nameless].reverse(), '20.20.2'), [102, 103, 104, 105]);
+  t.same(v8Threads(nameless, '24.0.0'), [], 'none where that Node.js should have named them');
+  t.same(v8Threads(name('node', 'DelayedTaskSche', 'V8Worker', 'libuv-worker', 'V8Worker'), '24.0.0'), [102, 104]);
+  t.same(v8Threads(name('node', 'V8Worker', 'node', 'node', 'node'), '20.0.0'), [101]);
+  t.end();
+});
