@@ -200,10 +200,11 @@ export class DecidedRequest implements KeyAsker {
    */
   private misread({ route, target }: Admission): Denial | null {
     const { request, parts, activeConfig } = this;
+    const { method } = this.head;
     const { config } = request.routeOptions;
     const { url, sallyport } = config as Partial<typeof config>;
     if (url === undefined) return parts.routes.isOwn(route.name) ? denial('route_unknown') : null;
-    const own = parts.routes.policyOf(this.head.method, url, sallyport);
+    const own = parts.routes.policyOf(method, url, sallyport);
     if (own === undefined || (own === null ? parts.routes.isOwn(route.name) : own !== route.name)) {
       return denial('route_unknown');
     }
@@ -211,8 +212,10 @@ export class DecidedRequest implements KeyAsker {
     if (!read) return denial('target_malformed');
     const literals = literalsOfRouter(target);
     const { table } = activeConfig.config;
-    const isSamePolicy = literals === null || placeOf(table, this.head.method, literals)?.route === route;
-    return isSamePolicy ? null : denial('target_malformed');
+    // Another path of the same route is no better: see `matchRoute`.
+    const isSamePath =
+      literals === null || placeOf(table, method, literals) === placeOf(table, method, target.segments);
+    return isSamePath ? null : denial('target_malformed');
   }
 
   /** Answers with a problem document or, where a response has begun, breaks that off. */

@@ -81,3 +81,62 @@ t.test('Express', async (t) => {
   const { port } = await listen(t, createServer(app));
   t.ok((await agrees(async (path) => (await request(port, { path })).text)) > 100);
 });
+
+t.test('a route of several paths, of which the readings find different ones', async (t) => {
+  const several = createRouteTable([
+    routeOf('GET /!a/@b /{x}/{y}', 'public', { name: 'open' }),
+    routeOf('GET /!a/{y}', ['root'], { name: 'guarded' }),
+  ]);
+  const app = fastify();
+  t.teardown(async () => app.close());
+  for (const path of ['/!a/@b', '/:x/:y']) app.get(path, () => 'open');
+  app.get('/!a/:y', () => 'guarded');
+  const rows = [
+    // Fastify decodes the one escape and leaves the other.
+    { path: '/%21a/%40b', ran: 'guarded', judged: null },
+    { path: '/!a/%40b', ran: 'guarded', judged: null },
+    { path: '/%21a/@b', ran: 'open', judged: null },
+    { path: '/!a/@b', ran: 'open', judged: 'open' },
+    { path: '/!a/%40c', ran: 'guarded', judged: 'guarded' },
+    { path: '/%40a/%40b', ran: 'open', judged: 'open' },
+    { path: '/a/@b', ran: 'open', judged: 'open' },
+  ];
+  for (const { path, ran, judged } of rows) {
+    t.equal((await app.inject({ url: path })).body, ran, `Fastify, ${path}`);
+    const read = readTarget(path, 1_000);
+    t.equal(read.ok ? (matchRoute(several, 'GET', read.value)?.name ?? null) : 'malformed', judged, path);
+  }
+});
+
+const part = fc.constantFrom('!a', '%21a', '@b', '%40b', "'c", '%27c', 'c');
+
+t.test('Fastify, with routes of several paths', async (t) => {
+  const paths = ['/!a/@b', '/!a/{y}', '/{x}/@b', "/'c/{y}", '/{x}/{y}'];
+  let judged = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(...paths.map(() => fc.constantFrom('one', 'two'))),
+      fc.uniqueArray(fc.tuple(part, part), { minLength: 8, maxLength: 8, selector: (parts) => parts.join('/') }),
+      async (names, targets) => {
+        const routes = ['one', 'two']
+          .map((name) => ({ name, own: paths.filter((_, at) => names[at] === name) }))
+          .filter(({ own }) => own.length > 0)
+          .map(({ name, own }) => routeOf(`GET ${own.join(' ')}`, 'public', { name }));
+        const app = fastify();
+        for (const [at, path] of paths.entries()) {
+          app.get(path.replace(/\{(.)\}/g, ':$1'), () => names[at] ?? '');
+        }
+        for (const target of targets.map((parts) => `/${parts.join('/')}`)) {
+          const read = readTarget(target, 1_000);
+          const route = read.ok ? matchRoute(createRouteTable(routes), 'GET', read.value) : null;
+          if (route === null) continue;
+          judged += 1;
+          if ((await app.inject({ url: target })).body !== route.name) throw new Error(target);
+        }
+        await app.close();
+      },
+    ),
+    { numRuns: 60 },
+  );
+  t.ok(judged > 60);
+});

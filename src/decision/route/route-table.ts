@@ -98,8 +98,9 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
  *
  * A target that uses an opt-out (`encodedSlash`, `pathParameters`) which the most specific route does not grant has no
  * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any
- * ambiguous target. The same goes for one that other routers take to another route, or to none: what they have there
- * may be what nobody is to reach.
+ * ambiguous target. The same goes for one that other routers take to another path, or to none: what they have there
+ * may be what nobody is to reach. Another path of the same route is no better: a router that decodes more than some
+ * and less than others finds what is between the two.
  *
  * A walk enters each node of the tree at most once, so its cost is bounded by the config and not by the target.
  */
@@ -110,7 +111,7 @@ export function matchRoute(table: RouteTable, method: string, target: RouteTarge
   if (target.encodedSlash && !route.encodedSlashes) return null;
   if (target.pathParameters && !route.pathParameters) return null;
   const others = target.literalSegments;
-  return others === null || walk(table.root, method, others, 0)?.route === route ? route : null;
+  return others === null || walk(table.root, method, others, 0) === placed ? route : null;
 }
 
 /** Finds a route and the path it was reached by, whatever opt-outs the target uses. */
