@@ -21,9 +21,15 @@ export function isLessRestrictive(route: Route, than: Route, issuerNames: readon
   return admitsMoreSessions(route, than) || admitsMoreServices(route, than, issuerNames);
 }
 
-/** Whether a page may open WebSockets that may not at the other route, whoever its user is. */
+/**
+ * Whether a page may open WebSockets that may not at the other route. Where no origins are named, any page may with a
+ * service token, but with a session those of the same host alone: then any name may be one more. A WebSocket is opened
+ * by GET only, and this holds for every method: the safe side.
+ */
 function admitsMorePages(route: Route, than: Route): boolean {
-  return route.allowsWebSocket && than.allowsWebSocket && namesMore(route.origins, than.origins);
+  if (!route.allowsWebSocket || !than.allowsWebSocket) return false;
+  const takeSessions = route.session !== null && than.session !== null;
+  return namesMore(route.origins, than.origins) || (takeSessions && than.origins === null && route.origins !== null);
 }
 
 /** Whether one set names what another, that has to be met, does not; `null` asks for nothing. */

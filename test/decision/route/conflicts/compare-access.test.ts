@@ -237,6 +237,34 @@ t.test('a certificate or an origin that the other route insists on', (t) => {
   t.end();
 });
 
+t.test('where no origins are named, a session counts only on a page of the same host', (t) => {
+  const origins = new Set(['https://partner.example']);
+  const rows: { name: string; session?: null; than?: null; allowsWebSocket?: boolean; expected: boolean }[] = [
+    { name: 'sessions on both', expected: true },
+    { name: 'no sessions on the route', session: null, expected: false },
+    { name: 'no sessions on the other', session: null, than: null, expected: false },
+    { name: 'no WebSockets', allowsWebSocket: false, expected: false },
+  ];
+  for (const { name, session = any, than = any, allowsWebSocket = true, expected } of rows) {
+    const pair = [
+      route({ allowsWebSocket, session, origins }),
+      route({ allowsWebSocket: true, session: than, origins: null }),
+    ] as const;
+    t.equal(isLessRestrictive(...pair, ['core']), expected, name);
+  }
+  const none = [
+    route({ allowsWebSocket: true, session: any, origins: null }),
+    route({ allowsWebSocket: true, session: any, origins: null }),
+  ] as const;
+  t.equal(isLessRestrictive(...none, ['core']), false, 'none on either');
+  const noUsers = [
+    route({ allowsWebSocket: true, session: any, access: 'public', approvals: [], origins }),
+    route({ allowsWebSocket: true, access: 'public', approvals: [], origins: null }),
+  ] as const;
+  t.equal(isLessRestrictive(...noUsers, ['core']), false, 'a public route asks no user');
+  t.end();
+});
+
 /**
  * For each field of a route a pair of values of which the first is less restrictive; or why it restricts nobody who may
  * use both routes.
