@@ -6,6 +6,7 @@ import type { CompiledRoutes } from '../sections/routes/routes.js';
 import {
   findFolds,
   isAdvice,
+  type Advice,
   type ReceiverRouter,
   type RouteFold,
 } from '../../decision/route/conflicts/find-conflicts.js';
@@ -65,13 +66,21 @@ function reportTie({ first, second, method }: RouteTie, routes: Routes): void {
 }
 
 function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[], routes: Routes): void {
-  const { folds, unfinished } = findFolds(table, receiver, issuerNames);
+  const { folds, unfinished, cutShort } = findFolds(table, receiver, issuerNames);
   for (const fold of folds) reportFold(fold, receiver, routes);
   if (unfinished) {
     routes.report.keyError(
       ['routes'],
       'too many paths overlap to check what a lax router would mix up',
       `${curesOf(receiver)}, where they hold, or fewer overlapping paths`,
+    );
+  }
+  for (const kind of cutShort) {
+    const [does, cure] = adviceWords[kind];
+    routes.report.warning(
+      ['routes'],
+      `not all was looked at: too many paths overlap to find all that a router that ${does} would mix up`,
+      `${cure}, or fewer overlapping paths`,
     );
   }
 }
@@ -110,17 +119,25 @@ function curesOf(receiver: ReceiverRouter): string {
   return (cures.length > 0 ? cures : rest).join(', ');
 }
 
+/** What few routers do, and what helps where one stands in front of too many paths to look at all. */
+const adviceWords: Readonly<Record<Advice, readonly [string, string]>> = {
+  options: ['answers OPTIONS by what it does for other methods', whereKnown(optionsCure)],
+  format: ['does the same for every format of a name', whereKnown(formatCure)],
+  parameters: ['leaves out what follows a semicolon', 'path_parameters: refuse on more routes'],
+  slashes: ['decodes slashes before it routes', 'encoded_slashes: refuse on more routes'],
+  routed: ['has a script route what follows its name', whereKnown(pathInfoCure)],
+};
+
 /** What the router does that the fold is made of, and what else helps than to let the same callers through. */
 function routerDoes({ kind, method, runs }: RouteFold, receiver: ReceiverRouter): readonly [string, string] {
   const asGet = `answers ${method} by what it does for ${runs}`;
   if (kind === 'options') return [asGet, whereKnown(optionsCure)];
-  if (kind === 'format') return ['does the same for every format of a name', whereKnown(formatCure)];
+  if (kind === 'format') return adviceWords[kind];
   // Each of them is a word of the route itself.
-  if (kind === 'parameters') return ['leaves out what follows a semicolon', 'path_parameters: refuse on the first'];
-  if (kind === 'slashes') return ['decodes slashes before it routes', 'encoded_slashes: refuse on the first'];
+  if (kind === 'parameters') return [adviceWords[kind][0], 'path_parameters: refuse on the first'];
+  if (kind === 'slashes') return [adviceWords[kind][0], 'encoded_slashes: refuse on the first'];
   if (kind === 'script' || kind === 'routed') {
-    const does =
-      kind === 'script' ? 'ignores what follows a script’s name' : 'has a script route what follows its name';
+    const does = kind === 'script' ? 'ignores what follows a script’s name' : adviceWords[kind][0];
     return [method === runs ? does : `${asGet} and ${does}`, whereKnown(pathInfoCure)];
   }
   if (method !== runs) return [asGet, whereKnown(headCure)];
@@ -161,7 +178,9 @@ function encodeSegment(text: string): string {
 
 function whatToShare({ guard: { route }, reached }: RouteFold): string {
   const certificates = route.clientCertificates === null ? [] : ['client_certificates'];
-  const origins = route.origins === null || !reached.route.allowsWebSocket ? [] : ['origins'];
+  const takeWebSockets = route.allowsWebSocket && reached.route.allowsWebSocket;
+  const namesOrigins = route.origins !== null || reached.route.origins !== null;
+  const origins = takeWebSockets && namesOrigins ? ['origins'] : [];
   return ['approvals', ...certificates, ...origins].join(' and ');
 }
 

@@ -21,7 +21,7 @@ import type { Route, RoutePath } from '../policy.js';
 import { hasScriptEnding } from './script-names.js';
 import { representativeMethods } from './unreachable.js';
 import { keepsKeysApart } from './compare-access.js';
-import { optOutSuspects, placesOfOptOut } from './opt-outs.js';
+import { parameterSuspects, placesOfOptOut, slashSuspects } from './opt-outs.js';
 import { rememberedComparison } from './remembered-comparison.js';
 import { createSpeller, type Speller } from './sample-paths.js';
 import { placeOf, type PlacedRoute, type RouteTable } from '../route-table.js';
@@ -67,7 +67,10 @@ type FoldHarm = 'less_restrictive' | 'keys_apart';
  * - `slashes`: it decodes slashes before it routes
  * - `routed`: it has a script do what the path without the script's name asks for
  */
-type FoldKind = 'spelling' | 'script' | 'options' | 'format' | 'parameters' | 'slashes' | 'routed';
+type FoldKind = 'spelling' | 'script' | Advice;
+
+/** Those that few routers do, of which nothing in a policy tells. */
+export type Advice = 'options' | 'format' | 'parameters' | 'slashes' | 'routed';
 
 const placesOf: Readonly<Record<FoldKind, typeof foldedPlaces>> = {
   spelling: foldedPlaces,
@@ -79,7 +82,7 @@ const placesOf: Readonly<Record<FoldKind, typeof foldedPlaces>> = {
   routed: placesRoutedByScript,
 };
 
-/** Those that few routers do, of which nothing in a policy tells: advice, rather than a fault. */
+/** Whether a fold is advice, rather than a fault. */
 export function isAdvice({ kind }: { readonly kind: FoldKind }): boolean {
   return kind !== 'spelling' && kind !== 'script';
 }
@@ -108,14 +111,30 @@ interface FoldReport {
   readonly folds: readonly RouteFold[];
   /** Whether the work limit ended the check: the config cannot be called safe. */
   readonly unfinished: boolean;
+  /** Kinds of advice whose search a work limit ended. */
+  readonly cutShort: readonly Advice[];
 }
 
 interface Check {
   readonly table: RouteTable;
   readonly folded: FoldedTable;
   readonly isLessRestrictive: (route: Route, than: Route) => boolean;
-  /** Matches that may still be tried. */
-  budget: number;
+}
+
+/** What may still be done in one search. */
+export interface Work {
+  /** Pairs of overlapping paths that may still be looked at: most cost little, since their policies do no harm. */
+  pairs: number;
+  /** Matches that may still be tried; a pair whose policies do harm, and a division of its paths, count as one. */
+  matches: number;
+}
+
+/** A search that no other one ends. */
+interface Search {
+  /** `null` where it is for faults. */
+  readonly advice: Advice | null;
+  readonly suspects: Iterable<Suspects>;
+  readonly work: Work;
 }
 
 /** Two routes of which one may be reached by a request that the upstream takes for the other's. */
@@ -134,16 +153,18 @@ export interface MethodReading {
 }
 
 /**
- * Matches the check may try: about a second. Ordinary configs of 5,000 routes need some thousands; only one in which
- * thousands of paths overlap thousands of others, with unequal approvals and yet no fold, comes here.
+ * What the search for faults may do: about a second each. Ordinary configs of 5,000 routes need some thousands of
+ * matches; only one in which thousands of paths overlap thousands of others, with unequal approvals and yet no fold,
+ * comes here.
  */
-const maxMatches = 150_000;
+const faultWork: Readonly<Work> = { pairs: 2_000_000, matches: 150_000 };
 
-/** Pairs of overlapping paths that may be looked at, for the same reason. */
-const maxPairs = 2_000_000;
-
-/** And those that may be looked at for advice, besides. */
-const maxAdvicePairs = 500_000;
+/**
+ * What all advice may do besides, about half a second: it is looked for in the serving process at each reload. What one
+ * kind leaves of the first is for the next; each has the second for itself, so that none hides another.
+ */
+const adviceWork: Readonly<Work> = { pairs: 800_000, matches: 25_000 };
+const ownWork: Readonly<Work> = { pairs: 50_000, matches: 4_000 };
 
 /** Folds of one harm, or one kind of advice, that are told of: after some tens the cure is the same for all of them. */
 const maxFolds = 50;
@@ -153,43 +174,54 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   const folding = foldingOf(receiver);
   const { headAsGet, optionsAsGet, optOuts } = receiver;
   if (!Object.values(folding).includes(true) && !headAsGet && !optionsAsGet && !optOuts) {
-    return { folds: [], unfinished: false };
+    return { folds: [], unfinished: false, cutShort: [] };
   }
   const folded = createFoldedTable(table.routes, folding);
-  const check: Check = { table, folded, isLessRestrictive: rememberedComparison(issuerNames), budget: maxMatches };
-  const folds: RouteFold[] = [];
-  const told = new Set<string>();
-  // What is only warned of has bounds of its own, so that it ends no search for what is refused.
-  const counts = new Map<string, number>();
-  let [pairs, advicePairs] = [maxPairs, maxAdvicePairs];
-  let unfinished = false;
-  // What is advice comes last.
-  for (const suspects of suspectsOf(check, receiver)) {
-    const { guard, reached, kind } = suspects;
-    const left = isAdvice(suspects) ? (advicePairs -= 1) : (pairs -= 1);
-    if (left < 0 || check.budget < 0) {
-      unfinished ||= !isAdvice(suspects);
-      break;
-    }
+  const check: Check = { table, folded, isLessRestrictive: rememberedComparison(issuerNames) };
+  const found: Found = { folds: [], told: new Set(), counts: new Map() };
+  const cutShort: Advice[] = [];
+  for (const search of searchesOf(check, receiver)) {
+    const { advice } = search;
+    const faults = found.counts.get('less_restrictive') ?? 0;
     // Where other spellings choose the policy, what is done about them comes first.
-    if (kind === 'routed' && folds.some((fold) => !isAdvice(fold) && fold.harm === 'less_restrictive')) break;
+    if (faults === maxFolds || (advice === 'routed' && faults > 0)) break;
+    look(check, search, found);
+    if (search.work.pairs >= 0 && search.work.matches >= 0) continue;
+    if (advice === null) return { folds: found.folds, unfinished: true, cutShort };
+    cutShort.push(advice);
+  }
+  return { folds: found.folds, unfinished: false, cutShort };
+}
+
+interface Found {
+  readonly folds: RouteFold[];
+  readonly told: Set<string>;
+  /** What is only warned of has bounds of its own, so that it ends no search for what is refused. */
+  readonly counts: Map<FoldHarm | Advice, number>;
+}
+
+/** Looks through the suspects of a search, as long as its work lasts and there is more to tell of. */
+function look(check: Check, { advice, suspects: all, work }: Search, { folds, told, counts }: Found): void {
+  for (const suspects of all) {
+    work.pairs -= 1;
+    if (work.pairs < 0 || work.matches < 0) return;
+    const { guard, reached } = suspects;
     if (reached.route === guard.route) continue;
     const harm = harmOf(check, guard.route, reached.route);
-    if (harm === null || (harm === 'keys_apart' && isAdvice(suspects))) continue;
-    const counted = isAdvice(suspects) ? kind : harm;
+    if (harm === null || (harm === 'keys_apart' && advice !== null)) continue;
+    const counted = advice ?? harm;
     const count = counts.get(counted) ?? 0;
+    if (count === maxFolds) continue;
     const pair = toldBy(suspects, harm);
-    if (count === maxFolds || told.has(pair)) continue;
-    const fold = foldBetween(check, suspects);
-    if (!isAdvice(suspects)) unfinished = check.budget < 0;
+    if (told.has(pair)) continue;
+    const fold = foldBetween(check, suspects, work);
     if (fold === null) continue;
     told.add(pair);
     counts.set(counted, count + 1);
     folds.push({ harm, ...fold });
-    // What scripts route is told of once, and comes last.
-    if (counts.get('less_restrictive') === maxFolds || kind === 'routed') break;
+    // What scripts route is told of once.
+    if (counted !== 'keys_apart' && (count + 1 === maxFolds || advice === 'routed')) return;
   }
-  return { folds, unfinished };
 }
 
 /** One fold is told of for each of these. */
@@ -201,43 +233,82 @@ function toldBy({ guard, reached, kind }: Suspects, harm: FoldHarm): string {
   return [harm, kind, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
 }
 
-function* suspectsOf(check: Check, { headAsGet, optionsAsGet, optOuts }: ReceiverRouter): Generator<Suspects> {
+/** Faults first, then each kind of advice. */
+function* searchesOf(check: Check, receiver: ReceiverRouter): Generator<Search> {
   const { table, folded } = check;
-  const { placed, folding } = folded;
+  const { folding } = folded;
   const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
+  const asGet = receiver.headAsGet ? [{ method: 'HEAD', runs: 'GET' }] : [];
+  const plain = createSpeller(table.routes, folding, true);
+  const all = [...methods, ...asGet];
+  yield { advice: null, suspects: faultSuspects(check, plain, methods, asGet), work: { ...faultWork } };
+  let work = { ...adviceWork };
+  const search = (advice: Advice, suspectsOf: () => Iterable<Suspects>): Search => {
+    work = {
+      pairs: Math.max(work.pairs, 0) + ownWork.pairs,
+      matches: Math.max(work.matches, 0) + ownWork.matches,
+    };
+    return { advice, suspects: suspectsOf(), work };
+  };
+  if (receiver.optionsAsGet) yield search('options', () => optionsSuspects(folded, plain, methods));
+  if (folding.suffix) yield search('format', () => formatSuspects(folded, plain, all));
+  if (receiver.optOuts) {
+    yield search('parameters', () => parameterSuspects(folded, plain, all));
+    yield search('slashes', () => slashSuspects(folded, plain, all, work));
+  }
+  if (folding.pathInfo) yield search('routed', () => routedSuspects(check, plain, all));
+}
+
+function* faultSuspects(
+  { table, folded }: Check,
+  plain: Speller,
+  methods: readonly MethodReading[],
+  asGet: readonly MethodReading[],
+): Generator<Suspects> {
+  const { placed, folding } = folded;
   const speller = createSpeller(table.routes, folding, false);
   for (const guard of placed) {
     for (const reached of pathsThatMeet(folded, guard)) {
       yield { guard, reached, speller, methods, kind: 'spelling' };
     }
   }
-  const asGet = headAsGet ? [{ method: 'HEAD', runs: 'GET' }] : [];
-  const plain = createSpeller(table.routes, folding, true);
   const behind = { speller: spellerBehind(plain, folding), methods: [...methods, ...asGet] };
   for (const reached of placed) {
     for (const guard of scriptsBefore(folded, reached)) yield { guard, reached, ...behind, kind: 'script' };
   }
   // A more specific path for HEAD alone takes nothing away from what GET runs.
   const head = { speller: plain, methods: asGet, kind: 'spelling' } as const;
-  for (const reached of headAsGet ? placed.filter(({ route }) => takes(route, 'HEAD')) : []) {
+  for (const reached of asGet.length > 0 ? placed.filter(({ route }) => takes(route, 'HEAD')) : []) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
   }
+}
+
+function* optionsSuspects(
+  folded: FoldedTable,
+  speller: Speller,
+  methods: readonly MethodReading[],
+): Generator<Suspects> {
   const others = methods.filter(({ method }) => method !== 'OPTIONS' && method !== 'HEAD');
   const options = {
-    speller: plain,
+    speller,
     methods: others.map(({ method }) => ({ method: 'OPTIONS', runs: method })),
     kind: 'options',
   } as const;
-  for (const reached of optionsAsGet ? placed.filter(({ route }) => takes(route, 'OPTIONS')) : []) {
+  for (const reached of folded.placed.filter(({ route }) => takes(route, 'OPTIONS'))) {
     for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...options };
   }
-  for (const guard of placed) {
+}
+
+function* formatSuspects(
+  folded: FoldedTable,
+  speller: Speller,
+  methods: readonly MethodReading[],
+): Generator<Suspects> {
+  for (const guard of folded.placed) {
     for (const reached of pathsInOtherFormats(folded, guard)) {
-      yield { guard, reached, speller: plain, methods: behind.methods, kind: 'format' };
+      yield { guard, reached, speller, methods, kind: 'format' };
     }
   }
-  if (optOuts) yield* optOutSuspects(folded, plain, behind.methods);
-  if (folding.pathInfo) yield* routedSuspects(check, plain, behind.methods);
 }
 
 /**
@@ -296,17 +367,19 @@ function harmOf({ isLessRestrictive }: Check, guard: Route, reached: Route): Fol
 function foldBetween(
   check: Check,
   { guard, reached, speller, methods: all, kind }: Suspects,
+  work: Work,
 ): Omit<RouteFold, 'harm'> | null {
+  work.matches -= 1;
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
-      check.budget -= 1;
+      work.matches -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
       if (!placesOf[kind](check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
       return { guard, reached, method, runs, spelling, kind };
     }
-    if (check.budget < 0) return null;
+    if (work.matches < 0) return null;
   }
   return null;
 }

@@ -4,7 +4,7 @@
  * slashes before it routes, it runs `/admin` and `/admin/users` for them.
  */
 import { foldedPath, foldedPlaces, pathsThatOverlap, type FoldedTable } from './folded-table.js';
-import type { MethodReading, Suspects } from './find-conflicts.js';
+import type { MethodReading, Suspects, Work } from './find-conflicts.js';
 import type { RoutePath, Segment } from '../policy.js';
 import type { PlacedRoute } from '../route-table.js';
 import type { Speller } from './sample-paths.js';
@@ -19,26 +19,35 @@ export function placesOfOptOut(
   return foldedPlaces(table, method, read);
 }
 
-/** Pairs of a route that takes such a target, and of one whose operation the upstream may run for it. */
-export function* optOutSuspects(
+/** Pairs of a route that takes parameters, and of one whose operation the upstream may run without them. */
+export function* parameterSuspects(
   folded: FoldedTable,
-  speller: Speller,
+  plain: Speller,
   methods: readonly MethodReading[],
 ): Generator<Suspects> {
-  const withParameters = spellerWithParameters(speller);
+  const speller = spellerWithParameters(plain);
   for (const reached of folded.placed.filter(({ route }) => route.pathParameters)) {
     for (const guard of pathsThatOverlap(folded, reached)) {
-      yield { guard, reached, speller: withParameters, methods, kind: 'parameters' };
+      yield { guard, reached, speller, methods, kind: 'parameters' };
     }
   }
-  const withSlashes = spellerWithSlashes(speller, folded);
+}
+
+/** Pairs of a route that takes encoded slashes, and of one whose operation the upstream may run for them decoded. */
+export function* slashSuspects(
+  folded: FoldedTable,
+  plain: Speller,
+  methods: readonly MethodReading[],
+  work: Work,
+): Generator<Suspects> {
+  const speller = spellerWithSlashes(plain, folded, work);
   for (const reached of folded.placed.filter(({ route }) => route.encodedSlashes)) {
     const { segments } = reached.path;
     const from = segments.findIndex(({ kind }) => kind !== 'literal');
     if (from === -1) continue;
     const path: RoutePath = { ...reached.path, segments: [...segments.slice(0, from), { kind: 'rest' }] };
     for (const guard of pathsThatOverlap(folded, { route: reached.route, path })) {
-      yield { guard, reached, speller: withSlashes, methods, kind: 'slashes' };
+      yield { guard, reached, speller, methods, kind: 'slashes' };
     }
   }
 }
@@ -61,8 +70,8 @@ interface Division {
 /** Divisions of requests that are tried for a pair of paths: what others take of the first they mostly take of all. */
 const maxDivisions = 64;
 
-/** Writes several segments as one wherever the path that is reached takes any. */
-function spellerWithSlashes(speller: Speller, { folding, placed }: FoldedTable): Speller {
+/** Writes several segments as one wherever the path that is reached takes any. A division is work like a match. */
+function spellerWithSlashes(speller: Speller, { folding, placed }: FoldedTable, work: Work): Speller {
   // No path but one with `**` is as long, even where two segments are written as one.
   const longest = placed.reduce((most, { path }) => Math.max(most, path.segments.length), 0) + 2;
   return function* (guard, reached) {
@@ -71,6 +80,8 @@ function spellerWithSlashes(speller: Speller, { folding, placed }: FoldedTable):
     let left = maxDivisions;
     for (let length = least; length <= most; length += 1) {
       for (const divisions of divisionsOf(foldedPath(reached, folding), length)) {
+        work.matches -= 1;
+        if (work.matches < 0) return;
         if (divisions.every(({ size }) => size === 1)) continue;
         if (left === 0) return;
         left -= 1;

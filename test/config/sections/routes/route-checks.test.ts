@@ -176,6 +176,13 @@ t.test('certificates and origins that one route asks for alone are an error that
     /error: route "page" .*: GET "\/LIVE" reaches it, .*; allowed: the same approvals and origins on both, or /,
   ]);
   t.same(problemsOf(withRoutes([live, pages])), []);
+  const users = 'accept: [session], session: { claims: {} }, websocket: true';
+  const own = `name: live, methods: [GET], path: /live, ${users}`;
+  const partners = `name: page, methods: [GET], path: "/{page}", ${users}, origins: ["https://a.example"]`;
+  const sessions = '{ core_url: "http://127.0.0.1:3567", api_domain: "https://api.example.com" }';
+  t.match(problemsOf(withRoutes([own, partners], { sessions, issuers: null })), [
+    /error: route "page" .*: GET "\/LIVE" reaches it, .*; allowed: the same approvals and origins on both, or /,
+  ]);
   t.end();
 });
 
@@ -306,6 +313,18 @@ t.test('too many overlapping paths are an error and no guess', (t) => {
   ]).flat();
   t.match(problemsOf(withRoutes(routes, { receiver: `{ case_sensitive: true, ${noEndings} }` })), [
     /^c\.yaml:5:1: error: too many paths overlap to check what a lax router would mix up; allowed: receiver\.strict_slash: true, where /,
+  ]);
+  t.end();
+});
+
+t.test('advice that was not all looked for is a warning that says so', (t) => {
+  const routes = Array.from(
+    { length: 300 },
+    (_, number) => `${route(`g${number}`, `"/{x}/g${number}"`, `u${number}`)}, encoded_slashes: allow`,
+  );
+  const known = `{ case_sensitive: true, strict_slash: true, ${noEndings} }`;
+  t.match(problemsOf(withRoutes(routes, { receiver: known })), [
+    /^c\.yaml:\d+:\d+: warning: not all was looked at: .* a router that decodes slashes .*; allowed: encoded_slashes: refuse on more routes, or fewer/,
   ]);
   t.end();
 });

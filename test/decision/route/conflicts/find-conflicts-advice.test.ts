@@ -193,3 +193,32 @@ t.test('finds what asking for every target would find of parameters and slashes,
   );
   t.end();
 });
+
+t.test('no kind of advice hides the next', (t) => {
+  const receiver = { ...strict, optionsAsGet: true, optOuts: true };
+  const pairs = (count: number, whose: (number: number) => string): readonly ReturnType<typeof routeOf>[] =>
+    Array.from({ length: count }, (_, number) => [
+      routeOf(`GET /{x}/g${number}`, [whose(number)]),
+      routeOf(`OPTIONS /o${number}/{x}`, [whose(number)]),
+    ]).flat();
+  const others = [routeOf('GET /admin', ['root']), routeOf('GET /{page}', 'public', { pathParameters: true })];
+  const kindsOf = (routes: readonly ReturnType<typeof routeOf>[]): readonly (readonly string[])[] => {
+    const { folds, unfinished, cutShort } = findFolds(createRouteTable([...routes, ...others]), receiver, issuers);
+    t.equal(unfinished, false);
+    return [folds.map(({ kind }) => kind), cutShort];
+  };
+  t.same(kindsOf(pairs(800, () => 'u')), [['parameters'], []], 'equal policies do no harm');
+  const hidden = pairs(150, (number) => `u${number}`);
+  const gone = Array.from({ length: 150 }, (_, number) => routeOf(`GET /o${number}/{x}`, [`u${number}`]));
+  t.same(kindsOf([...hidden, ...gone]), [['parameters'], ['options']], 'what was not looked at is said');
+  t.end();
+});
+
+t.test('divisions that lead to no spelling are work too', (t) => {
+  const routes = Array.from({ length: 300 }, (_, number) =>
+    routeOf(`GET /{x}/g${number}`, [`u${number}`], { encodedSlashes: true }),
+  );
+  const { folds, cutShort } = findFolds(createRouteTable(routes), { ...strict, optOuts: true }, issuers);
+  t.same([folds, cutShort], [[], ['slashes']]);
+  t.end();
+});
