@@ -16,12 +16,15 @@ interface MetadataPlace {
 /** Where tokens are asked for, as long as nobody says otherwise. */
 interface FoundEndpoint {
   readonly find: () => Promise<Result<TokenEndpoints, string>>;
-  /** It is looked for anew. What was known serves on where nothing else is found. */
+  /** It is looked for anew, at most once in 30 s. What was known serves on where nothing else is found. */
   readonly forget: () => void;
 }
 
 /** For how long a document is believed, milliseconds. */
 const keptMs = 10 * 60_000;
+
+/** Where one is known, it is looked for anew at most this often, milliseconds, however many requests fail. */
+const lookEveryMs = 30_000;
 
 const maxBytes = 64 * 1024;
 
@@ -32,17 +35,20 @@ export function createTokenEndpoint(
   { monotonic }: Pick<Clock, 'monotonic'>,
 ): FoundEndpoint {
   let known: TokenEndpoints | null = null;
-  let isFresh = false;
-  let readAtMs = 0;
+  let freshUntilMs = -Infinity;
+  let forgottenAtMs = -Infinity;
   let underWay: Promise<Result<TokenEndpoints, string>> | null = null;
 
   async function look(): Promise<Result<TokenEndpoints, string>> {
     const startedMs = monotonic();
     const read = await readFirst();
-    if (!read.ok) return known === null ? read : accept(known);
+    if (!read.ok) {
+      if (known === null) return read;
+      freshUntilMs = startedMs + lookEveryMs;
+      return accept(known);
+    }
     known = read.value;
-    readAtMs = startedMs;
-    isFresh = true;
+    freshUntilMs = startedMs + keptMs;
     return read;
   }
 
@@ -61,14 +67,17 @@ export function createTokenEndpoint(
 
   return {
     find: () => {
-      if (known !== null && isFresh && monotonic() < readAtMs + keptMs) return Promise.resolve(accept(known));
+      if (known !== null && monotonic() < freshUntilMs) return Promise.resolve(accept(known));
       underWay ??= look().finally(() => {
         underWay = null;
       });
       return underWay;
     },
     forget: () => {
-      isFresh = false;
+      const nowMs = monotonic();
+      if (nowMs < forgottenAtMs + lookEveryMs) return;
+      forgottenAtMs = nowMs;
+      freshUntilMs = -Infinity;
     },
   };
 }

@@ -35,9 +35,6 @@ const maxBytes = 64 * 1024;
 /** The files are looked at for a request, at most each second. */
 const lookEveryMs = 1_000;
 
-/** What a place answers that is none for tokens, or no longer. */
-const statusesOfPlace: ReadonlySet<number> = new Set([301, 302, 303, 307, 308, 404, 405, 410]);
-
 /** Connections with the credentials that the files held. */
 interface Connected {
   readonly agent: Agent;
@@ -120,8 +117,6 @@ export function createTokenRequests(
       });
       const given = response.headers['dpop-nonce'];
       if (typeof given === 'string') nonce = given;
-      // The issuer may have moved, whatever the caller's own token is.
-      if (hasSubject && statusesOfPlace.has(response.statusCode)) endpoint.forget();
       return await readResponse(response, hasSubject, askedAtMs, proofs === null ? 'Bearer' : 'DPoP');
     } catch (error) {
       const isLate = deadline.signal.aborted;
@@ -193,9 +188,9 @@ async function readResponse(
   nowMs: number,
   type: 'Bearer' | 'DPoP',
 ): Promise<Result<FetchedToken, TokenFailure>> {
-  // What answers an odd token with nothing that can be used may have tokens for all others.
+  // What answers an odd token with nothing that can be read may have tokens for all others.
   const unusable = (reason: string): Result<never, TokenFailure> =>
-    failed(hasSubject ? 'subject' : 'bad_response', reason);
+    refuse({ problem: 'bad_response', reason, retryAfterMs: null, mayBeOfSubject: hasSubject });
   if (statusCode >= 300 && statusCode < 400) {
     dropBody(body);
     return unusable(
@@ -214,7 +209,7 @@ async function readResponse(
   }
   if (json === null) return unusable('the response is no duplicate-free JSON object');
   const issued = readIssuedToken(json, nowMs, type);
-  return issued.ok ? issued : unusable(`the response ${issued.error}`);
+  return issued.ok ? issued : failed(hasSubject ? 'subject' : 'bad_response', `the response ${issued.error}`);
 }
 
 function objectIn(bytes: Buffer): JsonObject | null {

@@ -1,5 +1,4 @@
 import { noBackOff, backOffAfter, retryAfterSeconds } from '../../decision/egress/token-life.js';
-import { callerIn } from '../../decision/egress/token-response.js';
 import { refuse, type Result } from '../../lib/result.js';
 import type { Clock, Log } from '../../ports/system.js';
 import type {
@@ -10,6 +9,7 @@ import type {
   TokenProblem,
   TokenSourceStatus,
 } from '../../ports/tokens.js';
+import { createSuspects } from './suspects.js';
 
 /** What sources are made with. */
 export interface TokenSourceDeps {
@@ -49,6 +49,9 @@ export function waitingRoom(maxWaiting = defaultMaxWaiting): WaitingRoom {
 /** Callers' own tokens that are refused in a row, beyond which it may not be their fault. */
 const manyRefused = 10;
 
+/** The log tells of callers' own tokens at most this often, milliseconds: one for each kind of problem. */
+const tellEveryMs = 60_000;
+
 /** The fetches of one source: what came of the last one, who waits, and whether its issuer is left alone. */
 export interface FetchState {
   /** Why nothing is to be fetched now, for this caller's own token; `null` where something may. */
@@ -79,25 +82,17 @@ export function unavailable(problem: TokenProblem, reason: string, afterMs: numb
   return { kind: 'unavailable', problem, reason, retryAfterS: retryAfterSeconds(afterMs) };
 }
 
-/** A caller for whom the issuer failed. It waits by itself: its own token may be why. */
-interface Suspect {
-  /** As `callerIn` says it. */
-  readonly caller: string;
-  readonly backOff: typeof noBackOff;
-  readonly failure: TokenFailure;
-  /** Whether nobody was answered since. */
-  readonly isLast: boolean;
-}
-
 /** Begins with nothing known. `name` is the source's in the config, for the log. */
 export function createFetchState(name: string, fetcher: TokenFetcher, deps: TokenSourceDeps): FetchState {
   const { clock, random, log } = deps;
   const room = waitingRoom(deps.maxWaiting);
+  const suspects = createSuspects(deps);
   let backOff = noBackOff;
   let failure: TokenFailure | null = null;
-  let suspect: Suspect | null = null;
   /** Why there is no token, as the log said it last; `null` once one was had. */
   let told: string | null = null;
+  /** When the log told of a caller's own token last, by problem. */
+  const toldOfOneAtMs = new Map<TokenProblem, number>();
   let lastError: TokenProblem | null = null;
   let fetches = 0;
   let refusedInRow = 0;
@@ -126,41 +121,40 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
           error: next.reason,
         });
       }
-      clearSuspicion(subjectToken);
+      tellOfOne(next);
+      answered(subjectToken);
       return unavailable('subject', next.reason, 0);
+    }
+    if (next.mayBeOfSubject === true && subjectToken !== null) {
+      const { waitMs, isOfAll } = suspects.fail(next, subjectToken);
+      if (!isOfAll) {
+        tellOfOne(next);
+        return unavailable(next.problem, next.reason, waitMs);
+      }
     }
     if (told !== next.reason) {
       log.warn('no token could be had', { source: name, problem: next.problem, error: next.reason });
       told = next.reason;
     }
     const nowMs = clock.monotonic();
-    const own = failure === null && next.mayBeOfSubject === true ? suspected(next, subjectToken, nowMs) : null;
-    if (own !== null) {
-      suspect = own;
-      return unavailable(next.problem, next.reason, own.backOff.untilMs - nowMs);
-    }
     backOff = backOffAfter(backOff, next.retryAfterMs, nowMs, random());
     failure = next;
-    suspect = null;
     return unavailable(next.problem, next.reason, backOff.untilMs - nowMs);
   }
 
-  /** The caller whose own token may be why the issuer failed; `null` where it failed for another one right before. */
-  function suspected(next: TokenFailure, subjectToken: string | null, nowMs: number): Suspect | null {
-    if (subjectToken === null) return null;
-    const caller = callerIn(subjectToken);
-    const isSame = suspect?.caller === caller;
-    if (suspect?.isLast === true && !isSame) return null;
-    const before = isSame && suspect !== null ? suspect.backOff : noBackOff;
-    const own = backOffAfter(before, next.retryAfterMs, nowMs, random());
-    return { caller, backOff: own, failure: next, isLast: true };
+  function tellOfOne({ problem, reason }: TokenFailure): void {
+    const nowMs = clock.monotonic();
+    if (nowMs < (toldOfOneAtMs.get(problem) ?? -Infinity) + tellEveryMs) return;
+    toldOfOneAtMs.set(problem, nowMs);
+    // Callers with tokens that are no good are an everyday matter.
+    const level = problem === 'subject' ? 'info' : 'warn';
+    log[level]('no token could be had for a caller’s own', { source: name, problem, error: reason });
   }
 
-  /** The issuer answered this caller: what it failed at before was of the other's own token, or is over. */
-  function clearSuspicion(subjectToken: string | null): void {
-    if (suspect === null) return;
-    const isSame = subjectToken !== null && suspect.caller === callerIn(subjectToken);
-    suspect = isSame ? null : { ...suspect, isLast: false };
+  /** The issuer answered: what it failed at before was of the other's own token, or is over. */
+  function answered(subjectToken: string | null): void {
+    suspects.endRow();
+    if (subjectToken !== null) suspects.clear(subjectToken);
   }
 
   function succeed(subjectToken: string | null): void {
@@ -168,7 +162,7 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
     refusedInRow = 0;
     backOff = noBackOff;
     failure = null;
-    clearSuspicion(subjectToken);
+    answered(subjectToken);
     if (told === null) return;
     told = null;
     log.info('tokens can be had again', { source: name });
@@ -176,9 +170,9 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
 
   /** How long nothing is fetched for this caller, and why; `null` where something may be. */
   function resting(subjectToken: string | null): { readonly failure: TokenFailure; readonly untilMs: number } | null {
-    if (failure !== null) return { failure, untilMs: backOff.untilMs };
-    if (suspect === null || subjectToken === null || suspect.caller !== callerIn(subjectToken)) return null;
-    return { failure: suspect.failure, untilMs: suspect.backOff.untilMs };
+    const all = failure === null ? null : { failure, untilMs: backOff.untilMs };
+    const own = subjectToken === null ? null : suspects.resting(subjectToken);
+    return own !== null && own.untilMs > (all?.untilMs ?? -Infinity) ? own : all;
   }
 
   return {

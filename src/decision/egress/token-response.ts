@@ -80,11 +80,12 @@ function lifetimeOf(expiresIn: JsonValue | undefined, token: string, nowMs: numb
   return typeof seconds === 'number' && seconds >= 1 ? seconds * 1_000 : null;
 }
 
-/** RFC 6749 §5.2, RFC 8693 §2.2.2, RFC 8707 §2, RFC 8628 §3.5. Other words are not repeated. */
+/** RFC 6749 §5.2, RFC 6750 §3.1, RFC 8693 §2.2.2, RFC 8707 §2, RFC 8628 §3.5. Other words are not repeated. */
 const knownErrors: ReadonlySet<string> = new Set([
   'invalid_request',
   'invalid_client',
   'invalid_grant',
+  'invalid_token',
   'unauthorized_client',
   'unsupported_grant_type',
   'invalid_scope',
@@ -101,6 +102,12 @@ export const clientErrors: ReadonlySet<unknown> = new Set(['invalid_client', 'un
 /** What is about the proof of who asks (RFC 9449 §5, §8). */
 const proofErrors: ReadonlySet<unknown> = new Set(['use_dpop_nonce', 'invalid_dpop_proof']);
 
+/** What is about what this client asks for, whoever the caller is, where it is not about the token (RFC 6749 §5.2). */
+const requestErrors: ReadonlySet<unknown> = new Set(['unsupported_grant_type', 'invalid_scope']);
+
+/** What a place answers that gives no tokens, or none now: an ingress or a filter with nothing behind it, a proxy. */
+const statusesOfPlace: ReadonlySet<number> = new Set([403, 404, 405, 407, 408, 410]);
+
 /** What a response that brings no token means. */
 interface TokenRefusal {
   readonly problem: 'away' | 'refused' | 'subject';
@@ -111,8 +118,9 @@ interface TokenRefusal {
 }
 
 /**
- * Reads a response with another status than 200. With a caller's own token, all that is not about who asks is of that
- * token: servers, and filters before them, refuse an odd one with any status, and it must not keep others from theirs.
+ * Reads a response with another status than 200. With a caller's own token, what is not about who asks is of that
+ * token, or may be: servers, and filters before them, refuse an odd one with any status, and it must not keep others
+ * from theirs.
  *
  * @param body where it is a JSON object.
  * @param hasSubject whether a caller's own token was part of what was asked.
@@ -121,13 +129,20 @@ export function readTokenRefusal(status: number, body: JsonObject | null, hasSub
   const withStatus = `status ${String(status)}`;
   if (status === 429 || status >= 500) {
     const reason = `the issuer failed or has too much to do (${withStatus})`;
-    return { problem: 'away', reason, mayBeOfSubject: hasSubject && status !== 429 };
+    return { problem: 'away', reason, mayBeOfSubject: hasSubject };
   }
   const written = body?.['error'];
   const word = typeof written === 'string' && knownErrors.has(written) ? written : null;
   const said = word !== null ? `${word}, ${withStatus}` : withStatus;
-  const isOfClient = status === 401 || clientErrors.has(word) || proofErrors.has(word);
-  return hasSubject && !isOfClient
+  if (hasSubject && word === null && (status < 300 || statusesOfPlace.has(status))) {
+    return { problem: 'away', reason: `no issuer gives tokens there (${said})`, mayBeOfSubject: true };
+  }
+  const isOfClient = clientErrors.has(word) || proofErrors.has(word) || (status === 401 && word === null);
+  return hasSubject && !isOfClient && status !== 401 && !requestErrors.has(word)
     ? { problem: 'subject', reason: `the issuer does not take the caller’s own token (${said})`, mayBeOfSubject: false }
-    : { problem: 'refused', reason: `the issuer gives this client no such token (${said})`, mayBeOfSubject: false };
+    : {
+        problem: 'refused',
+        reason: `the issuer gives this client no such token (${said})`,
+        mayBeOfSubject: hasSubject && !isOfClient,
+      };
 }

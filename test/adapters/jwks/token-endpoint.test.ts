@@ -49,6 +49,28 @@ t.test('found in either document, once for all who ask, and believed for ten min
   t.match(await endpoint.find(), { value: { url: `${server.origin}/moved` } }, 'what was known serves on');
 });
 
+t.test('however many requests fail, a place that is known is looked for once in 30 s', async (t) => {
+  const { server, endpoint, advance, document } = await make(t);
+  server.at(oidcPath, document());
+  const again = async (): Promise<number> => {
+    for (let count = 0; count < 3; count += 1) {
+      endpoint.forget();
+      t.match(await endpoint.find(), { ok: true });
+    }
+    return server.asked.length;
+  };
+  await endpoint.find();
+  t.equal(await again(), 2);
+  advance(29_999);
+  t.equal(await again(), 2);
+  server.at(oidcPath, (_req, res) => res.writeHead(503).end());
+  advance(1);
+  t.equal(await again(), 3);
+  t.equal(await again(), 3, 'nor where nothing is found');
+  advance(30_000);
+  t.equal(await again(), 4);
+});
+
 t.test('a document that is not the issuer’s, or names a place elsewhere, names none', async (t) => {
   const { server, endpoint, document } = await make(t);
   const cases: readonly (readonly [object, RegExp])[] = [

@@ -147,12 +147,13 @@ t.test('a caller’s own token that is not taken says nothing of the issuer', as
   t.equal(forgotten(), 0);
 });
 
-t.test('nor does any answer to it that is no token, but for those that are about the client', async (t) => {
+t.test('nor does another answer to it that is no token, but for those that are about the client', async (t) => {
   const cases: readonly (readonly [FakeAnswer, object])[] = [
     [(_, res) => res.writeHead(400).end('{"error":"invalid_token"}'), { problem: 'subject' }],
     [(_, res) => res.writeHead(400).end('no JSON'), { problem: 'subject' }],
     [(_, res) => res.writeHead(431).end(), { problem: 'subject' }],
-    [(_, res) => res.end('no JSON'), { problem: 'subject', reason: /no duplicate-free JSON/ }],
+    [(_, res) => res.end('no JSON'), { problem: 'bad_response', mayBeOfSubject: true, reason: /no duplicate-free/ }],
+    [(_, res) => res.writeHead(302).end(), { problem: 'bad_response', mayBeOfSubject: true, reason: /redirect/ }],
     [
       (_, res) => res.end(`{"access_token":"${'x'.repeat(8_193)}","token_type":"Bearer"}`),
       { problem: 'subject', reason: /access_token/ },
@@ -161,9 +162,12 @@ t.test('nor does any answer to it that is no token, but for those that are about
       (_, res) => res.end('{"access_token":"x","token_type":"Bearer","expires_in":0}'),
       { problem: 'subject', reason: /expires_in/ },
     ],
-    [(_, res) => res.end(`{"x":"${'x'.repeat(70_000)}"}`), { problem: 'subject', reason: /larger than/ }],
+    [
+      (_, res) => res.end(`{"x":"${'x'.repeat(70_000)}"}`),
+      { problem: 'bad_response', mayBeOfSubject: true, reason: /larger than/ },
+    ],
     [(_, res) => res.writeHead(401).end('{"error":"invalid_client"}'), { problem: 'refused', mayBeOfSubject: false }],
-    [(_, res) => res.writeHead(429).end(), { problem: 'away', mayBeOfSubject: false }],
+    [(_, res) => res.writeHead(429).end(), { problem: 'away', mayBeOfSubject: true }],
     [(_, res) => res.writeHead(502).end(), { problem: 'away', mayBeOfSubject: true }],
     [(_, res) => res.socket?.destroy(), { problem: 'away', mayBeOfSubject: true }],
     [() => undefined, { problem: 'away', mayBeOfSubject: true }],
@@ -176,7 +180,7 @@ t.test('nor does any answer to it that is no token, but for those that are about
   }
   const before = forgotten();
   server.answer((_, res) => res.writeHead(404).end());
-  t.match(await fetcher.fetch('own'), { error: { problem: 'subject' } });
+  t.match(await fetcher.fetch('own'), { error: { problem: 'away', mayBeOfSubject: true } });
   t.equal(forgotten(), before + 1, 'the issuer may have moved');
 });
 

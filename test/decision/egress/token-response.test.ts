@@ -126,13 +126,30 @@ t.test('a response without a token: the issuer’s trouble, its refusal, or the 
     { status: 400, body: { error: 'invalid_target' }, subject: true, problem: 'subject', says: /invalid_target/ },
     { status: 400, body: { error: 'a secret' }, subject: true, problem: 'subject', says: /\(status 400\)/ },
     { status: 400, body: null, subject: true, problem: 'subject', says: /\(status 400\)/ },
-    { status: 403, body: null, subject: true, problem: 'subject', says: /\(status 403\)/ },
+    ...[403, 404, 405, 407, 408, 410, 204].map((status) => {
+      return { status, body: {}, subject: true, problem: 'away', mayBeOfSubject: true, says: /no issuer gives tokens/ };
+    }),
+    { status: 403, body: { error: 'access_denied' }, subject: true, problem: 'subject', says: /access_denied/ },
+    ...['invalid_scope', 'unsupported_grant_type'].map((error) => {
+      return { status: 400, body: { error }, subject: true, problem: 'refused', mayBeOfSubject: true, says: /client/ };
+    }),
     { status: 413, body: null, subject: true, problem: 'subject', says: /\(status 413\)/ },
-    { status: 401, body: { error: 'invalid_grant' }, subject: true, problem: 'refused', says: /invalid_grant/ },
+    ...['invalid_grant', 'invalid_token'].map((error) => {
+      return {
+        status: 401,
+        body: { error },
+        subject: true,
+        problem: 'refused',
+        mayBeOfSubject: true,
+        says: /status 401/,
+      };
+    }),
+    { status: 401, body: null, subject: true, problem: 'refused', says: /status 401/ },
+    { status: 401, body: { error: 'invalid_client' }, subject: true, problem: 'refused', says: /invalid_client/ },
     { status: 400, body: { error: 'invalid_client' }, subject: true, problem: 'refused', says: /invalid_client/ },
     { status: 400, body: { error: 'unauthorized_client' }, subject: true, problem: 'refused', says: /unauth/ },
     { status: 400, body: { error: 'use_dpop_nonce' }, subject: true, problem: 'refused', says: /use_dpop_nonce/ },
-    { status: 429, body: null, subject: true, problem: 'away', mayBeOfSubject: false, says: /status 429/ },
+    { status: 429, body: null, subject: true, problem: 'away', mayBeOfSubject: true, says: /status 429/ },
     { status: 500, body: null, subject: true, problem: 'away', mayBeOfSubject: true, says: /status 500/ },
   ];
   for (const { status, body, subject = false, problem, mayBeOfSubject = false, says } of cases) {
