@@ -39,8 +39,8 @@ interface Suspects {
 
 /**
  * Remembers the callers' own tokens for which the issuer failed. Each waits by itself, by its digest: what another
- * token says of the same caller is not verified. The issuer is at fault where it fails for two callers in a row, neither of
- * them known for it: those who are known could keep all others waiting for ever.
+ * token says of the same caller is not verified. The issuer is at fault where it fails for two callers in a row,
+ * neither of them known for it: those who are known could keep all others waiting for ever.
  */
 export function createSuspects({ clock, random }: Pick<TokenSourceDeps, 'clock' | 'random'>): Suspects {
   /** By the digest of the token; who failed last is last. */
