@@ -62,7 +62,7 @@ export const claimValueAllowed =
   `a text, a whole number up to ${Number.MAX_SAFE_INTEGER} (a larger one in quotes, if the token has it as a text) ` +
   'or a truth value';
 
-/** What a claim has to hold, which is compared as it is. Of other numbers several are read alike (RFC 8259 §6). */
+/** What a claim has to hold, which is compared as it is. Of larger numbers several are read alike (RFC 8259 §6). */
 export function claimValue(
   allowed = claimValueAllowed,
 ): z.ZodType<string | number | boolean, string | number | boolean> {

@@ -6,7 +6,7 @@ import { refuse, type Result } from '../../lib/result.js';
 import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import { maxSubjectLength } from './principal.js';
-import { namesAudience, permissionsOf, valueAt, withConfirmation } from './profile-claims.js';
+import { namesAudience, permissionsOf, unmetRequirements, valueAt, withConfirmation } from './profile-claims.js';
 import { isTokenId, readTimes, type ServiceClaims } from './service-token.js';
 
 /** What of an issuer's rules and settings a response is held to. */
@@ -60,11 +60,7 @@ function findMismatch(response: JsonObject, rules: IntrospectionRules): Reason |
   if (iss !== undefined && iss !== rules.expectedIssuer) return 'issuer_mismatch';
   if (aud === undefined ? rules.requiresAudience : !namesAudience(aud, rules.audiences)) return 'audience_mismatch';
   if (tokenType !== undefined && !isTokenType(tokenType, cnf)) return 'token_type_mismatch';
-  const isHeld = rules.claims.require.every(({ path, values }) => {
-    const value = valueAt(response, path);
-    return values.some((accepted) => accepted === value);
-  });
-  return isHeld ? null : 'claim_mismatch';
+  return unmetRequirements(response, rules.claims).length > 0 ? 'claim_mismatch' : null;
 }
 
 /** `DPoP` (RFC 9449 §6.2) says that the token is bound to a key, which `cnf` then has to name. */

@@ -3,7 +3,7 @@ import { requiredProof, type Binding } from '../binding/confirmation.js';
 import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
 import { maxSubjectLength } from './principal.js';
-import type { ClaimPath } from './profiles.js';
+import type { ClaimPath, ClaimRules } from './profiles.js';
 import { mediaType } from './service-header.js';
 import {
   grantsOf,
@@ -105,10 +105,12 @@ function findMismatch(payload: JsonObject, rules: IssuerRules): Reason | null {
   if (!namesAudience(payload['aud'], audiences)) return 'audience_mismatch';
   if (profile === 'oauth' && idTokenClaims.some((name) => payload[name] !== undefined)) return 'token_type_mismatch';
   if (profile === 'kubernetes' && serviceAccountOf(payload) === null) return 'claim_mismatch';
-  const unmet = claims.require.some(
-    ({ path, values }) => !values.some((value) => isClaim(valueAt(payload, path), value)),
-  );
-  return unmet ? 'claim_mismatch' : null;
+  return unmetRequirements(payload, claims).length > 0 ? 'claim_mismatch' : null;
+}
+
+/** What an issuer's tokens have to say besides, and this one does not; in the order of the config. */
+export function unmetRequirements(payload: JsonObject, { require }: ClaimRules): ClaimRules['require'] {
+  return require.filter(({ path, values }) => !values.some((value) => isClaim(valueAt(payload, path), value)));
 }
 
 /** RFC 7519 §4.1.3: one text, or a list of texts of which one is ours. */
@@ -195,8 +197,8 @@ export function permissionsOf(payload: JsonObject, path: ClaimPath | null): read
 }
 
 /**
- * Whether a claim is this value. Nothing is converted, and a number of which several are read alike (RFC 8259 §6) is
- * none: it may be the next one in the token.
+ * Whether a claim is this value. Nothing is converted. A number that is no whole one of up to 2^53 - 1 matches nothing:
+ * it may be the next one in the token (RFC 8259 §6). A fraction that is too small to be read is not seen.
  */
 export function isClaim(claim: JsonValue | undefined, value: string | number | boolean): boolean {
   return claim === value && (typeof claim !== 'number' || Number.isSafeInteger(claim));

@@ -7,6 +7,7 @@ import {
   missingClaims,
   permissionsOf,
   subjectOf,
+  unmetRequirements,
   valueAt,
 } from '../../decision/token/profile-claims.js';
 import { absentType } from '../../decision/token/profiles.js';
@@ -75,9 +76,7 @@ export function idTokenWords(claims: JsonObject, issuers: readonly ActiveIssuer[
 /** Claims that have other values than they have to have. */
 export function mismatchWords(claims: JsonObject, rules: IssuerRules): readonly string[] {
   const { name, profile } = rules;
-  const unmet = rules.claims.require.filter(
-    ({ path, values }) => !values.some((value) => value === valueAt(claims, path)),
-  );
+  const unmet = unmetRequirements(claims, rules.claims);
   return [
     ...(profile === 'kubernetes' && subjectOf(claims, rules) === null
       ? [

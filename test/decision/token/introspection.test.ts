@@ -195,6 +195,12 @@ const rows: readonly {
     expected: 'claim_mismatch',
   },
   { name: 'without it', answer: good, by: required, expected: 'claim_mismatch' },
+  {
+    name: 'a number of which several are read alike',
+    answer: { ...good, tenant: { name: 2 ** 53 } },
+    by: { ...rules, claims: { ...rules.claims, require: [{ path: ['tenant', 'name'], values: [2 ** 53] }] } },
+    expected: 'claim_mismatch',
+  },
 ];
 
 t.test('every rule holds for itself', (t) => {
