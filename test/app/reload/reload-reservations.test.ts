@@ -159,7 +159,7 @@ t.test('callers whose keys no longer count', (t) => {
 });
 
 t.test('callers whose name or audience changes with their entries', (t) => {
-  const oauth = (audience: string, subject = 'sub'): object => ({
+  const oauth = (audience: string | readonly string[], subject = 'sub'): object => ({
     issuer: 'https://a.example',
     profile: 'oauth',
     audience,
@@ -201,6 +201,24 @@ t.test('callers whose name or audience changes with their entries', (t) => {
       { one: oauth('orders') },
       { one: oauth('orders', 'azp'), two: oauth('billing') },
       ['one'],
+    ],
+    [
+      'one of two audiences gets an entry that names them otherwise',
+      { one: oauth(['orders', 'billing']) },
+      { one: oauth('orders', 'azp'), two: oauth('billing') },
+      ['one'],
+    ],
+    [
+      'both audiences get an entry that names them as before',
+      { one: oauth(['orders', 'billing']) },
+      { one: oauth('orders'), two: oauth('billing') },
+      [],
+    ],
+    [
+      'of two entries for one audience one names them as before',
+      { one: oauth('orders'), two: { ...oauth('orders', 'azp'), token_typ: ['x'] } },
+      { one: oauth('orders'), two: { ...oauth('orders', 'azp'), token_typ: ['x'] } },
+      [],
     ],
   ];
   const compileWith = (issuers: Issuers): CompiledConfig =>

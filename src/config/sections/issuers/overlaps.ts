@@ -76,7 +76,7 @@ function checkHolders(
     placeOf(one),
     `${nameOf(one.path)} can accept a token of ${nameOf(other.path)} and names its caller differently: a single-use token or an idempotency key ` +
       'that was used by one name counts as new by the other',
-    'in both the same issuer, profile and claims.subject; or something that no token meets in both, such as another audience',
+    'in both the same issuer, profile and claims.subject; or something that no token meets in both, such as another audience, or another value of one claim in claims.require',
   );
 }
 
@@ -115,7 +115,12 @@ function canTakeOneToken(one: ProfileRules, other: ProfileRules): boolean {
     haveCommon([...one.headerTypes], [...other.headerTypes]) &&
     haveCommonKeyId(one.keyIds, other.keyIds) &&
     !one.claims.require.some(({ path, values }) =>
-      other.claims.require.some((also) => isSamePath(path, also.path) && !haveCommon(values, also.values)),
+      other.claims.require.some((also) =>
+        path.length === also.path.length
+          ? isBelow(path, also.path) && !haveCommon(values, also.values)
+          : // What has to be a value has no members.
+            isBelow(path, also.path) || isBelow(also.path, path),
+      ),
     )
   );
 }
@@ -129,8 +134,9 @@ function isWithin(pattern: string, other: string): boolean {
   return other.endsWith('*') ? pattern.startsWith(other.slice(0, -1)) : pattern === other;
 }
 
-function isSamePath(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((name, index) => name === other[index]);
+/** Whether a path is the other one, or goes on from there. */
+function isBelow(path: readonly string[], other: readonly string[]): boolean {
+  return other.every((name, index) => name === path[index]);
 }
 
 function haveCommon<T>(some: readonly T[] = [], others: readonly T[] = []): boolean {

@@ -367,6 +367,24 @@ const holders: readonly {
     one: `${idp}, claims: { require: { of.kind: x, kinds: x } }`,
     refused: true,
   },
+  {
+    name: 'a claim that is a text in one and has members in the other',
+    other: ofKind,
+    one: `${idp}, claims: { require: { kind.of: y } }`,
+    refused: false,
+  },
+  {
+    name: 'the same the other way round',
+    other: `${idp}, claims: { subject: client_id, require: { kind.of.it: y } }`,
+    one: `${idp}, claims: { require: { kind: y } }`,
+    refused: false,
+  },
+  {
+    name: 'members of one claim',
+    other: `${idp}, claims: { subject: client_id, require: { kind.of: y } }`,
+    one: `${idp}, claims: { require: { kind.it: y } }`,
+    refused: true,
+  },
   { name: 'a trust domain', one: workloads, other: `${workloads}, issuer: "https://spire.example"`, refused: true },
   {
     name: 'the other way round',
