@@ -33,9 +33,14 @@ export function validityOfBundle(certificates: readonly string[]): Validity {
 
 /** How it stands with a certificate now. */
 export function certificateState({ notBeforeMs, notAfterMs }: Validity, nowMs: number): CertificateState {
-  if (nowMs < notBeforeMs) return 'not_yet_valid';
-  if (nowMs > notAfterMs) return 'expired';
+  if (!(nowMs >= notBeforeMs)) return 'not_yet_valid';
+  if (isPast({ notAfterMs }, nowMs)) return 'expired';
   return daysLeft({ notAfterMs }, nowMs) < renewalDays ? 'expiring' : 'valid';
+}
+
+/** Whether its time is over, of which `notAfter` is the last moment (RFC 5280 §4.1.2.5). An end that is no time is past. */
+export function isPast({ notAfterMs }: Pick<Validity, 'notAfterMs'>, nowMs: number): boolean {
+  return !(nowMs <= notAfterMs);
 }
 
 /** Whole days until it expires; below 0 once it has. */

@@ -21,6 +21,8 @@ t.test('a certificate is valid, about to expire, expired or too new', (t) => {
     t.equal(certificateState(validity, nowMs), state, name);
     t.equal(daysLeft(validity, nowMs), days, name);
   }
+  t.equal(certificateState({ ...validity, notBeforeMs: NaN }, validity.notAfterMs), 'not_yet_valid');
+  t.equal(certificateState({ ...validity, notAfterMs: NaN }, validity.notBeforeMs), 'expired');
   t.end();
 });
 

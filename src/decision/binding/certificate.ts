@@ -1,6 +1,6 @@
 /** Tokens that are bound to a certificate (RFC 8705 §3). Pure. */
 import { hash, type X509Certificate } from 'node:crypto';
-import { validityOf } from '../../lib/certificate-validity.js';
+import { isPast, validityOf } from '../../lib/certificate-validity.js';
 import { denial, type Denial } from '../denial.js';
 import { certificateName } from './certificate-name.js';
 import type { Confirmation } from './confirmation.js';
@@ -13,7 +13,7 @@ export interface CallerCertificate {
   readonly isVerified: boolean;
   /** Its SPIFFE ID, or its subject; `null` where it has no name that could be written down. */
   readonly name: string | null;
-  /** When it is over, milliseconds since the epoch. */
+  /** Its last moment, milliseconds since the epoch. */
   readonly endsAtMs: number;
 }
 
@@ -32,7 +32,7 @@ export function callerCertificate(certificate: X509Certificate, isVerified: bool
  * resumed.
  */
 export function isOver({ endsAtMs }: Pick<CallerCertificate, 'endsAtMs'>, nowMs: number): boolean {
-  return nowMs >= endsAtMs;
+  return isPast({ notAfterMs: endsAtMs }, nowMs);
 }
 
 /** `x5t#S256` of a certificate (RFC 8705 §3.1). */

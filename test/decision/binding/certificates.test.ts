@@ -50,8 +50,11 @@ t.test('what is no Client-Cert', (t) => {
 });
 
 t.test('whose certificate counts', (t) => {
-  const own = { digest: 'own', isVerified: true, name: null, endsAtMs: 2_000 };
   const reported = readClientCert(`:${example}:`);
+  // Later than the end of the reported one: whether that counts is for the front to check.
+  const nowMs = Date.UTC(2026, 0);
+  t.ok((reported?.endsAtMs ?? Infinity) < nowMs);
+  const own = { digest: 'own', isVerified: true, name: null, endsAtMs: nowMs };
   const rows = [
     { name: 'shown to us', peer: { trusted: false, certificate: own }, header: null, isRead: true, expected: own },
     { name: 'shown by nobody', peer: { trusted: false }, header: null, isRead: true, expected: null },
@@ -61,9 +64,11 @@ t.test('whose certificate counts', (t) => {
     { name: 'the front’s own', peer: { trusted: true, certificate: own }, header: null, isRead: true, expected: null },
   ];
   for (const { name, peer, header, isRead, expected } of rows) {
-    t.same(shownCertificate(peer, header, isRead, 1_999), expected, name);
+    t.same(shownCertificate(peer, header, isRead, nowMs), expected, name);
   }
-  t.equal(shownCertificate({ trusted: false, certificate: own }, null, false, 2_000), null, 'over');
+  t.equal(shownCertificate({ trusted: false, certificate: own }, null, false, nowMs + 1), null, 'over');
+  const unknownEnd = { ...own, endsAtMs: NaN };
+  t.equal(shownCertificate({ trusted: false, certificate: unknownEnd }, null, false, nowMs), null, 'no known end');
   t.end();
 });
 
