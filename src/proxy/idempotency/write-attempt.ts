@@ -325,9 +325,13 @@ function fingerprint(write: AttemptedWrite): string {
   });
 }
 
-/** The host that a trusted proxy in front was asked for, where it is another than ours: the upstream learns both. */
+/**
+ * The host that a trusted proxy in front was asked for, where it is another than ours: the upstream learns both. Case
+ * makes no other host (RFC 9110 §4.2.3).
+ */
 function otherHost(host: string, forwarded: readonly string[]): readonly { name: string; value: string }[] {
+  const own = host.toLowerCase();
   return valuesOf(forwarded, forwardedHostKey)
-    .filter((value) => value !== host)
+    .filter((value) => value.toLowerCase() !== own)
     .map((value) => ({ name: forwardedHostKey, value }));
 }

@@ -426,6 +426,7 @@ t.test(
       [{ host: 'preserve', rules: { fields: ['host'] } }, withHost],
       [{ forwardedHost: 'other.example' }, fingerprintOf(noFields)],
       [{ forwardedHost: 'tenant.example', rules: { fields: ['host'] } }, withHost],
+      [{ forwardedHost: 'Tenant.Example', rules: { fields: ['host'] } }, withHost],
       [{ forwardedHost: 'other.example', host: 'preserve' }, withBoth],
       [{ forwardedHost: 'other.example', rules: { fields: ['host'] } }, withBoth],
     ];
