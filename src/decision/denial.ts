@@ -276,6 +276,8 @@ export interface Denial {
   readonly attempts?: AttemptsMade;
   /** Permissions or claims the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
+  /** Nobody is served any more on the connection: it ends with the response. */
+  readonly endsConnection?: true;
   /**
    * The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a
    * session's.

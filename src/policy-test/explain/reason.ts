@@ -23,7 +23,7 @@ import { activeWords, explainIntrospection, explainRefusedResponse } from './int
 import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
-export function explainReason({ reason, missing }: Denial, explained: Explained): readonly string[] {
+export function explainReason({ reason, missing, endsConnection }: Denial, explained: Explained): readonly string[] {
   const {
     head,
     activeConfig: { config },
@@ -126,7 +126,9 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return explainIntrospection(reason, explained);
     case 'client_certificate_refused':
       return [
-        `the route takes callers with one of these certificates, verified: ${[...(route?.clientCertificates ?? [])].join(' · ')}`,
+        endsConnection === true
+          ? 'the certificate of the connection is over, and client_auth is require'
+          : `the route takes callers with one of these certificates, verified: ${[...(route?.clientCertificates ?? [])].join(' · ')}`,
         shownCertificate(explained),
       ];
     case 'binding_unknown':

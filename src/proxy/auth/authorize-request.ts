@@ -167,7 +167,7 @@ export function authorizeRequest(
   const { listen, table } = activeConfig.config;
   const refused = (reason: Denial): AuthResult => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
-  const unfit = observe('head', tooLarge ?? refusedConnection(listen, peer, nowMs));
+  const unfit = observe('head', tooLarge);
   if (unfit !== null) return refused(unfit);
   const method = observe('method', readMethod(head.method));
   if (method !== null) return refused(method);
@@ -193,6 +193,10 @@ export function authorizeRequest(
     provedKey,
     token: null,
   };
+  const unfitConnection = refusedConnection(listen, peer, nowMs);
+  if (unfitConnection !== null) {
+    return deny(request, null, observe('head', unfitConnection), peer.certificate);
+  }
   const routeIndependentDenial = refusedOnAnyRoute(request, request.route, table);
   if (routeIndependentDenial !== null) return deny(request, null, routeIndependentDenial);
   if (request.route?.access === 'public') return admitTo(request, request.route, null);
@@ -284,14 +288,19 @@ function isMisread({ target, head, activeConfig }: ParsedRequest): boolean {
   return hasOtherReading(target, head.method, activeConfig.config.table);
 }
 
-/** Where nobody may connect without a certificate, nobody goes on with one that ended meanwhile. */
+/**
+ * Where nobody may connect without a certificate, nobody goes on with one that ended meanwhile: whoever has another one
+ * has to connect anew.
+ */
 function refusedConnection(
   { tls }: ActiveConfig['config']['listen'],
   { certificate = null }: Peer,
   nowMs: number,
 ): Denial | null {
   const isNeeded = tls?.clientAuth === 'require' && certificate?.isVerified === true;
-  return isNeeded && isOver(certificate, nowMs) ? denial('client_certificate_refused') : null;
+  return isNeeded && isOver(certificate, nowMs)
+    ? { ...denial('client_certificate_refused'), endsConnection: true }
+    : null;
 }
 
 function certificateOf({ peer, headers, activeConfig, nowMs }: ParsedRequest): CallerCertificate | null {
@@ -434,10 +443,16 @@ function forwardedHeaders(
   });
 }
 
-function deny(request: ParsedRequest, principal: Principal | null, reason: Denial): AuthResult {
+/** @param certificate that the log names; without it the one that counts. */
+function deny(
+  request: ParsedRequest,
+  principal: Principal | null,
+  reason: Denial,
+  certificate: CallerCertificate | null = certificateOf(request),
+): AuthResult {
   const { requestId, route, stripped, headers } = request;
   const traceId = traceIdOf(headers.traceparent);
-  const clientCertificate = verifiedName(certificateOf(request));
+  const clientCertificate = verifiedName(certificate);
   const callerTraceparent = headers.traceparent;
   return refuse({
     denial: reason,

@@ -109,8 +109,8 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   /**
-   * Answers with a problem document. The connection ends with it when the caller may still be sending, or nobody asked
-   * for the body.
+   * Answers with a problem document. The connection ends with it when the caller may still be sending, nobody asked for
+   * the body, or the denial says so.
    */
   refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     if (this.req.socket.destroyed || this.isSwitched) return;
@@ -118,7 +118,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     this.writeHead(
       status,
       [...headers, 'Content-Length', String(Buffer.byteLength(body))],
-      closing.has(status) || (this.comesWithBody && !isBodyRead),
+      closing.has(status) || reason.endsConnection === true || (this.comesWithBody && !isBodyRead),
     );
     this.writeInOnePiece(body, 'utf8');
     this.res.end();

@@ -71,27 +71,33 @@ t.test('client certificates: required or optional, but one that does not verify 
   }
 });
 
-t.test('a connection that needs a certificate is of no use once that is over', async (t) => {
+t.test('a connection that needs a certificate ends once that is over', async (t) => {
   const files = certificates(t);
   const endsAtMs = Date.parse(new X509Certificate(files.client.cert).validTo);
-  for (const [mode, status] of [
-    ['require', 403],
-    ['optional', 200],
-  ] as const) {
-    let nowMs = endsAtMs - 1;
+  for (const mode of ['require', 'optional'] as const) {
+    let nowMs = endsAtMs;
     const proxy = await startProxy(t, {
       config: { listen: { tls: { ...listen.tls, client_ca_file: '/tls/ca.crt', client_auth: mode } } },
       tls: material(files.server, files.ca, mode),
       clock: { now: () => nowMs, monotonic: () => performance.now() },
     });
-    const headers = { Authorization: `Bearer ${mintToken({ key: proxy.key, nowMs: endsAtMs - 1_000 })}` };
+    const token = `Bearer ${mintToken({ key: proxy.key, nowMs: endsAtMs - 1_000 })}`;
     const connection = await connectRaw(proxy.port, { tls: shown(files, files.client) });
     t.teardown(connection.end);
-    for (const expected of [200, status]) {
+    const ask = async (id: string): Promise<[number | undefined, string | null | undefined]> => {
+      const headers = { Authorization: token, 'X-Request-Id': id };
       connection.write(requestBytes(proxy.port, { path: '/orders', headers }));
-      t.equal((await connection.readResponse())?.status, expected, mode);
-      nowMs = endsAtMs;
-    }
+      const response = await connection.readResponse();
+      return [response?.status, response?.field('connection')];
+    };
+    t.same(await ask('counts'), [200, 'keep-alive'], `${mode}: its last moment`);
+    nowMs += 1;
+    const isNeeded = mode === 'require';
+    t.same(await ask('is-over'), isNeeded ? [403, 'close'] : [200, 'keep-alive'], mode);
+    t.match(await proxy.recordOf('is-over'), {
+      reason: isNeeded ? 'client_certificate_refused' : null,
+      client_certificate: isNeeded ? 'CN=client' : undefined,
+    });
   }
 });
 

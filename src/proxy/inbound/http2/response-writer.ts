@@ -76,6 +76,7 @@ export class Http2ResponseWriter implements ResponseWriter {
       this.respond(status, [...headers, 'content-length', String(Buffer.byteLength(body))], false);
       stream.end(this.isHead() ? undefined : body);
     }
+    if (reason.endsConnection === true) this.request.connection.announceEnd();
     this.awaitFlush();
     this.endRequest();
   }
