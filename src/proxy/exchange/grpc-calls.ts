@@ -1,3 +1,4 @@
+import { isOver } from '../../decision/binding/certificate.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
@@ -43,6 +44,8 @@ interface OpenCall {
   readonly admission: Admission;
   /** Of the monotonic clock. */
   authorizedMs: number;
+  /** Whether it has a certificate that was not over when it was authorized last. */
+  hasCertificate: boolean;
 }
 
 export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps): GrpcCalls {
@@ -52,12 +55,16 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
     stopLooking = null;
     const nowMs = clock.monotonic();
     for (const call of open) {
-      if (nowMs - call.authorizedMs < reauthorizeAfterMs && !hasExpired(call)) continue;
+      const isDue = nowMs - call.authorizedMs >= reauthorizeAfterMs;
+      if (!isDue && !hasExpired(call) && call.hasCertificate === hasCertificate(call.peer)) continue;
       call.authorizedMs = nowMs;
+      call.hasCertificate = hasCertificate(call.peer);
       reauthorize(call);
     }
     if (open.size > 0) stopLooking = timers.after(lookMs, look);
   };
+  const hasCertificate = ({ certificate = null }: Peer): boolean =>
+    certificate !== null && !isOver(certificate, clock.now());
   const hasExpired = ({ admission: { principal } }: OpenCall): boolean => {
     if (principal === null) return false;
     const issuer = activeConfig().issuers.find(({ rules }) => rules.name === principal.issuerName);
@@ -81,7 +88,8 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
   };
   return {
     begin: (client, head, peer, admission) => {
-      const call: OpenCall = { client, head, peer, admission, authorizedMs: clock.monotonic() };
+      const [authorizedMs, holds] = [clock.monotonic(), hasCertificate(peer)];
+      const call: OpenCall = { client, head, peer, admission, authorizedMs, hasCertificate: holds };
       open.add(call);
       stopLooking ??= timers.after(lookMs, look);
       // The deadline is of the whole call, streams included (https://grpc.io/docs/guides/deadlines/).

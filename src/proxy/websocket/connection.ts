@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { isOver } from '../../decision/binding/certificate.js';
 import { denial } from '../../decision/denial.js';
 import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
@@ -174,7 +175,8 @@ export class WebSocket implements UpstreamOperation {
 
   private scheduleReauthorization(): void {
     this.stopTimer();
-    this.stopTimer = this.host.timers.after(Math.min(reauthorizeAfterMs, this.expiresInMs()), () => this.reauthorize());
+    const inMs = Math.min(reauthorizeAfterMs, this.expiresInMs(), this.certificateEndsInMs());
+    this.stopTimer = this.host.timers.after(inMs, () => this.reauthorize());
   }
 
   /** Milliseconds until the credential ends, as long as it may be behind our clock; endless without one. */
@@ -183,6 +185,13 @@ export class WebSocket implements UpstreamOperation {
     if (principal === null) return Infinity;
     const issuer = this.host.activeConfig().issuers.find(({ rules }) => rules.name === principal.issuerName);
     return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 - this.host.clock.now();
+  }
+
+  /** Milliseconds until the certificate of the connection is over; endless without one, and once it is. */
+  private certificateEndsInMs(): number {
+    const { certificate = null } = this.handshake.peer;
+    const nowMs = this.host.clock.now();
+    return certificate === null || isOver(certificate, nowMs) ? Infinity : certificate.endsAtMs + 1 - nowMs;
   }
 
   private finish(cause: CloseCause | null): void {

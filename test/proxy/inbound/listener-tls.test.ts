@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import t from 'tap';
@@ -99,6 +101,24 @@ t.test('a connection that needs a certificate ends once that is over', async (t)
       client_certificate: isNeeded ? 'CN=client' : undefined,
     });
   }
+});
+
+t.test('over HTTP/2 its caller is asked to open no more streams on such a connection', async (t) => {
+  const files = certificates(t);
+  const endsAtMs = Date.parse(new X509Certificate(files.client.cert).validTo);
+  const proxy = await startProxy(t, {
+    config: { listen: { http2: true, tls: { ...listen.tls, client_ca_file: '/tls/ca.crt' } } },
+    tls: material(files.server, files.ca),
+    clock: { now: () => endsAtMs + 1, monotonic: () => performance.now() },
+  });
+  const session = connectHttp2(`https://localhost:${String(proxy.port)}`, shown(files, files.client));
+  t.teardown(() => session.destroy());
+  const hasGone = once(session, 'goaway');
+  const [{ ':status': status }] = (await once(session.request({ ':path': '/orders' }), 'response')) as [
+    IncomingHttpHeaders,
+  ];
+  t.equal(status, 403);
+  t.equal((await hasGone)[0], constants.NGHTTP2_NO_ERROR);
 });
 
 t.test('other certificates count for connections to come, and a pair that does not fit is refused whole', async (t) => {

@@ -1,8 +1,13 @@
+import { X509Certificate } from 'node:crypto';
 import t from 'tap';
+import { WebSocket } from 'ws';
 import { systemClock } from '../../../src/adapters/system/clock.js';
 import { closeCauses } from '../../../src/decision/websocket/close-codes.js';
+import { certificates } from '../../support/certificates.js';
+import { mintToken } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import {
+  clientOf,
   frame,
   startWebSocketProxy,
   switchRaw,
@@ -50,6 +55,40 @@ t.test('4401 at the expiry of a token, without anything else that happens', asyn
   const client = proxy.connect({ claims: { exp: Math.floor(Date.now() / 1_000) + 2 } });
   await client.opened;
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
+});
+
+t.test('the end of a certificate that it needs, without anything else that happens', async (t) => {
+  const files = certificates(t);
+  const endsAtMs = Date.parse(new X509Certificate(files.client.cert).validTo);
+  const offsetMs = endsAtMs - 1_000 - Date.now();
+  for (const mode of ['require', 'optional'] as const) {
+    const { server, ca, client: own } = files;
+    const tls = { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key', client_ca_file: '/tls/ca.crt' };
+    const proxy = await startWebSocketProxy(t, {
+      config: { listen: { tls: { ...tls, client_auth: mode } } },
+      tls: { cert: server.cert, key: server.key, clientCa: ca.cert, clientAuth: mode },
+      clock: { ...systemClock, now: () => Date.now() + offsetMs },
+    });
+    const token = mintToken({ key: proxy.key, nowMs: Date.now() + offsetMs });
+    const client = clientOf(
+      t,
+      new WebSocket(`wss://localhost:${proxy.port}/live`, {
+        ca: ca.cert,
+        cert: own.cert,
+        key: own.key,
+        headers: { Authorization: `Bearer ${token}` },
+      }),
+    );
+    await client.opened;
+    if (mode === 'require') {
+      t.equal((await client.closed).code, 4403);
+      t.match(proxy.records, [{ reason: 'client_certificate_refused' }]);
+    } else {
+      await until('the certificate is over', () => Date.now() + offsetMs > endsAtMs + 200);
+      client.socket.send('still here');
+      await until('the echo', () => client.messages.length === 1);
+    }
+  }
 });
 
 const [live, open, list] = webSocketRoutes;
