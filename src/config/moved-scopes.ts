@@ -28,8 +28,8 @@ function isKept(rules: IssuerRules, before: Scoped, after: Scoped): boolean {
   const ofSameIssuer = after.issuers.filter((entry) => entry.rules.issuer === rules.issuer);
   const [first] = ofSameIssuer;
   if (first?.rules.audience !== audienceOf(rules, before.issuers)) return false;
-  // Their next tokens may be taken by an entry of another name, for each audience by another one; where none is for what
-  // these were for, by any.
+  // Their next tokens may be taken by an entry of another name, for each audience by another one; where none is for
+  // what these were for, by any.
   const taking = [...rules.audiences].map((name) => ofSameIssuer.filter((entry) => entry.rules.audiences.has(name)));
   const taken = taking.filter((entries) => entries.length > 0);
   const named = holderClaim(rules);

@@ -38,7 +38,9 @@ export function certificateState({ notBeforeMs, notAfterMs }: Validity, nowMs: n
   return daysLeft({ notAfterMs }, nowMs) < renewalDays ? 'expiring' : 'valid';
 }
 
-/** Whether its time is over, of which `notAfter` is the last moment (RFC 5280 §4.1.2.5). An end that is no time is past. */
+/**
+ * Whether its time is over, of which `notAfter` is the last moment (RFC 5280 §4.1.2.5). An end that is no time is past.
+ */
 export function isPast({ notAfterMs }: Pick<Validity, 'notAfterMs'>, nowMs: number): boolean {
   return !(nowMs <= notAfterMs);
 }

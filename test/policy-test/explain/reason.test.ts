@@ -88,6 +88,10 @@ t.test('every reason has an explanation', async (t) => {
   const question = await explained({ token: service({ permissions: ['orders:read', 'orders:list'] }) });
   t.equal(question.ruling.reason, null);
   for (const reason of whileServing) t.match(explainReason({ reason }, question), [/^\S.{10}/], reason);
+  t.match(
+    explainReason({ reason: 'client_certificate_refused', endsConnection: true }, question)[0],
+    /^the certificate of the connection is over, and client_auth is require$/,
+  );
 });
 
 t.test('no explanation shows a token, a signature, a cookie or a handle', async (t) => {

@@ -242,7 +242,10 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     if (this.served.size === 0 && this.isGoingAway) this.leaveWhenIdle();
   }
 
-  /** A shutdown was announced, it has served enough, or its certificate is over: the caller is asked to open no more streams. */
+  /**
+   * A shutdown was announced, it has served enough, or its certificate is over: the caller is asked to open no more
+   * streams.
+   */
   announceEnd(): void {
     if (this.isGoingAway || isDestroyed(this.session)) return;
     this.isGoingAway = true;
