@@ -10,7 +10,7 @@ export const v8ThreadNiceness = 15;
 const folder = '/proc/self/task';
 
 /** A thread of this process, as Linux tells of it. */
-export interface Thread {
+interface Thread {
   readonly id: number;
   readonly name: string;
 }
