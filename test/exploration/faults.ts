@@ -110,7 +110,7 @@ export const decisionFaults: readonly Fault[] = [
   {
     name: 'replicas do not count',
     foundBy: 'plain, fail-over',
-    cuts: [{ file: 'dispatch-check', find: 'moment.confirmedReplicas < moment.neededReplicas', replace: 'false' }],
+    cuts: [{ file: 'dispatch-check', find: '!(moment.confirmedReplicas >= moment.neededReplicas)', replace: 'false' }],
   },
   {
     name: 'an attempt that slept is sent on',

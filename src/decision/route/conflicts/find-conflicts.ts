@@ -6,6 +6,7 @@
  */
 import {
   createFoldedTable,
+  endsInSlash,
   foldedPath,
   foldedPlaces,
   pathsInOtherFormats,
@@ -83,8 +84,17 @@ const placesOf: Readonly<Record<FoldKind, typeof foldedPlaces>> = {
 };
 
 /** Whether a fold is advice, rather than a fault. */
-export function isAdvice({ kind }: { readonly kind: FoldKind }): boolean {
-  return kind !== 'spelling' && kind !== 'script';
+export function isAdvice({ kind, guard, spelling }: Pick<RouteFold, 'kind' | 'guard' | 'spelling'>): boolean {
+  return (kind !== 'spelling' && kind !== 'script') || isFormatOfSlash(guard, spelling);
+}
+
+/**
+ * Whether a spelling is the path with a format of the slash at its end: `/a/.x` of `/a/`. Spring before 5.3 alone takes
+ * it for that, and a list at `/a/` with items at `/a/{id}` is an ordinary pair.
+ */
+function isFormatOfSlash({ path }: PlacedRoute, spelling: readonly string[]): boolean {
+  const names = spelling.filter((text) => text !== '');
+  return endsInSlash(path) && names.length === path.segments.length && names.at(-1)?.startsWith('.') === true;
 }
 
 /** A spelling that reaches another route than the one whose operation the upstream would run. */
@@ -216,12 +226,25 @@ function look(check: Check, { advice, suspects: all, work }: Search, { folds, to
     if (told.has(pair)) continue;
     const fold = foldBetween(check, suspects, work);
     if (fold === null) continue;
+    if (advice === null && isAdvice(fold)) {
+      addAdvice({ harm, ...fold }, pair, { folds, told, counts });
+      continue;
+    }
     told.add(pair);
     counts.set(counted, count + 1);
     folds.push({ harm, ...fold });
     // What scripts route is told of once.
     if (counted !== 'keys_apart' && (count + 1 === maxFolds || advice === 'routed')) return;
   }
+}
+
+/** Advice that the search for faults came by: the same routes may have a fault as well. */
+function addAdvice(fold: RouteFold, pair: string, { folds, told, counts }: Found): void {
+  const [name, count] = [`${pair}\nadvice`, counts.get('format') ?? 0];
+  if (told.has(name) || count === maxFolds) return;
+  told.add(name);
+  counts.set('format', count + 1);
+  folds.push(fold);
 }
 
 /** One fold is told of for each of these. */
@@ -363,7 +386,7 @@ function harmOf({ isLessRestrictive }: Check, guard: Route, reached: Route): Fol
   return keepsKeysApart(reached, guard) ? 'keys_apart' : null;
 }
 
-/** A spelling that the policy gives to `reached` and the upstream to `guard`: found by asking both. */
+/** A spelling that the policy gives to `reached` and the upstream to `guard`, rather a fault: found by asking both. */
 function foldBetween(
   check: Check,
   { guard, reached, speller, methods: all, kind }: Suspects,
@@ -372,16 +395,19 @@ function foldBetween(
   work.matches -= 1;
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
+  let advice: Omit<RouteFold, 'harm'> | null = null;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
       work.matches -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
       if (!placesOf[kind](check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
-      return { guard, reached, method, runs, spelling, kind };
+      const fold = { guard, reached, method, runs, spelling, kind };
+      if (kind !== 'spelling' || !isAdvice(fold)) return fold;
+      advice ??= fold;
     }
     if (work.matches < 0) return null;
   }
-  return null;
+  return advice;
 }
 
 function takes(route: Route, method: string): boolean {

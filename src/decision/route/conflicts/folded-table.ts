@@ -288,9 +288,9 @@ export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Gen
   const keys = suffixedKeys(reached.path, table.folding);
   for (const key of keys) yield* beginAlike(table, end, table.plain.get(key));
   if (table.slashed === null) return;
-  const last = reached.path.segments.at(-1);
-  if (last?.kind === 'rest') yield* meet(table, table.slashed, reached.path.segments, 0, true);
-  else if (last?.kind === 'parameter' || keys.includes(endKey(end.length, ''))) {
+  const { segments } = reached.path;
+  if (segments.at(-1)?.kind === 'rest') yield* meet(table, table.slashed, segments, 0, true);
+  else if (end.at(-1)?.kind === 'parameter' || keys.includes(endKey(end.length, ''))) {
     yield* meet(table, table.slashed, [...end.slice(0, -1), { kind: 'literal', text: '' }], 0, true);
   }
 }

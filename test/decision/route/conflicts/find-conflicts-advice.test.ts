@@ -56,6 +56,35 @@ t.test('formats of one name that reach a less restrictive route', (t) => {
   t.end();
 });
 
+t.test('a format of the slash at the end is advice, and hides no fault of the same routes', (t) => {
+  const lax = { ...strict, formatSuffix: true, strictSlash: false, caseSensitive: false };
+  const toldOf = (...texts: readonly string[]): readonly string[] => {
+    const routes = texts.map((text) => {
+      const [method = '', paths = '', who = ''] = text.split(' ');
+      return { ...routeOf(`${method} ${paths}`, who === 'public' ? 'public' : [who]) };
+    });
+    return findFolds(createRouteTable(routes), lax, issuers).folds.map(
+      (fold) => `/${fold.spelling.join('/')} ${isAdvice(fold) ? 'advice' : 'fault'}`,
+    );
+  };
+  t.same(toldOf('GET /orders/ root', 'GET /orders/{id}/ public'), ['/orders/.x/ advice']);
+  t.same(toldOf('GET / root', 'GET /{x} public'), ['/.x advice']);
+  t.same(toldOf('GET /orders/ root', 'GET /** public'), ['/ORDERS fault'], 'rather the fault where there are both');
+  const [root, page] = [routeOf('GET /', ['root']), routeOf('GET /{x}', 'public')];
+  const both = { ...root, paths: [...root.paths, ...routeOf('GET /admin', ['root']).paths] };
+  const folds = findFolds(createRouteTable([both, page]), lax, issuers).folds;
+  t.same(
+    folds.map((fold) => `/${fold.spelling.join('/')} ${isAdvice(fold) ? 'advice' : 'fault'}`),
+    ['/.x advice', '/ADMIN fault'],
+    'of two paths of one route',
+  );
+  const many = Array.from({ length: 60 }, (_, at) => [`GET /a${at}/ root`, `GET /a${at}/{x} public`]).flat();
+  const counted = toldOf(...many, 'GET /zz/admin root', 'GET /zz/{x} public');
+  t.equal(counted.filter((each) => each.endsWith('advice')).length, 50);
+  t.ok(counted.includes('/zz/ADMIN fault'), 'fifty end no search for a fault');
+  t.end();
+});
+
 interface Row {
   readonly guard: string;
   readonly reached: string;

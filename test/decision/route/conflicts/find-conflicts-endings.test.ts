@@ -233,6 +233,11 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
     { also: { headAsGet: true }, routes: ['GET /a admin', 'HEAD /a.zz public'], expected: ['/a < /a.zz: HEAD /a.zz'] },
     { also: { headAsGet: true }, routes: ['GET /a.zz admin', 'HEAD /a public'], expected: [] },
     { also: { headAsGet: true }, routes: ['GET /a admin', 'HEAD /{x} public'], expected: ['/a < /{x}: HEAD /a'] },
+    {
+      also: { headAsGet: true, strictSlash: false },
+      routes: ['GET / admin', 'HEAD /{x}/ public'],
+      expected: ['/ < /{x}/: HEAD /.x/'],
+    },
   ];
   for (const { also, routes, expected } of rows) {
     t.same(
