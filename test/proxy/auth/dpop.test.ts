@@ -177,7 +177,7 @@ t.test('a proof that cannot be remembered is a 503, and one that two send at onc
   state.isDown = false;
   state.floorS = Math.floor(Date.now() / 1_000) + 1;
   t.equal((await ask({ Authorization, DPoP: proofOf(bearer) })).status, 503, 'made before a fail-over');
-  state.floorS -= 5;
+  state.floorS = Math.floor(Date.now() / 1_000) - 4;
   t.equal(
     (await ask({ Authorization, DPoP: proofOf(bearer) })).status,
     503,
