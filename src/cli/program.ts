@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { parseRecordId } from '../decision/idempotency/scope.js';
+import { messageOf } from '../lib/errors.js';
 import { versionLine } from '../version.js';
 import { defineCommand, settle } from './definition.js';
 import { NoWorkingDirectory, type Io } from './io.js';
@@ -143,7 +144,7 @@ export async function run(argv: readonly string[], io: Io): Promise<void> {
       io.exit(error.exitCode === 0 ? 0 : 2);
       return;
     }
-    io.stderr(`error: ${error instanceof Error ? error.message : 'unknown error'}\n`);
+    io.stderr(`error: ${messageOf(error)}\n`);
     io.exit(error instanceof NoWorkingDirectory ? 2 : 1);
   }
 }

@@ -39,6 +39,11 @@ function causeOf(error: unknown): string {
   return error.cause === undefined ? error.name : causeOf(error.cause);
 }
 
+/** Returns what an error says of itself. Not for errors of connections: they may quote what was received. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}
+
 /** Returns the code that the system or Node gave an error, such as `ENOENT`; `otherwise` where it has none. */
 export function codeOf(error: unknown, otherwise = 'unknown error'): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : otherwise;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { networkFailure, writeFailure } from '../../src/lib/errors.js';
+import { messageOf, networkFailure, writeFailure } from '../../src/lib/errors.js';
 
 function withCode(code: string): Error {
   return Object.assign(new Error('what was received'), { code });
@@ -21,6 +21,11 @@ t.test('an error is told by its code, never by its message', async (t) => {
     { error: undefined, says: 'the request failed (unknown error)' },
   ];
   for (const { error, says } of cases) t.equal(networkFailure(error), says);
+});
+
+t.test('an error of ours is told by its message', async (t) => {
+  t.equal(messageOf(new Error('it is closed')), 'it is closed');
+  t.equal(messageOf('what was received'), 'unknown error');
 });
 
 t.test('why a file cannot be written is said in words', async (t) => {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CompiledConfig } from '../../config/types.js';
 import { changedSettings } from '../../config/load/setting-names.js';
+import { messageOf } from '../../lib/errors.js';
 import { refuse, type Result } from '../../lib/result.js';
 import type { Clock, Files, FileWatch, Log } from '../../ports/system.js';
 import type { Metrics } from '../../ports/observability.js';
@@ -275,7 +276,7 @@ export async function putInForce(
     await activator.replace(complete, withOpened(config, opened));
   } catch (error) {
     // A bug, but no reason to end a proxy that can go on with the config it has.
-    return `it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`;
+    return `it cannot be put in force: ${messageOf(error)}`;
   }
   if (assertion === null) assertions.use(null);
   onReplaced(complete);

@@ -2,6 +2,7 @@
 import { systemClock } from '../../adapters/system/clock.js';
 import { noMetrics, retireMetrics, type MetricsData } from '../../adapters/metrics/merge.js';
 import type { Counts } from '../../admin/status.js';
+import { messageOf } from '../../lib/errors.js';
 import type { Log } from '../../ports/system.js';
 import type { Traffic } from '../../ports/observability.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
@@ -273,8 +274,7 @@ export function createPool(deps: PoolDeps): Pool {
 
 /** A worker that runs and does not do as it was told. */
 function failedEarly(number: number, error: unknown): StartFailure {
-  const why = error instanceof Error ? error.message : 'unknown error';
-  return startFailure('unavailable', `worker ${String(number)} failed before it served: ${why}`);
+  return startFailure('unavailable', `worker ${String(number)} failed before it served: ${messageOf(error)}`);
 }
 
 async function pause(ms: number): Promise<void> {

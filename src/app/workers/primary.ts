@@ -7,6 +7,7 @@ import { systemClock, systemTimers } from '../../adapters/system/clock.js';
 import type { Phase } from '../../admin/readiness.js';
 import type { Status } from '../../admin/status.js';
 import type { CompiledConfig, HostPort } from '../../config/types.js';
+import { messageOf } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { timestamp } from '../../lib/timestamp.js';
 import { createFloodLog } from '../../proxy/inbound/client-connections.js';
@@ -337,8 +338,7 @@ async function replaceInAll(pool: Pool, { texts }: CompleteConfig): Promise<void
  * Why a worker did not do as it was told. One that is gone is passed over: the next one begins with what is in force.
  */
 function failureOf(worker: WorkerProcess, error: unknown): string | null {
-  if (worker.isGone()) return null;
-  return error instanceof Error ? error.message : 'unknown error';
+  return worker.isGone() ? null : messageOf(error);
 }
 
 function showCertificates(pool: Pool, material: TlsMaterial): void {

@@ -4,6 +4,7 @@ import { metricsData } from '../../adapters/metrics/merge.js';
 import { systemTimers } from '../../adapters/system/clock.js';
 import { releaseMemory } from '../../adapters/system/release-memory.js';
 import { tuneForServing } from '../../adapters/system/v8-options.js';
+import { messageOf } from '../../lib/errors.js';
 import { createTurns } from '../../lib/promises.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files } from '../../ports/system.js';
@@ -129,7 +130,7 @@ export function runWorker(channel: PrimaryChannel, env: Environment): void {
       const message: ToPrimary = { kind: 'answer', id, answer: await call(given) };
       channel.send(message, name === 'close' ? channel.end : undefined);
     } catch (error) {
-      channel.send({ kind: 'failed', id, reason: error instanceof Error ? error.message : 'unknown error' });
+      channel.send({ kind: 'failed', id, reason: messageOf(error) });
     }
   }
 

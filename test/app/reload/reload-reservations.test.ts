@@ -15,7 +15,11 @@ function write(name: string, idempotency: unknown, more: object = {}): object {
 }
 
 function compile(...routes: readonly object[]): CompiledConfig {
-  const { config, problems } = validateConfig(baseConfig({ ...memory, routes }), {
+  return compileText(baseConfig({ ...memory, routes }));
+}
+
+function compileText(text: string): CompiledConfig {
+  const { config, problems } = validateConfig(text, {
     file: 'x',
     folder: '/',
     env: {},
@@ -104,15 +108,7 @@ type Issuers = Readonly<Record<string, object>>;
 
 /** With these issuers and no other. */
 function configOf(tree: ConfigTree, issuers: Issuers): CompiledConfig {
-  const text = stringify({ ...(parse(baseConfig(tree)) as object), issuers });
-  const { config, problems } = validateConfig(text, {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => refuse('none'),
-  });
-  if (config === null) throw new Error(JSON.stringify(problems));
-  return config;
+  return compileText(stringify({ ...(parse(baseConfig(tree)) as object), issuers }));
 }
 
 t.test('callers whose keys no longer count', (t) => {
