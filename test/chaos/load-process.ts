@@ -2,7 +2,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { asLoad } from '../bench/affinity.js';
@@ -38,7 +38,8 @@ export async function startAttackedService(
 export function goFirst(pid: number): void {
   for (const thread of readdirSync(`/proc/${String(pid)}/task`)) {
     try {
-      setPriority(Number(thread), -15);
+      // What the process put behind others of its threads stays behind them.
+      setPriority(Number(thread), Math.max(-20, getPriority(Number(thread)) - 15));
     } catch {
       return;
     }
