@@ -8,7 +8,7 @@ import { getPriority, setPriority } from 'node:os';
 export const v8ThreadNiceness = 15;
 
 /** CPU that a process has used until nearly all that serves is compiled, in milliseconds. */
-const warmUpCpuMs = 10_000;
+const warmUpCpuMs = 5_000;
 
 const lookEveryMs = 1_000;
 
