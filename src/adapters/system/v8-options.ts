@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { putServingFirstWhenWarm } from './v8-threads.js';
+import { putServingFirstInTime } from './v8-threads.js';
 
 /**
  * Options of V8, as `node --v8-options` lists them, for a process that does one thing on one thread. A request goes
@@ -13,10 +13,10 @@ export const servingOptions: readonly string[] = [
 ];
 
 /**
- * Sets them for what is compiled and collected from now on, and puts V8's threads behind the one that serves once most
- * is compiled; both stay until the process ends.
+ * Sets them for what is compiled and collected from now on, and puts V8's threads behind the one that serves in
+ * time; both stay until the process ends.
  */
 export function tuneForServing(): void {
   for (const option of servingOptions) setFlagsFromString(option);
-  putServingFirstWhenWarm();
+  putServingFirstInTime();
 }

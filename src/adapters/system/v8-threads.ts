@@ -10,7 +10,11 @@ export const v8ThreadNiceness = 15;
 /** CPU that a process has used until nearly all that serves is compiled, in milliseconds. */
 const warmUpCpuMs = 5_000;
 
-const lookEveryMs = 1_000;
+/** How often a process that is not warm is looked at, in milliseconds. */
+const lookEveryMs = 100;
+
+/** A look that comes later than this is late, in milliseconds; two in a row tell that requests wait for the CPU. */
+const lateMs = 50;
 
 /** So many numbers of threads there are at most; behind the last they begin anew (proc_sys_kernel(5), `pid_max`). */
 const mostIds = 2 ** 22;
@@ -24,16 +28,21 @@ interface Thread {
 }
 
 /**
- * Lets the thread that serves go before those of V8, as soon as the process is warm: one that starts needs them to
- * compile, and would serve with slow code for longer.
+ * Lets the thread that serves go before those of V8, as soon as the process is warm, or requests wait for the CPU: one
+ * that has just started needs them to compile, and would serve with slow code for longer.
  *
  * @param cpuMs CPU after which it is warm, in milliseconds from now
  */
-export function putServingFirstWhenWarm(cpuMs = warmUpCpuMs): void {
+export function putServingFirstInTime(cpuMs = warmUpCpuMs): void {
   const before = process.cpuUsage();
+  let lookedAt = performance.now();
+  let late = 0;
   const timer = setInterval(() => {
+    const now = performance.now();
+    late = now - lookedAt > lookEveryMs + lateMs ? late + 1 : 0;
+    lookedAt = now;
     const { user, system } = process.cpuUsage(before);
-    if ((user + system) / 1_000 < cpuMs) return;
+    if ((user + system) / 1_000 < cpuMs && late < 2) return;
     clearInterval(timer);
     putServingFirst();
   }, lookEveryMs).unref();

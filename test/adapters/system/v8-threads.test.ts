@@ -44,8 +44,8 @@ t.test('whichever thread collects and compiles beside the main one stands behind
     const timesOf = () => new Map(workedIn('self').map(({ id, ns }) => [id, ns]));
     // The threads of libuv are there before, as they are in a program of modules.
     await promisify(pbkdf2)('x', 'y', 1000, 32, 'sha256');
-    const { putServingFirstWhenWarm } = await import('${module}');
-    putServingFirstWhenWarm(0);
+    const { putServingFirstInTime } = await import('${module}');
+    putServingFirstInTime(0);
     const niceOf = () => Math.max(...workedIn('self').map(({ nice }) => nice));
     const cold = niceOf();
     while (niceOf() === cold) await setTimeout(50);
