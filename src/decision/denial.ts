@@ -270,6 +270,8 @@ export interface Denial {
   readonly retryAfterS?: number;
   /** Id of the reservation in question, shown to the caller so that an operator can find it. */
   readonly record?: string;
+  /** What the caller can mend of this occurrence (RFC 9457 §3.1.4): in ASCII, and with nothing of the request. */
+  readonly detail?: string;
   /** Values of `RateLimit-Policy` and `RateLimit`, where a limit was exceeded. */
   readonly rateLimit?: { readonly policy: string; readonly state: string };
   /** What was tried on the calling side, where anything was. */

@@ -37,14 +37,19 @@ export function expiryOf(token: string): number | null {
 }
 
 /**
- * Whose a token is, the same for each of the tokens of one subject: `iss` and `sub` of a JWT, else the digest of the
- * token itself. Nothing is verified: a token that its issuer does not take is not sent on behalf of anybody.
+ * Whose a token is, the same for each of the tokens of one subject: `iss` and `sub` of a JWT; `null` where it has none
+ * that can be read. Nothing is verified: a token that its issuer does not take is not sent on behalf of anybody.
  */
-export function callerIn(token: string): string {
+export function subjectIn(token: string): string | null {
   const parsed = parseCompactJws(token, () => accept(''));
   const payload = parsed.ok ? readPayload(parsed.value) : parsed;
   const { iss, sub } = payload.ok ? payload.value : {};
-  return typeof iss === 'string' && typeof sub === 'string' ? JSON.stringify([iss, sub]) : bearerDigest(token);
+  return typeof iss === 'string' && typeof sub === 'string' ? JSON.stringify([iss, sub]) : null;
+}
+
+/** The same, and the digest of the token itself where it names nobody: its next one is another caller's then. */
+export function callerIn(token: string): string {
+  return subjectIn(token) ?? bearerDigest(token);
 }
 
 /**

@@ -63,8 +63,9 @@ export function problemOf(denial: Denial, requestId: string, challenges: Challen
   if (denial.rateLimit !== undefined) {
     headers.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
   }
-  const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
-  return { status: response.status, headers, body: body ?? bodyOf(response, denial.record) };
+  const isPlain = denial.record === undefined && denial.detail === undefined;
+  const body = isPlain ? bodies.get(denial.reason) : undefined;
+  return { status: response.status, headers, body: body ?? bodyOf(response, denial) };
 }
 
 /** The `error` of `Proxy-Status`: of a failure as exactly as it is known, of refusals that of the reason. */
@@ -88,11 +89,15 @@ function problemType(type: string | null): string {
 }
 
 /** The members in the order of docs/contract.md 4: clients compare the bytes. */
-function bodyOf({ type, title, status }: RefusalResponse, record?: string): string {
+function bodyOf(
+  { type, title, status }: RefusalResponse,
+  { detail, record }: Pick<Denial, 'detail' | 'record'> = {},
+): string {
   return JSON.stringify({
     type: problemType(type),
     title,
     status,
+    ...(detail === undefined ? {} : { detail }),
     ...(record === undefined ? {} : { record }),
   });
 }

@@ -11,7 +11,7 @@ import {
   type AttemptOutcome,
   type NoRetryReason,
 } from '../../decision/egress/retry.js';
-import { callerIn } from '../../decision/egress/token-response.js';
+import { subjectIn } from '../../decision/egress/token-response.js';
 import { outgoingTarget } from '../../decision/egress/target.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { readBearer } from '../../decision/token/credential.js';
@@ -56,6 +56,12 @@ const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOut
   ['upstream_failed', { kind: 'no_response' }],
   ['upstream_timeout', { kind: 'no_response' }],
 ]);
+
+/** A key by the token itself would be another one with the next token: the same write would run twice. */
+const nameless: Denial = {
+  ...denial('idempotency_key_missing'),
+  detail: 'a key is made for a caller whose own token is a JWT with iss and sub, which this one is not',
+};
 
 /**
  * One request of the calling side: a key, a token, and as many attempts as are safe. Its sink hears of the last one
@@ -212,29 +218,34 @@ export class EgressCall implements UpstreamCall, EgressAttemptHost {
   }
 
   private deriveKey(): void {
-    const { body } = this;
+    const { body, subjectToken } = this;
     const { keyFrom } = this.target;
     if (keyFrom === null) return;
-    if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.headers, keyFrom.name));
-    else if (!(body instanceof RetryBuffer)) this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path));
-    else {
+    const caller = subjectToken === null ? null : subjectIn(subjectToken);
+    if (subjectToken !== null && caller === null) {
+      this.fail(nameless);
+      return;
+    }
+    if (keyFrom.kind === 'header') this.useDerived(nameInHeaders(this.headers, keyFrom.name), caller);
+    else if (!(body instanceof RetryBuffer)) {
+      this.useDerived(nameInJson(body ?? Buffer.alloc(0), keyFrom.path), caller);
+    } else {
       body.readWhole((whole) =>
         this.guard(() => {
           if (whole === null) this.fail(denial(body.isTooLarge() ? 'body_too_large' : 'overloaded'));
-          else this.useDerived(nameInJson(whole, keyFrom.path));
+          else this.useDerived(nameInJson(whole, keyFrom.path), caller);
         }),
       );
     }
   }
 
-  private useDerived(name: string | null): void {
+  /** Two callers that name alike what they do mean two writes. */
+  private useDerived(name: string | null, caller: string | null): void {
     if (name === null) {
       this.fail(denial('idempotency_key_missing'));
       return;
     }
-    const { target, request, subjectToken } = this;
-    // Two callers that name alike what they do mean two writes.
-    const caller = subjectToken === null ? null : callerIn(subjectToken);
+    const { target, request } = this;
     this.useKey(derivedKey({ target: target.name, method: request.method, path: request.target, caller, name }));
     this.next();
   }

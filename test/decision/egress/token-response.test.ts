@@ -1,6 +1,7 @@
 import t from 'tap';
 import {
   callerIn,
+  subjectIn,
   expiryOf,
   isBearerToken,
   readIssuedToken,
@@ -51,6 +52,10 @@ t.test('whose a token is, is the same for each of the tokens of a subject', asyn
   const callers = [first, ...[...others, 'opaque', 'a.b.c', 'other'].map(callerIn)];
   t.equal(new Set(callers).size, callers.length);
   t.notMatch(callerIn('opaque'), 'opaque', 'the token itself is nowhere');
+  t.equal(subjectIn(jwt('{"iss":"i","sub":"s","exp":1}')), first);
+  for (const token of ['opaque', 'a.b.c', 'a.b.c.d.e', jwt('{"sub":"s"}'), jwt('{"iss":"i"}')]) {
+    t.equal(subjectIn(token), null, 'nobody is named');
+  }
 });
 
 t.test('a token of another type than was asked for is none', async (t) => {

@@ -57,6 +57,14 @@ t.test('every response of ours is a problem document that says so', (t) => {
   t.end();
 });
 
+t.test('what a caller can mend of this occurrence is in `detail`', (t) => {
+  const body =
+    '{"type":"urn:sallyport:idempotency-key-missing","title":"This operation needs an Idempotency-Key","status":400,' +
+    '"detail":"in words"}';
+  t.equal(problemOf({ ...denial('idempotency_key_missing'), detail: 'in words' }, 'r-1').body, body);
+  t.end();
+});
+
 t.test('every 401 is the same, and every 403', (t) => {
   for (const status of [401, 403]) {
     const same = reasons.filter((reason) => responseOf(reason).status === status);
