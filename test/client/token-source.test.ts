@@ -183,6 +183,34 @@ t.test('a token that cannot be recorded is not given out', async (t) => {
   });
 });
 
+t.test('functions of the options that never end are given up, after the time of a call and at the end', async (t) => {
+  const core = await startFakeCore(t);
+  signing(core);
+  const hangs = async (): Promise<never> => new Promise(() => undefined);
+  const cases = [
+    ['api_key_unavailable', {}, { apiKey: hangs }],
+    ['not_recorded', { onIssued: hangs }, {}],
+  ] as const;
+  for (const singleUse of [false, true]) {
+    for (const [code, options, own] of cases) {
+      const late = failure(source(t, core.url, { ...options, singleUse }, { ...own, timeoutMs: 300 }).getToken());
+      t.match(await late, { code, message: /300 ms/ });
+      const closing = source(t, core.url, { ...options, singleUse }, own);
+      const calls = core.calls.length;
+      const waiting = failure(closing.getToken());
+      if (code === 'not_recorded') await until('the Core answered', () => core.calls.length > calls);
+      await closing.close();
+      t.match(await waiting, { code: 'closed' }, code);
+    }
+  }
+  let fails: ((error: Error) => void) | null = null;
+  const apiKeyLater = async (): Promise<string> => new Promise((_, reject) => (fails = reject));
+  t.match(await failure(source(t, core.url, {}, { apiKey: apiKeyLater, timeoutMs: 20 }).getToken()), {
+    code: 'api_key_unavailable',
+  });
+  (await until('it was asked', () => fails))(new Error('late'));
+});
+
 t.test('a caller that gives up waits no longer; the others do', async (t) => {
   const core = await startFakeCore(t);
   let answer: (() => void) | null = null;

@@ -20,7 +20,7 @@ interface CoreOptions {
   readonly ca?: string;
   /** The driver interface version to ask for, 2.21 or later. Without it the Core answers with its newest. */
   readonly cdiVersion?: string;
-  /** For a whole call, milliseconds. Default 10,000. */
+  /** For a whole call, and for what `apiKey` and `onIssued` take each, milliseconds. Default 10,000. */
   readonly timeoutMs?: number;
   /** Lets the key travel in the clear to another machine. Default false. */
   readonly allowHttp?: boolean;
@@ -48,8 +48,8 @@ export interface TokenSourceOptions {
    */
   readonly boundTo?: ProofKey | { readonly certificate: string };
   /**
-   * Called with each issued token's record, without the token, before it is given out; where it fails, the token is
-   * not.
+   * Called with each issued token's record, without the token, before it is given out; where it fails, or takes
+   * longer than `core.timeoutMs`, the token is not.
    */
   readonly onIssued?: (record: IssuanceRecord) => void | Promise<void>;
 }

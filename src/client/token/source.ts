@@ -58,20 +58,20 @@ export function createTokenSource(options: TokenSourceOptions, deps: TokenSource
     rules: { allowHttp, allowPublic: allowPublicCore },
     maxConnections: isSingleUse ? singleUseConnections : 1,
   });
-  const state = { isClosed: false };
+  const closing = new AbortController();
   const supply = (isSingleUse ? createTokenMint : createTokenCache)({
-    attempt: attemptWith(options, settings.value, { client, clock, state }),
+    attempt: attemptWith(options, settings.value, { client, clock, closing: closing.signal }),
     clock,
     random,
   });
   return {
     getToken: ({ signal } = {}) => {
-      if (state.isClosed) return Promise.reject(new TokenError('closed', sourceClosed));
+      if (closing.signal.aborted) return Promise.reject(new TokenError('closed', sourceClosed));
       return signal === undefined ? supply.get() : unlessAborted(() => supply.get(), signal);
     },
     invalidate: supply.forget,
     close: async () => {
-      state.isClosed = true;
+      closing.abort();
       supply.clear();
       await client.close();
     },
@@ -83,18 +83,19 @@ const sourceClosed = 'the source was closed';
 interface AttemptDeps {
   readonly client: CoreClient;
   readonly clock: Clock;
-  readonly state: { readonly isClosed: boolean };
+  /** Aborted at the end of the source. */
+  readonly closing: AbortSignal;
 }
 
 /** One call of the Core, with the key as it is now. */
 function attemptWith(
   options: TokenSourceOptions,
   settings: TokenSettings,
-  { client, clock, state }: AttemptDeps,
+  { client, clock, closing }: AttemptDeps,
 ): MintAttempt {
-  const { issuer, claims, validityS, confirmation } = settings;
+  const { issuer, claims, validityS, confirmation, timeoutMs } = settings;
   return async () => {
-    const key = await readKey(options);
+    const key = await readKey(options, { timeoutMs, closing });
     if (!key.ok) return key;
     const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
     const request: MintRequest = {
@@ -110,29 +111,60 @@ function attemptWith(
       // Nothing but the end of the source calls a call off.
       return kind === 'aborted' ? failed('closed', sourceClosed) : refuse({ code: kind, ...details });
     }
-    try {
-      await options.onIssued?.(issuanceRecord(minted.value, clock.now()));
-    } catch {
-      // What it threw may hold anything.
-      return failed('not_recorded', 'onIssued failed, so that the token is not given out');
-    }
-    return state.isClosed ? failed('closed', sourceClosed) : minted;
+    const record = issuanceRecord(minted.value, clock.now());
+    const recorded = await outcomeOf(() => options.onIssued?.(record), { timeoutMs, closing });
+    if (closing.aborted) return failed('closed', sourceClosed);
+    return recorded.kind === 'done'
+      ? minted
+      : failed('not_recorded', `onIssued ${recorded.problem}, so that the token is not given out`);
   };
 }
 
-async function readKey({
-  core: { apiKey },
-}: TokenSourceOptions): Promise<Result<TokenSettings['headers'], AttemptFailure>> {
+async function readKey(
+  { core: { apiKey } }: TokenSourceOptions,
+  limits: CallLimits,
+): Promise<Result<TokenSettings['headers'], AttemptFailure>> {
   if (apiKey === undefined) return accept([]);
-  try {
-    const value = typeof apiKey === 'string' ? apiKey : await apiKey();
-    return isApiKey(value)
-      ? accept([{ name: 'api-key', value }])
-      : failed('api_key_unavailable', `what core.apiKey gave ${apiKeyRule}`);
-  } catch {
-    // What it threw may hold anything.
-    return failed('api_key_unavailable', 'core.apiKey failed');
-  }
+  const read =
+    typeof apiKey === 'string' ? ({ kind: 'done', value: apiKey } as const) : await outcomeOf(apiKey, limits);
+  if (limits.closing.aborted) return failed('closed', sourceClosed);
+  if (read.kind === 'failed') return failed('api_key_unavailable', `core.apiKey ${read.problem}`);
+  return isApiKey(read.value)
+    ? accept([{ name: 'api-key', value: read.value }])
+    : failed('api_key_unavailable', `what core.apiKey gave ${apiKeyRule}`);
+}
+
+interface CallLimits {
+  readonly timeoutMs: number;
+  /** Nobody waits for it any more. */
+  readonly closing: AbortSignal;
+}
+
+type CallOutcome<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  /** In words that follow its name. */
+  | { readonly kind: 'failed'; readonly problem: string };
+
+/** What a function of the options comes to. It may never end: all who want a token would wait for it. */
+function outcomeOf<T>(call: () => T | Promise<T>, { timeoutMs, closing }: CallLimits): Promise<CallOutcome<T>> {
+  return new Promise((resolve) => {
+    const end = (outcome: CallOutcome<T>): void => {
+      clearTimeout(timer);
+      closing.removeEventListener('abort', giveUp);
+      resolve(outcome);
+    };
+    const giveUp = (): void => end({ kind: 'failed', problem: 'was called off' });
+    const isLate = (): void => end({ kind: 'failed', problem: `did not end within ${String(timeoutMs)} ms` });
+    const timer = setTimeout(isLate, timeoutMs);
+    closing.addEventListener('abort', giveUp, { once: true });
+    Promise.resolve()
+      .then(call)
+      .then(
+        (value) => end({ kind: 'done', value }),
+        // What it threw may hold anything.
+        () => end({ kind: 'failed', problem: 'failed' }),
+      );
+  });
 }
 
 function failed(code: TokenErrorCode, reason: string): Result<never, AttemptFailure> {
