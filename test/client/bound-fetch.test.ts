@@ -97,6 +97,19 @@ t.test('a nonce is asked for once, and repeated from then on, at each service it
   t.equal(await refused(other), 1);
 });
 
+t.test('a form is sent as one, and once more where a nonce is asked for', async (t) => {
+  const { url, proxy } = await deploy({ nonce_key_file: nonceKeyFile });
+  const bound = boundFetch({ key }, ofKey);
+  const body = new FormData();
+  body.set('name', 'of the form');
+  body.set('file', new Blob(['of the file']), 'a.txt');
+  t.equal((await bound.fetch(url, { method: 'POST', body })).status, 200);
+  t.equal(await proxy.metric('sallyport_denials_total{route="orders",reason="proof_nonce"}'), 1);
+  const seen = receiver.requests.at(-1);
+  t.match(seen?.field('content-type'), [/^multipart\/form-data; boundary=/]);
+  t.match(seen?.body.toString(), /name="name"\r\n\r\nof the form\r\n[^]*filename="a.txt"\r\n[^]*of the file\r\n/);
+});
+
 t.test('no server makes it ask more than twice, or follow', async (t) => {
   const seen: (string | undefined)[] = [];
   const answers: Record<string, (count: number) => readonly [number, Record<string, string>]> = {

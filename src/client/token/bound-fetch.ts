@@ -1,5 +1,5 @@
 /** Requests with a token that is bound: a proof for each, or a certificate when TLS begins. */
-import { Agent, fetch, Headers, type RequestInit, type Response } from 'undici';
+import { Agent, fetch, FormData, Headers, type RequestInit, type Response } from 'undici';
 import type { ProofKey } from './proof-key.js';
 
 /** What a program has that its tokens are bound to; at least one of both. */
@@ -14,7 +14,10 @@ export interface BoundFetchOptions {
 }
 
 /** What a request may say beside its address; `redirect` is `manual` or `error`. */
-export type BoundRequest = Omit<RequestInit, 'dispatcher' | 'redirect'> & { readonly redirect?: 'manual' | 'error' };
+export type BoundRequest = Omit<RequestInit, 'body' | 'dispatcher' | 'redirect'> & {
+  readonly body?: RequestInit['body'] | globalThis.FormData;
+  readonly redirect?: 'manual' | 'error';
+};
 
 /** Sends requests as `fetch` does. */
 export interface BoundFetch {
@@ -33,6 +36,9 @@ const maxOrigins = 1_000;
 
 /** RFC 9449 §8.1: what may stand in a nonce; longer ones would make proofs that no header holds. */
 const nonceText = /^[\x21\x23-\x5b\x5d-\x7e]{1,1024}$/;
+
+/** With a body that our `fetch` knows. */
+type OwnRequest = Omit<BoundRequest, 'body'> & Pick<RequestInit, 'body'>;
 
 interface AttemptResult {
   readonly response: Response;
@@ -55,7 +61,7 @@ export function createBoundFetch({ tokens, key, certificate, ca }: BoundFetchOpt
   /** By origin (RFC 9449 §8.2: each server has its own). */
   const nonces = new Map<string, string>();
 
-  async function attempt(url: URL, init: BoundRequest, token: string): Promise<AttemptResult> {
+  async function attempt(url: URL, init: OwnRequest, token: string): Promise<AttemptResult> {
     const { method = 'GET' } = init;
     const nonce = nonces.get(url.origin);
     const asked = { method: writtenMethod(method), url, token, ...(nonce === undefined ? {} : { nonce }) };
@@ -84,8 +90,10 @@ export function createBoundFetch({ tokens, key, certificate, ca }: BoundFetchOpt
   }
 
   return {
-    fetch: async (address, init = {}) => {
+    fetch: async (address, asked = {}) => {
       const url = new URL(address);
+      const { body, ...rest } = asked;
+      const init: OwnRequest = body === undefined ? rest : { ...rest, body: ownBody(body) };
       const token = await tokens.getToken();
       const first = await attempt(url, init, token);
       if (!first.isChallenged || !canBeSentAgain(init.body)) return first.response;
@@ -101,13 +109,30 @@ function writtenMethod(method: string): string {
   return /^(?:delete|get|head|options|post|put)$/i.test(method) ? method.toUpperCase() : method;
 }
 
+/** A program's form is Node's, or of an undici of its own: our `fetch` would send any but its own as plain text. */
+function ownBody(body: NonNullable<BoundRequest['body']> | null): NonNullable<OwnRequest['body']> | null {
+  if (!isForm(body)) return body;
+  const own = new FormData();
+  for (const [name, value] of body) {
+    if (typeof value === 'string') own.append(name, value);
+    else own.append(name, value, value.name);
+  }
+  return own;
+}
+
+function isForm(body: unknown): body is FormData | globalThis.FormData {
+  return Object.prototype.toString.call(body) === '[object FormData]';
+}
+
 /** Whether sending it leaves it as it was. */
-function canBeSentAgain(body: BoundRequest['body']): boolean {
+function canBeSentAgain(body: OwnRequest['body']): boolean {
   return (
     body === undefined ||
     body === null ||
     typeof body === 'string' ||
     body instanceof URLSearchParams ||
+    // With another boundary each time, which its Content-Type says.
+    body instanceof FormData ||
     body instanceof Blob ||
     body instanceof ArrayBuffer ||
     ArrayBuffer.isView(body)
