@@ -122,7 +122,7 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
         });
       }
       tellOfOne(next);
-      answered(subjectToken);
+      suspects.answered(subjectToken);
       return unavailable('subject', next.reason, 0);
     }
     if (next.mayBeOfSubject === true && subjectToken !== null) {
@@ -151,18 +151,12 @@ export function createFetchState(name: string, fetcher: TokenFetcher, deps: Toke
     log[level]('no token could be had for a caller’s own', { source: name, problem, error: reason });
   }
 
-  /** The issuer answered: what it failed at before was of the other's own token, or is over. */
-  function answered(subjectToken: string | null): void {
-    suspects.endRow();
-    if (subjectToken !== null) suspects.clear(subjectToken);
-  }
-
   function succeed(subjectToken: string | null): void {
     lastError = null;
     refusedInRow = 0;
     backOff = noBackOff;
     failure = null;
-    answered(subjectToken);
+    suspects.succeed(subjectToken);
     if (told === null) return;
     told = null;
     log.info('tokens can be had again', { source: name });

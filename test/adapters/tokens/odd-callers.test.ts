@@ -66,6 +66,102 @@ t.test('nor does one with another token each time', async (t) => {
   t.ok(made.asked.length < 400, 'of which few are asked for, once ten were odd');
 });
 
+t.test('nor do forged tokens in the name of a caller whose exchanges succeed keep that one waiting', async (t) => {
+  const made = exchange();
+  t.equal(await made.ask(own('ann', -1), token('for-ann')), 'for-ann');
+  let served = 0;
+  for (let turn = 0; turn < 600; turn += 1) {
+    await made.ask(own('ann', turn), fails);
+    if (
+      turn % 10 === 9 &&
+      (await made.ask(own('ann', 10_000 + turn), token(`new-${String(turn)}`))).startsWith('new-')
+    ) {
+      served += 1;
+    }
+    made.advance(100);
+  }
+  t.equal(served, 60);
+});
+
+t.test('nor do forged tokens in ever new names, or in those of two known callers, stop known ones', async (t) => {
+  const names: Record<string, (turn: number) => string> = {
+    'new names': (turn) => own(`made-up-${String(turn)}`, turn),
+    'known names': (turn) => own(turn % 2 === 0 ? 'ann' : 'bob', turn),
+    'ever new tokens that name nobody': (turn) => `opaque-${String(turn)}`,
+  };
+  for (const [name, oddAt] of Object.entries(names)) {
+    const made = exchange();
+    for (const known of ['ann', 'bob', 'cat']) await made.ask(own(known, -1), token(`first-${known}`));
+    let served = 0;
+    for (let turn = 0; turn < 600; turn += 1) {
+      await made.ask(oddAt(turn), fails);
+      if (turn % 10 === 9 && (await made.ask(own('cat', turn), token(`cat-${String(turn)}`))).startsWith('cat-')) {
+        served += 1;
+      }
+      made.advance(100);
+    }
+    t.equal(served, 60, name);
+    t.ok(made.lines.length < 6, made.lines.join('\n'));
+  }
+});
+
+t.test('strangers wait together, and as soon as somebody gets a token, no longer', async (t) => {
+  const made = exchange();
+  await made.ask(own('ann', 0), token('for-ann'));
+  const long = failure('away', 60_000, true);
+  await made.ask(own('odd', 1), long);
+  await made.ask(own('even', 1), long);
+  t.equal(await made.ask(own('new', 1), token('no')), 'away 60');
+  t.equal(await made.ask(own('ann', 1), token('ann-again')), 'ann-again');
+  t.equal(await made.ask(own('new', 1), token('for-new')), 'for-new');
+  t.equal(await made.ask(own('odd', 1), token('no')), 'away 60', 'and this one by itself');
+});
+
+t.test('the issuer is left alone by all once it failed for two tokens that it took before', async (t) => {
+  const made = exchange();
+  for (const name of ['ann', 'bob', 'cat']) await made.ask(own(name, 1), token(`for-${name}`));
+  made.advance(211_000);
+  await made.ask(own('ann', 1), fails);
+  await made.ask(own('ann', 1), fails);
+  t.equal(await made.ask(own('cat', 2), token('cat-again')), 'cat-again', 'one says nothing');
+  made.advance(1_000);
+  await made.ask(own('ann', 1), fails);
+  await made.ask(own('bob', 1), fails);
+  t.equal(await made.ask(own('cat', 3), token('had')), 'had', 'that of the one had failed before');
+  const other = exchange();
+  for (const name of ['ann', 'bob', 'cat']) await other.ask(own(name, 1), token(`for-${name}`));
+  other.advance(211_000);
+  await other.ask(own('ann', 1), fails);
+  await other.ask(own('bob', 1), fails);
+  t.equal(await other.ask(own('cat', 2), token('had')), 'away 1');
+});
+
+t.test('an outage for many known callers, whose tokens change: few requests for each go there', async (t) => {
+  const made = exchange();
+  const callers = Array.from({ length: 200 }, (_, number) => `caller-${String(number)}`);
+  /** Each asks once a second, with another token of its own every 300 s. */
+  const second = async (at: number, fetched: Parameters<Fetches['end']>[0]): Promise<number> => {
+    let served = 0;
+    for (const [number, name] of callers.entries()) {
+      if ((await made.ask(own(name, Math.floor((at + number) / 300)), fetched)).startsWith('had')) served += 1;
+    }
+    made.advance(1_000);
+    return served;
+  };
+  let at = 0;
+  for (; at < 240; at += 1) await second(at, token('had'));
+  const before = made.asked.length;
+  for (; at < 840; at += 1) await second(at, fails);
+  const asked = made.asked.length - before;
+  t.ok(asked < 200 * 30, `${String(asked)} of ${String(200 * 600)}`);
+  t.ok(
+    made.lines.some((line) => line.startsWith('no token could be had {')),
+    'it is told as one of all',
+  );
+  for (; at < 871; at += 1) await second(at, token('had'));
+  t.equal(await second(at, token('had')), 200, 'all are served half a minute after it');
+});
+
 t.test('failures that are long apart are not in a row', async (t) => {
   const made = exchange();
   await made.ask('odd', fails);
