@@ -171,10 +171,24 @@ export interface VerifiedSession {
  */
 export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
 
-/** Verifies sessions of users with the SDK of the Core. Every call ends within its deadline, and never rejects. */
+/** Whose session is verified, as its token says, which was verified. */
+export interface SessionAsker {
+  readonly user: string;
+  /** Whether a connection is authorized again, which stays open while that takes its time. */
+  readonly isAgain: boolean;
+}
+
+/**
+ * Verifies sessions of users with the SDK of the Core. Never rejects. Every call ends within its deadline, but for
+ * those of connections that are authorized again: these wait for their turn.
+ */
 export interface SessionVerifier {
   /** `asksCore` is whether more than the token is needed to tell. */
-  readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VerifiedSession, SessionRefusal>>;
+  readonly verify: (
+    accessToken: string,
+    asksCore: boolean,
+    asker: SessionAsker,
+  ) => Promise<Result<VerifiedSession, SessionRefusal>>;
 }
 
 /** Accepted service tokens since the start: those that were remembered, and those that had to be verified. */

@@ -6,6 +6,7 @@ import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { Log, Timers } from '../../ports/system.js';
 import type { SessionRefusal, SessionVerifier, VerifiedSession } from '../../ports/auth.js';
 import { useForFetch } from '../../proxy/node-internals/global-dispatcher.js';
+import { createCoreQuestions, type QuestionLimits } from './core-questions.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
 interface SessionVerifierDeps {
@@ -13,11 +14,10 @@ interface SessionVerifierDeps {
   readonly timers: Timers;
 }
 
-export interface SessionVerifierLimits {
+/** Of the sessions about which the Core is asked at once; requests beyond these are not kept waiting. */
+export interface SessionVerifierLimits extends QuestionLimits {
   /** Longest time for one session, milliseconds. */
   readonly timeoutMs: number;
-  /** Sessions about which the Core is asked at once; those above are not waited for. */
-  readonly maxAsking: number;
   /** Sessions that are looked at at once, whether or not the Core is asked. */
   readonly maxUnderWay: number;
 }
@@ -35,7 +35,16 @@ interface Outcome {
   readonly failure: string | null;
 }
 
-const defaultLimits: SessionVerifierLimits = { timeoutMs: 5_000, maxAsking: 64, maxUnderWay: 1_024 };
+const defaultLimits: SessionVerifierLimits = {
+  timeoutMs: 5_000,
+  maxAsking: 64,
+  maxOfUser: 8,
+  maxAgain: 16,
+  maxUnderWay: 1_024,
+};
+
+/** The log tells of sessions that were not asked about no more often than that, milliseconds. */
+const tellEveryMs = 60_000;
 
 /** The SDK looks for new keys no more often than that (its `JWKCacheCooldownInMs` is 500). */
 const sdkKeysCooldownMs = 550;
@@ -53,7 +62,7 @@ export function createSessionVerifier(
   { log, timers }: SessionVerifierDeps,
   limits: SessionVerifierLimits = defaultLimits,
 ): OpenSessionVerifier {
-  const { timeoutMs, maxAsking, maxUnderWay } = limits;
+  const { timeoutMs, maxAsking, maxOfUser, maxUnderWay } = limits;
   const agent = new Agent({
     connect: { timeout: timeoutMs, rejectUnauthorized: true },
     headersTimeout: timeoutMs,
@@ -61,20 +70,19 @@ export function createSessionVerifier(
     connections: maxAsking,
   });
   const restoreFetch = useForFetch(agent);
-  let asking = 0;
+  const questions = createCoreQuestions(attempt, settings.checkDatabase, limits);
   let underWay = 0;
   let isFailing = false;
+  let hasToldOfLimit = false;
 
   return {
-    verify: async (accessToken, asksCore) => {
-      if (underWay >= maxUnderWay || (asksCore && asking >= maxAsking)) return refuse('unavailable');
-      underWay += 1;
-      if (asksCore) asking += 1;
-      const outcome = attempt(accessToken).finally(() => {
-        underWay -= 1;
-        if (asksCore) asking -= 1;
-      });
-      const { vouched, failure } = await within(outcome);
+    verify: async (accessToken, asksCore, asker) => {
+      const outcome = asksCore ? questions.put(accessToken, asker) : attemptWithoutCore(accessToken);
+      if (typeof outcome === 'string') {
+        tellOfLimit(outcome);
+        return refuse('unavailable');
+      }
+      const { vouched, failure } = await (asksCore && asker.isAgain ? outcome : within(outcome));
       tell(failure);
       return vouched;
     },
@@ -83,6 +91,15 @@ export function createSessionVerifier(
       await agent.destroy();
     },
   };
+
+  /** The SDK may still have to fetch keys, so that there is an end to these as well. */
+  function attemptWithoutCore(accessToken: string): Promise<Outcome> | 'full' {
+    if (underWay >= maxUnderWay) return 'full';
+    underWay += 1;
+    return attempt(accessToken).finally(() => {
+      underWay -= 1;
+    });
+  }
 
   /** Never rejects. */
   async function attempt(accessToken: string): Promise<Outcome> {
@@ -130,6 +147,19 @@ export function createSessionVerifier(
       log.error('sessions cannot be verified with the Core', { core: settings.coreUrl, reason: failure });
     }
     isFailing = failure !== null;
+  }
+
+  function tellOfLimit(what: 'full' | 'share'): void {
+    if (hasToldOfLimit) return;
+    hasToldOfLimit = true;
+    timers.after(tellEveryMs, () => {
+      hasToldOfLimit = false;
+    });
+    const reason =
+      what === 'full'
+        ? `it is asked about ${String(maxAsking)} at once already`
+        : `it is asked about ${String(maxOfUser)} of one user at once already`;
+    log.warn('sessions are refused: the Core is asked about too many', { core: settings.coreUrl, reason });
   }
 }
 

@@ -227,11 +227,12 @@ function verify(credential: Credential, request: ParsedRequest, nowMs: number): 
     activeConfig: { sessions },
     head,
     asker,
+    provedKey,
   } = request;
   // A route that accepts them is put in force only where they can be verified.
   return sessions === null
     ? refuse(denial('core_unavailable'))
-    : verifySession(credential, head.method, sessions, nowMs, asker);
+    : verifySession(credential, head.method, sessions, nowMs, asker, provedKey !== undefined);
 }
 
 /**

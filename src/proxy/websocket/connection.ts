@@ -10,7 +10,7 @@ import { readAgreement, webSocketProtocol } from '../../decision/websocket/hands
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { upstreamRequest, withRenewedToken } from '../exchange/forwarded-messages.js';
-import { reauthorizeAfterMs } from '../exchange/reauthorization.js';
+import { reauthorizeInMs } from '../exchange/reauthorization.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ExchangeSummary } from '../exchange/access-log-record.js';
 import type { ActiveConfig } from '../auth/active-config.js';
@@ -153,6 +153,8 @@ export class WebSocket implements UpstreamOperation {
     const { activeConfig, clock } = this.host;
     const provedKey = this.handshake.admission.principal?.confirmation?.key ?? null;
     const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey);
+    // It may have to wait for its turn to ask the Core: meanwhile its credential ends as ever.
+    if (judgement instanceof Promise) this.scheduleReauthorization();
     takeSettled(judgement, (settled) => this.onAuthorized(settled), this.handshake.client.fail);
   }
 
@@ -175,7 +177,10 @@ export class WebSocket implements UpstreamOperation {
 
   private scheduleReauthorization(): void {
     this.stopTimer();
-    const inMs = Math.min(reauthorizeAfterMs, this.expiresInMs(), this.certificateEndsInMs());
+    const expiresInMs = this.expiresInMs();
+    // In shadow mode one whose credential is over may go on.
+    const endsInMs = expiresInMs > 0 ? expiresInMs : Infinity;
+    const inMs = Math.min(reauthorizeInMs(), endsInMs, this.certificateEndsInMs());
     this.stopTimer = this.host.timers.after(inMs, () => this.reauthorize());
   }
 

@@ -69,13 +69,16 @@ async function open(t: Scope, over: Partial<SessionSettings> = {}, limits?: Sess
   return { verifier, logged };
 }
 
+const asker = { user: 'user-1', isAgain: false };
+const limits = { maxAsking: 64, maxOfUser: 64, maxAgain: 16, maxUnderWay: 64 };
+
 const fresh = (): string => mintSession({ key });
 const unconfirmed = (): string => mintSession({ key, claims: { parentRefreshTokenHash1: 'cd'.repeat(32) } });
 
 t.test('a session is told from its token alone, where that is enough', async (t) => {
   const { verifier } = await open(t);
   const before = core.asked.length;
-  const vouched = await verifier.verify(fresh(), false);
+  const vouched = await verifier.verify(fresh(), false, asker);
   t.match(vouched, { ok: true, value: { userId: 'user-1', claims: { 'st-role': { v: ['support'] } }, renewed: null } });
   t.equal(vouched.ok && Object.getPrototypeOf(vouched.value.claims), null, 'claims without a prototype');
   t.equal(core.asked.length, before);
@@ -88,7 +91,7 @@ t.test('the Core is asked about the first token after a refresh, and its new tok
     ...goodSession(),
     accessToken: { token: renewed, expiry: Date.now() + 60_000, createdTime: Date.now() },
   });
-  const vouched = await verifier.verify(unconfirmed(), true);
+  const vouched = await verifier.verify(unconfirmed(), true, asker);
   t.match(vouched, {
     ok: true,
     value: { userId: 'user-1', claims: { more: 'new' }, renewed: { accessToken: renewed } },
@@ -105,14 +108,14 @@ t.test('a new token that could not be sent is not', async (t) => {
     ...goodSession(),
     accessToken: { token: `${head ?? ''}.${body ?? ''}.x\r\nX-Admin: 1`, expiry: 1, createdTime: 1 },
   });
-  t.match(await verifier.verify(unconfirmed(), true), { ok: true, value: { renewed: null } });
+  t.match(await verifier.verify(unconfirmed(), true, asker), { ok: true, value: { renewed: null } });
 });
 
 t.test('check_database: the Core is asked about every session', async (t) => {
   const { verifier } = await open(t, { checkDatabase: true });
   core.verify(goodSession());
   const before = core.asked.length;
-  t.match(await verifier.verify(fresh(), true), { ok: true, value: { userId: 'user-1', renewed: null } });
+  t.match(await verifier.verify(fresh(), true, asker), { ok: true, value: { userId: 'user-1', renewed: null } });
   t.equal(core.asked.length, before + 1);
   t.match(core.asked.at(-1), { body: { checkDatabase: true } });
 });
@@ -120,10 +123,10 @@ t.test('check_database: the Core is asked about every session', async (t) => {
 t.test('what the SDK or the Core refuses', async (t) => {
   const { verifier } = await open(t);
   core.verify({ status: 'UNAUTHORISED', message: 'gone' });
-  t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'refused' });
+  t.same(await verifier.verify(unconfirmed(), true, asker), { ok: false, error: 'refused' });
   core.verify({ status: 'TRY_REFRESH_TOKEN', message: 'again' });
-  t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'refresh' });
-  t.same(await verifier.verify('garbage', false), { ok: false, error: 'refused' });
+  t.same(await verifier.verify(unconfirmed(), true, asker), { ok: false, error: 'refresh' });
+  t.same(await verifier.verify('garbage', false, asker), { ok: false, error: 'refused' });
 });
 
 const ends: readonly (readonly [string, (req: IncomingMessage, res: ServerResponse) => unknown, RegExp])[] = [
@@ -154,51 +157,60 @@ const ends: readonly (readonly [string, (req: IncomingMessage, res: ServerRespon
 ];
 
 t.test('whatever the Core does, nobody is vouched for, and the log has one line for each outage', async (t) => {
-  const { verifier, logged } = await open(t, {}, { timeoutMs: 300, maxAsking: 64, maxUnderWay: 64 });
+  const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 300 });
   for (const [name, behaviour, reason] of ends) {
     core.verify(behaviour);
-    t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, name);
+    t.same(await verifier.verify(unconfirmed(), true, asker), { ok: false, error: 'unavailable' }, name);
     if (name === '500') {
-      t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, 'again');
+      t.same(await verifier.verify(unconfirmed(), true, asker), { ok: false, error: 'unavailable' }, 'again');
     }
     t.match(logged.splice(0), [{ message: /sessions cannot be verified/, fields: { core: core.url, reason } }], name);
     core.verify(goodSession());
-    await until(`recovery from ${name}`, async () => (await verifier.verify(unconfirmed(), true)).ok);
+    await until(`recovery from ${name}`, async () => (await verifier.verify(unconfirmed(), true, asker)).ok);
     logged.splice(0);
   }
 });
 
-t.test('a slow Core is asked about so many sessions and no more, and the rest need not wait', async (t) => {
-  const { verifier } = await open(t, {}, { timeoutMs: 60_000, maxAsking: 2, maxUnderWay: 64 });
+t.test('a slow Core is asked about so many sessions and no more, and requests beyond need not wait', async (t) => {
+  const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 60_000, maxAsking: 3, maxOfUser: 2 });
   const held: ServerResponse[] = [];
-  const ours = mintSession({ key, claims: { parentRefreshTokenHash1: 'ef'.repeat(32) } });
+  const sessionOf = (hash: string): string =>
+    mintSession({ key, claims: { parentRefreshTokenHash1: hash.repeat(32) } });
+  const ours = ['e1', 'e2', 'e3', 'e4'].map(sessionOf);
   core.verify((_req, res) => {
     // The SDK may still be asking again for the sake of the test before.
-    if (core.asked.at(-1)?.body['accessToken'] === ours) held.push(res);
+    if (ours.includes(String(core.asked.at(-1)?.body['accessToken']))) held.push(res);
     else res.writeHead(500).end();
   });
-  const first = [verifier.verify(ours, true), verifier.verify(ours, true)];
+  const [one = '', two = '', three = '', four = ''] = ours;
+  const first = [one, two, two].map((token) => verifier.verify(token, true, asker));
   await until('both are asked about', () => held.length === 2);
-  t.same(
-    await verifier.verify(unconfirmed(), true),
-    { ok: false, error: 'unavailable' },
-    'the third is not waited for',
-  );
-  t.match(await verifier.verify(fresh(), false), { ok: true }, 'those that need no Core go on');
-  for (const res of held) res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(goodSession()));
-  t.match(await Promise.all(first), [{ ok: true }, { ok: true }]);
+  t.same(await verifier.verify(three, true, asker), { ok: false, error: 'unavailable' }, 'the third of one user');
+  t.match(logged.splice(0), [{ message: /sessions are refused/, fields: { reason: /2 of one user/ } }]);
+  first.push(verifier.verify(three, true, { ...asker, user: 'user-2' }));
+  await until('another user is asked about', () => held.length === 3);
+  t.same(await verifier.verify(four, true, { ...asker, user: 'user-3' }), { ok: false, error: 'unavailable' });
+  t.same(logged, [], 'the log has it once a minute');
+  t.match(await verifier.verify(fresh(), false, asker), { ok: true }, 'those that need no Core go on');
+  const again = verifier.verify(four, true, { user: 'user-3', isAgain: true });
+  const answer = JSON.stringify(goodSession());
+  for (const res of held.splice(0)) res.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+  t.match(await Promise.all(first), [{ ok: true }, { ok: true }, { ok: true }, { ok: true }]);
+  await until('what is asked again had waited', () => held.length === 1);
+  for (const res of held) res.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+  t.match(await again, { ok: true });
   core.verify(goodSession());
-  t.match(await verifier.verify(unconfirmed(), true), { ok: true }, 'the places are free again');
+  t.match(await verifier.verify(unconfirmed(), true, asker), { ok: true }, 'the places are free again');
 });
 
 t.test('a call that was given up ends, and gives its place back', async (t) => {
-  const { verifier } = await open(t, {}, { timeoutMs: 300, maxAsking: 1, maxUnderWay: 64 });
+  const { verifier } = await open(t, {}, { ...limits, timeoutMs: 300, maxAsking: 1 });
   const gone = new Set<IncomingMessage>();
   core.verify((req) => req.socket.on('close', () => gone.add(req)));
-  t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' });
+  t.same(await verifier.verify(unconfirmed(), true, asker), { ok: false, error: 'unavailable' });
   await until('the connection is closed', () => gone.size > 0);
   core.verify(goodSession());
-  await until('the place is free', async () => (await verifier.verify(unconfirmed(), true)).ok);
+  await until('the place is free', async () => (await verifier.verify(unconfirmed(), true, asker)).ok);
 });
 
 t.test(
@@ -207,15 +219,15 @@ t.test(
     const { verifier } = await open(t);
     const next = rsaKey('d-2');
     core.setKeys([key, next]);
-    t.match(await verifier.verify(mintSession({ key: next }), false), { ok: true });
+    t.match(await verifier.verify(mintSession({ key: next }), false, asker), { ok: true });
     const third = rsaKey('d-3');
     t.same(
-      await verifier.verify(mintSession({ key: third }), false),
+      await verifier.verify(mintSession({ key: third }), false, asker),
       { ok: false, error: 'unavailable' },
       'we hold its key, the SDK cannot get it',
     );
     core.setKeys([key, next, third]);
-    t.match(await verifier.verify(mintSession({ key: third }), false), { ok: true });
+    t.match(await verifier.verify(mintSession({ key: third }), false, asker), { ok: true });
   },
 );
 

@@ -39,6 +39,8 @@ type Vouched = Result<VerifiedSession, SessionRefusal>;
 interface Asked {
   readonly token: string;
   readonly asksCore: boolean;
+  readonly user: string;
+  readonly isAgain: boolean;
 }
 
 interface Started {
@@ -54,8 +56,8 @@ async function start(
 ): Promise<Started> {
   const asked: Asked[] = [];
   const verifier: SessionVerifier = {
-    verify: (token, asksCore) => {
-      asked.push({ token, asksCore });
+    verify: (token, asksCore, { user, isAgain }) => {
+      asked.push({ token, asksCore, user, isAgain });
       return Promise.resolve(vouched);
     },
   };
@@ -173,6 +175,7 @@ t.test('what the SDK has to ask the Core is known before it is asked', async (t)
     checking.asked.map(({ asksCore }) => asksCore),
     [true],
   );
+  t.match(checking.asked, [{ user: 'user-1', isAgain: false }], 'in whose share it is');
 });
 
 t.test('keys that cannot be had are our fault', async (t) => {

@@ -1,12 +1,25 @@
 import t from 'tap';
+import { acceptOf } from '../../../src/decision/websocket/handshake.js';
 import { rsaKey } from '../../support/keys.js';
 import { connectRaw } from '../../support/raw-client.js';
-import { mintSession } from '../../support/sessions.js';
+import { accept } from '../../../src/lib/result.js';
+import type { JsonObject } from '../../../src/lib/strict-json.js';
+import type { SessionAsker } from '../../../src/ports/auth.js';
+import { mintSession, sessionClaims } from '../../support/sessions.js';
 import { until } from '../../support/until.js';
-import { handshake, soundFields, startWebSocketProxy, webSocketRoutes } from './websocket-proxy.js';
+import { startProxy } from '../harness.js';
+import { startRawUpstream } from '../upstream/raw-upstream.js';
+import {
+  handshake,
+  key as handshakeKey,
+  soundFields,
+  startWebSocketProxy,
+  webSocketRoutes,
+} from './websocket-proxy.js';
 import { sessionConfig, sessionsOf, userRoute } from './stand-in-sessions.js';
 
 const key = rsaKey();
+const accepted = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(handshakeKey)}\r\n`;
 const config = { ...sessionConfig, routes: [...webSocketRoutes, userRoute] };
 
 const openings = [
@@ -67,4 +80,34 @@ t.test('4401 when the session expires', async (t) => {
   await until('it is recorded', () => proxy.records.length === 1);
   t.match(proxy.records, [{ reason: 'session_expired', kind: 'session', subject: 'user-1' }]);
   t.same(proxy.counted.webSocketCloses, ['expired']);
+});
+
+t.test('4401 when the session expires while it waits for its turn to be asked about again', async (t) => {
+  const askers: SessionAsker[] = [];
+  let answer = (): void => undefined;
+  const upstream = await startRawUpstream(t, (socket) => {
+    answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
+  });
+  const sessions = sessionsOf(key, {
+    verify: (_token, _asksCore, asker) => {
+      askers.push(asker);
+      return asker.isAgain
+        ? new Promise(() => undefined)
+        : Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null }));
+    },
+  });
+  const proxy = await startProxy(t, { config, sessions, upstreamUrl: upstream.url });
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  const session = mintSession({ key, claims: { exp: Math.floor(Date.now() / 1_000) + 2 } });
+  raw.write(handshake(`${soundFields}Authorization: Bearer ${session}\r\n`, '/user'));
+  await until('the receiver is asked', () => upstream.hits() === 1);
+  proxy.reload(config);
+  answer();
+  t.equal((await raw.readResponse())?.status, 101);
+  await until('4401', () => raw.pending().includes('unauthorized'));
+  t.same(askers, [
+    { user: 'user-1', isAgain: false },
+    { user: 'user-1', isAgain: true },
+  ]);
 });

@@ -2,7 +2,7 @@
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { accept } from '../../../src/lib/result.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
-import type { KeySource } from '../../../src/ports/auth.js';
+import type { KeySource, SessionVerifier } from '../../../src/ports/auth.js';
 import type { ActiveSessions } from '../../../src/proxy/auth/credentials/session.js';
 import type { RsaKey } from '../../support/keys.js';
 import { sessionClaims } from '../../support/sessions.js';
@@ -20,7 +20,11 @@ export const userRoute = {
   session: { claims: { tId: 'public' } },
 };
 
-export function sessionsOf(key: RsaKey): (config: CompiledConfig) => ActiveSessions | null {
+const vouching: SessionVerifier = {
+  verify: () => Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null })),
+};
+
+export function sessionsOf(key: RsaKey, verifier = vouching): (config: CompiledConfig) => ActiveSessions | null {
   const keys: KeySource = {
     find: (keyId) =>
       keyId === key.keyId
@@ -36,9 +40,6 @@ export function sessionsOf(key: RsaKey): (config: CompiledConfig) => ActiveSessi
       : {
           settings: sessions,
           keys,
-          verifier: {
-            verify: () =>
-              Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null })),
-          },
+          verifier,
         };
 }

@@ -34,6 +34,8 @@ type Verdict = Result<Principal, Denial>;
  * all of it by the SDK, which asks the Core where it has to. The SDK sees only what the Core signed, so nobody without
  * a session can make it ask. Refusals are like those of any caller until the signature held; from then on they are
  * those that frontends act on.
+ *
+ * @param isAgain whether a connection that was let in is authorized again.
  */
 export async function verifySession(
   credential: SessionCredential,
@@ -41,6 +43,7 @@ export async function verifySession(
   sessions: ActiveSessions,
   nowMs: number,
   asker: KeyAsker | null = null,
+  isAgain = false,
 ): Promise<Verdict> {
   const token = parseSessionToken(credential.token);
   if (!token.ok) return token;
@@ -54,7 +57,7 @@ export async function verifySession(
   if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) {
     return refuseSession('anti_csrf_missing', 'try refresh token');
   }
-  return vouch(credential, token.value, claims.value, sessions);
+  return vouch(credential, token.value, claims.value, sessions, isAgain);
 }
 
 /** Tells that a session that was verified is revoked here: its user has to sign in again. */
@@ -99,9 +102,11 @@ async function vouch(
   { keyId }: SignedToken,
   claims: SessionClaims,
   sessions: ActiveSessions,
+  isAgain: boolean,
 ): Promise<Verdict> {
   const { settings, verifier } = sessions;
-  const vouched = await verifier.verify(credential.token, settings.checkDatabase || claims.isUnconfirmed);
+  const asksCore = settings.checkDatabase || claims.isUnconfirmed;
+  const vouched = await verifier.verify(credential.token, asksCore, { user: claims.subject, isAgain });
   if (!vouched.ok) {
     switch (vouched.error) {
       case 'refresh':
