@@ -121,7 +121,7 @@ function ownBody(body: NonNullable<BoundRequest['body']> | null): NonNullable<Ow
 }
 
 function isForm(body: unknown): body is FormData | globalThis.FormData {
-  return Object.prototype.toString.call(body) === '[object FormData]';
+  return typeof body === 'object' && body !== null && Reflect.get(body, Symbol.toStringTag) === 'FormData';
 }
 
 /** Whether sending it leaves it as it was. */
