@@ -53,8 +53,8 @@ const sdkKeysCooldownMs = 550;
 const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
 
 /**
- * Verifies sessions with the SDK. It calls the Core with `fetch`, without time limits of its own: the process's are set
- * for it, so that no call is left hanging after its session was given up.
+ * Verifies sessions with the SDK. It calls the Core with `fetch`, without time limits of its own: those are set for all
+ * calls of the Core in the process, so that none is left hanging after its session was given up.
  */
 export function createSessionVerifier(
   sdk: SessionSdk,
@@ -69,7 +69,7 @@ export function createSessionVerifier(
     bodyTimeout: timeoutMs,
     connections: maxAsking,
   });
-  const restoreFetch = useForFetch(agent);
+  const restoreFetch = useForFetch(agent, settings.coreUrl);
   const questions = createCoreQuestions(attempt, settings.checkDatabase, limits);
   let underWay = 0;
   let isFailing = false;

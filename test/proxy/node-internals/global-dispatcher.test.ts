@@ -3,7 +3,7 @@
  * where the test fails.
  */
 import { createServer } from 'node:http';
-import { Agent, getGlobalDispatcher } from 'undici';
+import { Agent, Dispatcher, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import t from 'tap';
 import { useForFetch } from '../../../src/proxy/node-internals/global-dispatcher.js';
 import { listen } from '../../support/listening.js';
@@ -19,7 +19,7 @@ t.test(
     const dispatcher = new Agent().compose(
       (dispatch) => (options, handler) => dispatch({ ...options, origin: `http://127.0.0.1:${String(port)}` }, handler),
     );
-    const restore = useForFetch(dispatcher);
+    const restore = useForFetch(dispatcher, 'http://nowhere.invalid');
     t.teardown(async () => {
       restore();
       await dispatcher.close();
@@ -32,15 +32,85 @@ t.test(
   },
 );
 
-t.test('one that came later is left where it is', (t) => {
+const core = 'http://core.invalid:3567/path';
+
+/** Answers nothing, and counts. */
+class Counting extends Dispatcher {
+  readonly asked: string[] = [];
+  isClosed = false;
+
+  override dispatch({ origin }: Dispatcher.DispatchOptions): boolean {
+    this.asked.push(String(origin));
+    return true;
+  }
+
+  override close(): Promise<void>;
+  override close(callback: () => void): void;
+  override close(callback?: () => void): Promise<void> | undefined {
+    this.isClosed = true;
+    callback?.();
+    return Promise.resolve();
+  }
+
+  override destroy(error?: Error | null): Promise<void>;
+  override destroy(callback: () => void): void;
+  override destroy(error: Error | null, callback: () => void): void;
+  override destroy(): Promise<void> {
+    return this.close();
+  }
+}
+
+const handler: Dispatcher.DispatchHandler = {};
+
+function call(origin: string | URL): void {
+  getGlobalDispatcher().dispatch({ origin, path: '/', method: 'GET' }, handler);
+}
+
+t.test('one that came later is left where it is, and has its own calls', (t) => {
   const before = getGlobalDispatcher();
-  const restoreFirst = useForFetch(new Agent());
-  const second = new Agent();
-  const restoreSecond = useForFetch(second);
+  const theirs = new Counting();
+  setGlobalDispatcher(theirs);
+  t.teardown(() => setGlobalDispatcher(before));
+  const [first, second] = [new Counting(), new Counting()];
+  const restoreFirst = useForFetch(first, core);
+  const restoreSecond = useForFetch(second, 'http://second.invalid');
+  const ofSecond = getGlobalDispatcher();
+  call('http://core.invalid:3567');
+  call(new URL('http://core.invalid:3567/'));
+  call('http://second.invalid');
+  call('http://core.invalid');
+  call('no origin');
+  t.same(first.asked, ['http://core.invalid:3567', 'http://core.invalid:3567/']);
+  t.same(second.asked, ['http://second.invalid']);
+  t.same(theirs.asked, ['http://core.invalid', 'no origin']);
   restoreFirst();
-  t.equal(getGlobalDispatcher(), second);
+  t.equal(getGlobalDispatcher(), ofSecond);
+  call('http://core.invalid:3567');
+  t.equal(theirs.asked.length, 3, 'what is closed gets no more calls');
   restoreSecond();
-  t.not(getGlobalDispatcher(), second);
-  useForFetch(before);
+  t.equal(getGlobalDispatcher(), theirs, 'and nothing is left of either');
   t.end();
+});
+
+t.test('what an application has set, or closes, is its own', async (t) => {
+  const before = getGlobalDispatcher();
+  t.teardown(() => setGlobalDispatcher(before));
+  for (const end of [
+    async () => getGlobalDispatcher().close(),
+    async () => getGlobalDispatcher().destroy(),
+    async () => new Promise<void>((resolve) => getGlobalDispatcher().close(resolve)),
+    async () => new Promise<void>((resolve) => getGlobalDispatcher().destroy(resolve)),
+    async () => new Promise<void>((resolve) => getGlobalDispatcher().destroy(new Error('over'), resolve)),
+  ]) {
+    const [theirs, ours] = [new Counting(), new Counting()];
+    setGlobalDispatcher(theirs);
+    const restore = useForFetch(ours, core);
+    await end();
+    t.ok(theirs.isClosed);
+    t.notOk(ours.isClosed);
+    const later = new Counting();
+    setGlobalDispatcher(later);
+    restore();
+    t.equal(getGlobalDispatcher(), later);
+  }
 });
