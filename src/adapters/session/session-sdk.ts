@@ -47,9 +47,8 @@ export async function loadSessionSdk(
   if (!functions.every((member) => typeof member === 'function')) {
     return refuse(`sessions need another version of supertokens-node: ${install}`);
   }
-  return initialise(sdk, settings)
-    ? accept(sdk)
-    : refuse('sessions were opened with other settings in this process: restart to change them');
+  const problem = initialise(sdk, settings);
+  return problem === null ? accept(sdk) : refuse(problem);
 }
 
 /** What the SDK is to hand to the interceptor. */
@@ -62,13 +61,16 @@ async function importPeer(): Promise<SessionSdk> {
   return { core, session };
 }
 
-/** `false` where it was initialised with other settings before. */
+/** What is wrong where it was initialised before: with other settings, or by the application. */
 function initialise(
   { core, session }: SessionSdk,
   { coreUrl, apiKey, apiDomain, apiBasePath }: SessionSettings,
-): boolean {
+): string | null {
   const settings = JSON.stringify([coreUrl, apiKey, apiDomain, apiBasePath]);
-  if (initialised !== null) return initialised === settings;
+  if (initialised !== null) return initialised === settings ? null : settingsCount;
+  // By default the SDK would refuse to verify some sessions without the request.
+  const recipe = session.init({ antiCsrf: 'NONE', useDynamicAccessTokenSigningKey: true });
+  const settled = { isOurs: false };
   core.init({
     framework: 'custom',
     telemetry: false,
@@ -88,12 +90,24 @@ function initialise(
       apiBasePath: apiBasePath === '' ? '/' : apiBasePath,
       websiteDomain: apiDomain,
     },
-    // By default the SDK would refuse to verify some sessions without the request.
-    recipeList: [session.init({ antiCsrf: 'NONE', useDynamicAccessTokenSigningKey: true })],
+    recipeList: [
+      (...made) => {
+        settled.isOurs = true;
+        return recipe(...made);
+      },
+    ],
   });
+  // `init` ignores every call after the first, and says nothing.
+  if (!settled.isOurs) return isTheirs;
   initialised = settings;
-  return true;
+  return null;
 }
+
+const settingsCount = 'sessions were opened with other settings in this process: restart to change them';
+
+const isTheirs =
+  'sessions cannot be verified in a process that calls SuperTokens.init itself, for the SDK keeps the settings of the ' +
+  'first call: put a sidecar in front, or have another process call it';
 
 function noteCall(context: unknown): void {
   if (typeof context === 'object' && context !== null && 'hasAskedCore' in context) context.hasAskedCore = true;

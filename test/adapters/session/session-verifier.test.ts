@@ -75,6 +75,16 @@ const limits = { maxAsking: 64, maxOfUser: 64, maxAgain: 16, maxUnderWay: 64 };
 const fresh = (): string => mintSession({ key });
 const unconfirmed = (): string => mintSession({ key, claims: { parentRefreshTokenHash1: 'cd'.repeat(32) } });
 
+t.test('an SDK that somebody else has initialised is refused, for its settings are not ours', async (t) => {
+  const theirs = async (): Promise<SessionSdk> => ({
+    core: { init: () => undefined },
+    session: await import('supertokens-node/recipe/session'),
+  });
+  for (const attempt of ['first', 'second']) {
+    t.match(await loadSessionSdk(settings, theirs), { ok: false, error: /calls SuperTokens\.init itself/ }, attempt);
+  }
+});
+
 t.test('a session is told from its token alone, where that is enough', async (t) => {
   const { verifier } = await open(t);
   const before = core.asked.length;
