@@ -103,20 +103,21 @@ export function withRenewedSession(
   nowMs: number,
 ): string[] {
   const kept: string[] = [];
+  const exposed: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
     const lower = name.toLowerCase();
+    if (lower === exposes.toLowerCase()) exposed.push(value);
     const isReplaced =
+      lower === exposes.toLowerCase() ||
       lower === 'st-access-token' ||
       lower === 'front-token' ||
       (lower === 'set-cookie' && nameOf(value) === accessTokenCookie);
     if (!isReplaced) kept.push(name, value);
   }
-  kept.push('front-token', frontToken, 'Access-Control-Expose-Headers', 'front-token');
-  if (to === 'header') {
-    return [...kept, 'st-access-token', accessToken, 'Access-Control-Expose-Headers', 'st-access-token'];
-  }
+  kept.push('front-token', frontToken, exposes, exposedWith(exposed, to));
+  if (to === 'header') return [...kept, 'st-access-token', accessToken];
   const attributes = [
     `${accessTokenCookie}=${accessToken}`,
     ...(cookie.domain === null ? [] : [`Domain=${cookie.domain}`]),
@@ -127,6 +128,25 @@ export function withRenewedSession(
     `SameSite=${sameSites[cookie.sameSite]}`,
   ];
   return [...kept, 'Set-Cookie', attributes.join('; ')];
+}
+
+/** Says which headers of a response a page may read. */
+export const exposes = 'Access-Control-Expose-Headers';
+
+/**
+ * Adds those that a renewed session comes in to what pages may read already: each once.
+ *
+ * @param values of the header, each a list of names.
+ */
+export function exposedWith(values: readonly string[], to: RenewedSession['to']): string {
+  const ours = to === 'header' ? ['front-token', 'st-access-token'] : ['front-token'];
+  const named = new Set(['']);
+  const names = [...values.flatMap((value) => value.split(',')), ...ours].map(trimBlanks).filter((name) => {
+    const isNew = !named.has(name.toLowerCase());
+    named.add(name.toLowerCase());
+    return isNew;
+  });
+  return names.join(', ');
 }
 
 const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;

@@ -126,11 +126,23 @@ t.test('a renewed access token goes back the way the old one came', (t) => {
     'front-token',
     'front',
     'Access-Control-Expose-Headers',
-    'front-token',
+    'front-token, st-access-token',
     'st-access-token',
     'new',
+  ]);
+  const exposing = [
+    'access-control-expose-headers',
+    'X-Total,Front-Token ,',
     'Access-Control-Expose-Headers',
+    'x-total',
+  ];
+  t.same(withRenewedSession(exposing, { ...renewed, to: 'header' }, cookie, 0), [
+    'front-token',
+    'front',
+    'Access-Control-Expose-Headers',
+    'X-Total, Front-Token, st-access-token',
     'st-access-token',
+    'new',
   ]);
   t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'header' }, cookie, 0).slice(0, 4), [
     'Server',
