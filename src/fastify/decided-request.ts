@@ -4,6 +4,7 @@ import { denial, type Denial } from '../decision/denial.js';
 import { valuesOf } from '../decision/http/header-values.js';
 import { problemOf, type Challenges } from '../decision/http/problem-details.js';
 import type { RequestHead } from '../decision/http/request-head.js';
+import { exposedWith, exposes } from '../decision/session/headers.js';
 import { placeOf } from '../decision/route/route-table.js';
 import type { Principal } from '../decision/token/principal.js';
 import { describeBug } from '../lib/errors.js';
@@ -19,6 +20,7 @@ import type { KnownAddresses } from '../proxy/exchange/known-addresses.js';
 import { limitBody } from '../proxy/node-internals/request.js';
 import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
+import { HeldPlace } from './held-place.js';
 import type { RequestPrincipal } from './options.js';
 import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
@@ -65,6 +67,8 @@ export class DecidedRequest implements KeyAsker {
   private readonly peer: Peer;
   private readonly activeConfig: ActiveConfig;
   private lease: Lease | null = null;
+  /** Of its handler, where that answers the caller itself. */
+  private place: HeldPlace | null = null;
   private reserved: ReservedRequest | null = null;
   /** What hooks before this one saw, where it may have to be shown again: a reservation comes later. */
   private readHeaders: Readonly<IncomingHttpHeaders> | null = null;
@@ -149,9 +153,33 @@ export class DecidedRequest implements KeyAsker {
     if (passed !== admission) this.summary.passInShadow(passed);
     this.summary.upstreamAsked();
     this.show(passed);
-    setHeaders(reply, withRenewedToken([], passed.principal, activeConfig, parts.clock));
+    this.letAnswer(passed, lease);
     if (headers.hasBody && headers.contentLength === null) this.limitBody(passed.route.maxBodyBytes);
     if (!this.isGone()) this.goOn();
+  }
+
+  /** From now on hooks and the handler answer the caller themselves, and hold its place as long as they run. */
+  letAnswer({ principal, route }: Admission, lease: Lease): void {
+    const { activeConfig, parts, reply } = this;
+    setHeaders(reply, withRenewedToken(this.exposed(), principal, activeConfig, parts.clock));
+    this.place = new HeldPlace(lease, route.responseTimeoutMs);
+  }
+
+  /** What hooks or a handler let pages read of the response, as a header. */
+  private exposed(): string[] {
+    const value = this.reply.getHeader(exposes);
+    return value === undefined ? [] : [value].flat().flatMap((each) => [exposes, String(each)]);
+  }
+
+  /** Its handler, or a hook in its stead, has said what the response is. */
+  onSend(): void {
+    const { place, raw, reply, summary } = this;
+    if (place === null) return;
+    place.onAnswered();
+    const renewed = summary.findings.principal?.session?.renewed ?? null;
+    if (renewed === null || raw.headersSent) return;
+    // The handler may have set the header anew.
+    reply.header(exposes, exposedWith(valuesOf(this.exposed(), exposes.toLowerCase()), renewed.to));
   }
 
   /** Has hooks and handlers see who calls. */
@@ -259,7 +287,8 @@ export class DecidedRequest implements KeyAsker {
     this.isOver = true;
     this.reserved?.leave();
     this.lease?.release();
-    const { raw } = this;
+    const { raw, reply } = this;
+    this.place?.onClosed(reply.sent || raw.headersSent);
     if (this.summary.reason === null && !raw.writableFinished) this.summary.reason = 'caller_gone';
     if (this.summary.askedMs !== null) this.summary.upstreamResponded();
     const { head, peer, summary, parts, request } = this;

@@ -41,6 +41,10 @@ const plugin: FastifyPluginCallback<SallyportOptions> = (app, options, done) => 
     if (found === undefined) throw new Error('sallyport: the request was not decided on');
     found.onHandler(next);
   });
+  app.addHook('onSend', (request, _reply, _payload, next) => {
+    decided.get(request)?.onSend();
+    next();
+  });
   app.addHook('onReady', async () => {
     const result = await openApplication(app, routes, metrics, options);
     if (!result.ok) throw new Error(`sallyport: ${result.error.messages.join('\n')}`);

@@ -7,6 +7,9 @@ const ofBody: ReadonlySet<string> = new Set(['content-length', 'transfer-encodin
 /** What hooks have set, by lower-case names. */
 type EarlierHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
+/** Adds what is this caller's alone to all other headers of a response, names and values in turn. */
+type AddOwn = (headers: string[]) => string[];
+
 const nothing = Buffer.alloc(0);
 
 /**
@@ -26,16 +29,16 @@ export class ReplyWriter {
   }
 
   /** Writes a response that is complete. `headers` are names and values in turn. */
-  sendWhole(status: number, headers: readonly string[], body: Buffer): void {
+  sendWhole(status: number, headers: readonly string[], body: Buffer, addOwn?: AddOwn): void {
     const hasLength = headers.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     const length = hasLength || this.hasNoBody(status) ? [] : ['Content-Length', String(body.length)];
-    this.writeHead(status, [...headers, ...length]);
+    this.writeHead(status, [...headers, ...length], addOwn);
     this.end(body);
   }
 
   /** Begins a response that comes in pieces. */
-  begin(status: number, headers: readonly string[]): void {
-    this.writeHead(status, headers);
+  begin(status: number, headers: readonly string[], addOwn?: AddOwn): void {
+    this.writeHead(status, headers, addOwn);
     if (this.isWhole) this.raw.end();
     // `flushHeaders` would write the head as UTF-8, and with it other bytes than the handler's.
     else this.raw.write('', 'latin1');
@@ -55,7 +58,7 @@ export class ReplyWriter {
     else this.raw.end(rest);
   }
 
-  private writeHead(status: number, headers: readonly string[]): void {
+  private writeHead(status: number, headers: readonly string[], addOwn: AddOwn = (all) => all): void {
     const { raw, earlier } = this;
     const said = new Set(headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
     const kept = Object.entries(earlier).flatMap(([name, value]) =>
@@ -64,7 +67,7 @@ export class ReplyWriter {
         : [value].flat().flatMap((each) => [name, String(each)]),
     );
     for (const name of raw.getHeaderNames()) raw.removeHeader(name);
-    raw.writeHead(status, [...kept, ...headers]);
+    raw.writeHead(status, addOwn([...kept, ...headers]));
     this.isWhole = this.hasNoBody(status);
   }
 

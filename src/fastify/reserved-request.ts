@@ -163,7 +163,7 @@ export class ReservedRequest implements WriteClient {
 
   /** Refuses it, or lets its handler answer the caller itself where the route is in shadow mode. */
   refuseUnsent(reason: Denial): void {
-    const { of, admission } = this.asked;
+    const { of, admission, lease } = this.asked;
     const passed = this.isGone() ? null : admission.shadowAdmission(reason);
     if (passed === null) {
       of.refuse(reason);
@@ -172,6 +172,7 @@ export class ReservedRequest implements WriteClient {
     of.attempt(() => {
       of.summary.passInShadow(passed);
       of.show(passed);
+      of.letAnswer(passed, lease);
       this.goOn?.();
     });
   }
@@ -189,7 +190,7 @@ export class ReservedRequest implements WriteClient {
       const { of } = this.asked;
       of.summary.isReplayed = isReplayed;
       of.hasAnswered = true;
-      writer.sendWhole(status, this.withRenewed(headers), body);
+      writer.sendWhole(status, headers, body, this.withRenewed);
     });
   }
 
@@ -197,7 +198,7 @@ export class ReservedRequest implements WriteClient {
     const { activeConfig, admission } = this.asked;
     this.answer((writer) => {
       const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, admission.requestId);
-      writer.begin(status, this.withRenewed(headers));
+      writer.begin(status, headers, this.withRenewed);
     });
   }
 
@@ -226,10 +227,10 @@ export class ReservedRequest implements WriteClient {
     if (writer !== null && !of.isGone()) of.attempt(() => step(writer));
   }
 
-  private withRenewed(headers: string[]): string[] {
+  private readonly withRenewed = (headers: string[]): string[] => {
     const { admission, activeConfig } = this.asked;
     return withRenewedToken(headers, admission.principal, activeConfig, this.reserving.clock);
-  }
+  };
 }
 
 /** What hooks and handlers have seen of the body's framing stays as it came. */
