@@ -1,4 +1,5 @@
 /** `max_in_flight` in an application: a place is held for as long as a handler runs, and never longer than that. */
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -132,7 +133,7 @@ t.test('however a handler ends, its place is given back once, when its caller is
       raw(reply);
     });
     app.get('/hijack-late', quick, async (_request, reply) => {
-      await later();
+      await once(reply.raw, 'close');
       reply.hijack();
       reply.raw.end('x');
     });
