@@ -26,6 +26,7 @@ import {
   goaway,
   head,
   reset,
+  setNextId,
   startFrameUpstream,
   type Peer,
 } from '../upstream/http2/frame-upstream.js';
@@ -132,6 +133,26 @@ t.test('stream.end: without it a stream that is closed in the middle of its body
   );
   await until('Node forgets it', () => stream.destroyed);
 });
+
+t.test(
+  'stream.id: a stream has one as soon as it is asked for, unless those of its connection are used up',
+  async (t) => {
+    const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, 204, { end: true })));
+    const session = connect(upstream.url).on('error', () => undefined);
+    t.teardown(() => session.destroy());
+    await once(session, 'remoteSettings');
+    setNextId(session, 2 ** 31 - 1);
+    const last = session.request({ ':path': '/' }, { endStream: true });
+    t.equal(last.id, 2 ** 31 - 1);
+    await once(last, 'response');
+    const none = session.request({ ':path': '/' }, { endStream: true });
+    t.equal(none.id, undefined);
+    const [error] = (await once(none, 'close').catch((failure: unknown) => [failure])) as [NodeJS.ErrnoException?];
+    t.equal(error?.code, 'ERR_HTTP2_OUT_OF_STREAMS', 'and it says why, later');
+    t.notOk(session.destroyed, 'the connection itself stays');
+    t.equal(upstream.came(frameType.headers).length, 1, 'nothing was sent');
+  },
+);
 
 t.test('kHandle: what Node has of a connection is found by it and kept until it is closed', async (t) => {
   const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, 204, { end: true })));

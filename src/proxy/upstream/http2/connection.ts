@@ -201,8 +201,16 @@ export class Http2Connection {
   /** Opens a stream. `null` where none can be opened any more: nothing was sent. */
   request(head: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream | null {
     const { session } = this;
-    if (session !== null && !session.closed && !isDestroyed(session)) return session.request(head, options);
-    this.fail(new NotProcessed());
+    if (session === null || session.closed || isDestroyed(session)) {
+      this.fail(new NotProcessed());
+      return null;
+    }
+    const stream = session.request(head, options);
+    if (stream.id !== undefined) return stream;
+    // The ids of this connection are used up (RFC 9113 §5.1.1). The stream that Node returns all the same is destroyed,
+    // and has nothing to tell but that.
+    stream.on('error', ignore);
+    this.drain();
     return null;
   }
 
@@ -410,5 +418,5 @@ export class Http2Connection {
 }
 
 function ignore(): void {
-  // Told to nobody: nobody asked.
+  // Told to nobody: nobody asked, or who did is told otherwise.
 }

@@ -139,3 +139,19 @@ for (const status of [413, 204]) {
     await until('its place is given back', () => proxy.server.counts().streams === 0, 10_000);
   });
 }
+
+t.test(
+  'the last id that a caller has for its streams is as good as any other, and a shutdown ends its connection',
+  async (t) => {
+    const proxy = await start(t);
+    const lastId = 2 ** 31 - 1;
+    const client = await connectFrames(t, proxy.port);
+    client.write(headers(lastId, fieldsOf(proxy)));
+    const { payload } = await client.next('an answer', ({ type, stream }) => type === 1 && stream === lastId);
+    t.equal(statusOf(payload), 200);
+    await until('its place is free again', () => proxy.server.counts().streams === 0);
+    client.write(frame(frameTypes.ping, 0, 0, Buffer.alloc(8)));
+    await client.next('the connection goes on', ({ type, flags: set }) => type === 6 && set === 1);
+    await Promise.all([proxy.server.drain(1_000), client.closed]);
+  },
+);

@@ -1,4 +1,5 @@
 /** A receiver that writes HTTP/2 frames as it is told and nothing else: for what no HTTP/2 server would send. */
+import type { ClientHttp2Session } from 'node:http2';
 import { createServer, type Socket } from 'node:net';
 import { listen } from '../../../support/listening.js';
 import type { Scope } from '../../../support/scope.js';
@@ -198,6 +199,11 @@ export function ping(payload = 'sallyprt'): Buffer {
 /** A whole answer. */
 export function whole(streamId: number, body: string): Buffer {
   return Buffer.concat([head(streamId, 200), data(streamId, body, true)]);
+}
+
+/** Has the next stream of a session be of this id: Node has a method for it that its types do not know. */
+export function setNextId(session: ClientHttp2Session, id: number): void {
+  (session as ClientHttp2Session & { readonly setNextStreamID: (id: number) => void }).setNextStreamID(id);
 }
 
 function uint32(value: number): Buffer {
