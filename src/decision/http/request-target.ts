@@ -109,6 +109,14 @@ export function leaveEscapes(path: string, escapes: RegExp): readonly string[] |
     .map((segment) => (escapes.test(segment) ? segment : decodeURIComponent(segment)));
 }
 
+/**
+ * Spells a decoded segment as `readTarget` takes it: percent-encodes what may not stand there as it is (RFC 3986 §3.3),
+ * and nothing else.
+ */
+export function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A|3D|40)/g, decodeURIComponent);
+}
+
 function isDotSegment(text: string): boolean {
   return text.charCodeAt(0) === dotCode && (text.length === 1 || text === '..');
 }

@@ -1,6 +1,6 @@
 /** Requests that stand for all others: every path that some route of some policies tells from the rest. */
 import { METHODS } from 'node:http';
-import { readTarget } from '../../decision/http/request-target.js';
+import { encodeSegment, readTarget } from '../../decision/http/request-target.js';
 import type { Route } from '../../decision/route/policy.js';
 import { placeOf, type RouteNode, type RouteTable } from '../../decision/route/route-table.js';
 
@@ -106,11 +106,6 @@ function add(segments: readonly string[], isEnd: boolean, { found, fresh }: Grow
     text !== fresh ? encodeSegment(text) : isEnd && at === segments.length - 1 ? '**' : '{any}',
   );
   found.push({ segments, target, text: `/${shown.join('/')}` });
-}
-
-/** Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3). */
-export function encodeSegment(text: string): string {
-  return encodeURIComponent(text).replace(/%(3A|40|24|26|2B|2C|3D)/g, decodeURIComponent);
 }
 
 function freshText(tables: readonly RouteTable[]): string {

@@ -1,7 +1,7 @@
 /** What the findings say a policy should let through, and what they do not. */
 import type { CompiledConfig } from '../../config/types.js';
 import type { Approval, Route } from '../../decision/route/policy.js';
-import { encodeSegment } from '../diff/sample-requests.js';
+import { encodeSegment } from '../../decision/http/request-target.js';
 import { common, doubtOf, doubtWords, type Caller, type Evidence } from './evidence.js';
 import { unclearWords, type Operation } from './generalize.js';
 import type { Findings, Unapproved } from './learner.js';

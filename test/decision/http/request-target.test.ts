@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readTarget } from '../../../src/decision/http/request-target.js';
+import { encodeSegment, readTarget } from '../../../src/decision/http/request-target.js';
 import { ambiguousTargets } from '../../support/attacks/targets.js';
 import { readVectors } from '../../vectors/corpus.js';
 import { reEncoded } from './target-spelling.js';
@@ -161,6 +161,21 @@ t.test('segments that are encoded and read again are the same, once and twice', 
       { numRuns: 500 },
     ),
   );
+  t.end();
+});
+
+t.test('a segment is spelled with the escapes that it needs, and no other', (t) => {
+  for (const [text, spelled] of [
+    ['orders-2.v1~_', 'orders-2.v1~_'],
+    ["!$&'()*+,=:@", "!$&'()*+,=:@"],
+    ['a b', 'a%20b'],
+    ['100%', '100%25'],
+    ['été', '%C3%A9t%C3%A9'],
+    ['{a}[b]', '%7Ba%7D%5Bb%5D'],
+  ] as const) {
+    t.equal(encodeSegment(text), spelled);
+    t.match(readTarget(`/${spelled}`, limit), { ok: true, value: { segments: [text], literalSegments: null } }, text);
+  }
   t.end();
 });
 

@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../../../config/types.js';
 import { approvesSubject } from '../../../decision/route/approval.js';
 import type { Approval, Route, RoutePath } from '../../../decision/route/policy.js';
-import { readTarget } from '../../../decision/http/request-target.js';
+import { encodeSegment, readTarget } from '../../../decision/http/request-target.js';
 import { matchRoute, type RouteTable } from '../../../decision/route/route-table.js';
 
 /** One command line, and the status that it shows. */
@@ -190,14 +190,6 @@ function targetOf(path: RoutePath, value: string): string {
   return path.segments
     .map((segment) => `/${segment.kind === 'literal' ? encodeSegment(segment.text) : value}`)
     .join('');
-}
-
-/**
- * Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3), and nothing else: the proxy refuses the
- * rest.
- */
-function encodeSegment(text: string): string {
-  return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A|3D|40)/g, decodeURIComponent);
 }
 
 /** Quotes a word for a POSIX shell; words that need none stay readable. */

@@ -84,6 +84,21 @@ t.test('a front that asks about everything is told so', async (t) => {
   t.equal(front.proxy.receiver.requests.length, before, 'nothing reached the service');
 });
 
+t.test('a path is asked for as a client spells it, with the escapes that it needs', async (t) => {
+  const paths = ['/order%20lists/{id}', '/100%25/**', '/%C3%A9t%C3%A9', '/%5Bdrafts%5D', '/@me:all', "/(it's)"];
+  const escaped = paths.map((path, at) => ({ ...open, name: `route-${String(at)}`, path }));
+  const shared = { name: 'open', methods: ['GET'], path: '/%C3%B6ffentlich', access: 'public' };
+  const config = { routes: [...escaped, shared] };
+  const front = await startShown(t, 'nginx', config);
+  const url = `http://127.0.0.1:${String(front.frontPort)}`;
+  const { findings, code } = await doctor(t, { ...config, decide: { port: 0, form: 'nginx' } }, ['--front', url]);
+  t.equal(code, 0);
+  t.match(findings.slice(0, 2), [
+    { level: 'ok', what: /every protected route/ },
+    { level: 'ok', what: /cannot describe/ },
+  ]);
+});
+
 t.test('a location that does not ask is named', async (t) => {
   const front = await nginx(t, [
     'location = /_decide {',

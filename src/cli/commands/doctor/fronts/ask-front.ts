@@ -2,6 +2,7 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { CompiledConfig } from '../../../../config/types.js';
+import { encodeSegment } from '../../../../decision/http/request-target.js';
 import type { RoutePath } from '../../../../decision/route/policy.js';
 import { placeOf } from '../../../../decision/route/route-table.js';
 import { networkFailure } from '../../../../lib/errors.js';
@@ -29,6 +30,7 @@ export interface FrontAnswers {
 /** A path of the policy, spelt out. */
 interface Sample {
   readonly route: string;
+  /** As a request has it. */
   readonly path: string;
 }
 
@@ -98,7 +100,7 @@ function samplesOf({ table, routes }: CompiledConfig): {
     const route = placeOf(table, 'GET', segments)?.route ?? null;
     return {
       route: name,
-      path: `/${segments.join('/')}`,
+      path: `/${segments.map(encodeSegment).join('/')}`,
       access: route?.access ?? 'protected',
       mode: route?.mode ?? 'enforce',
     };
@@ -109,6 +111,7 @@ function samplesOf({ table, routes }: CompiledConfig): {
   };
 }
 
+/** Decoded segments. */
 function spelt({ segments }: RoutePath): readonly string[] {
   return segments.map((segment) => (segment.kind === 'literal' ? segment.text : 'sallyport-doctor'));
 }
