@@ -182,24 +182,53 @@ t.test('what an operator should think of is said', async (t) => {
   }
 });
 
-t.test('where routes accept sessions, a subject may be a user, of whom no config knows', async (t) => {
-  const sessions = {
+const withSessions = {
+  ...shared,
+  sessions: {
     core_url: 'http://127.0.0.1:3567',
     api_key: 'a-key-of-more-than-20-characters',
     api_domain: 'https://api.example.com',
-  };
-  const route = {
-    name: 'list-orders',
-    methods: ['GET'],
-    path: '/orders',
-    subjects: ['checkout'],
-    permissions: ['orders:read'],
-  };
-  const config = {
-    ...shared,
-    sessions,
-    routes: [{ ...route, accept: ['service', 'session'], session: { claims: { 'st-role.v': 'support' } } }],
-  };
+  },
+  routes: [
+    {
+      name: 'list-orders',
+      methods: ['GET'],
+      path: '/orders',
+      subjects: ['checkout'],
+      permissions: ['orders:read'],
+      accept: ['service', 'session'],
+      session: { claims: { 'st-role.v': 'support' } },
+    },
+  ],
+};
+
+t.test('that tokens of sessions may outlive it is said where sessions are meant', async (t) => {
+  const early = /^the revocation may end before the access tokens of sessions: .* access_token_validity of the Core/m;
+  const ofIssuers = /^the revocation may end before the tokens/m;
+  const before = ['--issued-before', '2026-01-01T00:00:00Z'];
+  const rows: readonly { readonly args: readonly string[]; readonly says: readonly RegExp[] }[] = [
+    { args: ['--key-id', 'd-1', '--issuer', 'sessions', '--for', '1m'], says: [early] },
+    { args: ['--key-id', 'd-1', '--issuer', 'sessions', '--for', '3599s'], says: [early] },
+    { args: ['--key-id', 'd-1', '--issuer', 'sessions', '--for', '1h'], says: [] },
+    { args: [...before, '--issuer', 'sessions', '--for', '1m'], says: [early] },
+    { args: ['--key-id', 'd-1', '--for', '1m'], says: [ofIssuers, early] },
+    { args: ['--key-id', 'd-1', '--for', '1h'], says: [ofIssuers] },
+    { args: ['--key-id', 'd-1', '--issuer', 'core', '--for', '1m'], says: [ofIssuers] },
+    { args: ['--subject', 'user-1763', '--issuer', 'sessions', '--for', '1m'], says: [] },
+    { args: ['--token-id', 'j-1', '--for', '1m'], says: [ofIssuers] },
+  ];
+  for (const { args, says } of rows) {
+    const io = await revoke(t, [...args, '--reason', 'x'], { config: withSessions });
+    t.equal(io.code(), 0, io.err());
+    for (const one of [early, ofIssuers]) t.equal(one.test(io.err()), says.includes(one), args.join(' '));
+  }
+  const stdin = mintToken({ key: rsaKey(), claims: { exp: 'never' } });
+  const token = await revoke(t, ['--token-stdin', '--for', '1m', '--reason', 'x'], { config: withSessions, stdin });
+  t.match(token.err(), ofIssuers);
+  t.notMatch(token.err(), early, 'one that says no end is none of a session');
+});
+
+t.test('where routes accept sessions, a subject may be a user, of whom no config knows', async (t) => {
   const rows: readonly { readonly args: readonly string[]; readonly says: RegExp }[] = [
     { args: ['--subject', 'user-1763'], says: /^$/ },
     { args: ['--subject', 'user-1763', '--issuer', 'sessions'], says: /^$/ },
@@ -207,7 +236,7 @@ t.test('where routes accept sessions, a subject may be a user, of whom no config
     { args: ['--subject', 'chekout'], says: /did you mean checkout\?/ },
   ];
   for (const { args, says } of rows) {
-    const io = await revoke(t, [...args, ...why], { config });
+    const io = await revoke(t, [...args, ...why], { config: withSessions });
     t.equal(io.code(), 0, io.err());
     t.match(io.err(), says, args.join(' '));
   }

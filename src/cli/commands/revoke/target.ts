@@ -87,7 +87,7 @@ export async function targetOf(
     const value = new Date(given.issuedBefore).toISOString();
     const checked = checkRevocationValue('issued_before', value);
     if (!checked.ok) return refuse(startFailure('unreadable', `--issued-before: allowed: ${checked.error}`));
-    return accept({ kind: 'issued_before', value, notes: [...notes, ...endsEarly(circumstances)] });
+    return accept({ kind: 'issued_before', value, notes: [...notes, ...endsEarly(circumstances, 'issued_before')] });
   }
   const kind = given.keyId !== undefined ? 'key_id' : given.subject !== undefined ? 'subject' : 'token_id';
   const value = given.keyId ?? given.subject ?? given.tokenId ?? '';
@@ -105,7 +105,8 @@ export async function targetOf(
   return accept({
     kind,
     value,
-    notes: kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances),
+    notes:
+      kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances, kind),
   });
 }
 
@@ -145,7 +146,7 @@ async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result
   const longestSkewS = 60;
   const notes =
     expiresAtS === null
-      ? endsEarly(circumstances)
+      ? endsBeforeTokens(circumstances)
       : (expiresAtS + longestSkewS) * 1_000 > nowMs + holdsMs
         ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS * 1_000)}`]
         : [];
@@ -178,12 +179,30 @@ function claimedExpiryS({ exp }: JsonObject): number | null {
   return typeof exp === 'number' && exp > 0 && exp < 1e11 ? exp : null;
 }
 
-/** Says so where a token that was issued just now would outlive the revocation. */
-function endsEarly({ config: { issuers }, issuerName, holdsMs }: Circumstances): readonly string[] {
+/** Says so where a token, or a session's, that was issued just now would outlive the revocation. */
+function endsEarly(circumstances: Circumstances, kind: RevocationKind): readonly string[] {
+  const notes = endsBeforeTokens(circumstances);
+  // Tokens of sessions have no id.
+  return kind === 'token_id' ? notes : [...notes, ...endsBeforeSessions(circumstances)];
+}
+
+function endsBeforeTokens({ config: { issuers }, issuerName, holdsMs }: Circumstances): readonly string[] {
   const meant = issuers.filter(({ rules: { name } }) => issuerName === null || issuerName === name);
   const longestS = Math.max(0, ...meant.map(({ rules: { maxLifetimeS, clockSkewS } }) => maxLifetimeS + clockSkewS));
   if (holdsMs >= longestS * 1_000) return [];
   return [
     `the revocation may end before the tokens that it is meant for: the longest life of one is ${String(longestS)} s`,
+  ];
+}
+
+/** How long the Core has the access token of a session live, unless its own config says otherwise; milliseconds. */
+const usualSessionMs = 3_600_000;
+
+function endsBeforeSessions({ config: { sessions }, issuerName, holdsMs }: Circumstances): readonly string[] {
+  const isMeant = sessions !== null && (issuerName === null || issuerName === sessionIssuerName);
+  if (!isMeant || holdsMs >= usualSessionMs) return [];
+  return [
+    'the revocation may end before the access tokens of sessions: --for has to be at least access_token_validity' +
+      ' of the Core, an hour unless its config says otherwise',
   ];
 }
