@@ -21,6 +21,11 @@ export function fieldName(name: string): string {
   return /^\w{1,32}$/.test(name) ? name : otherFields;
 }
 
+/** Names of one row, as many as are kept of a whole file: its line of the journal is read again. */
+export function boundedFields(names: readonly string[]): readonly string[] {
+  return names.length <= maxFields ? names : [...names.slice(0, maxFields), otherFields];
+}
+
 export interface Loss {
   /** Users that lack it. */
   readonly users: number;
@@ -39,8 +44,11 @@ export function createLosses(): Losses {
   const found = new Map<string, Loss>();
   return {
     add: (fields, line) => {
-      for (const name of new Set(fields)) {
+      const counted = new Set<string>();
+      for (const name of fields) {
         const field = found.has(name) || found.size < maxFields ? name : otherFields;
+        if (counted.has(field)) continue;
+        counted.add(field);
         const before = found.get(field) ?? { users: 0, line };
         // Several users are under way at once: the first that is done need not be the first of the file.
         found.set(field, { users: before.users + 1, line: Math.min(before.line, line) });

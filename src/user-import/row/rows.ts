@@ -1,6 +1,7 @@
 /** The users of an input file in order, numbered: what is planned, sent and journalled one by one. */
 import { refuse, type Result } from '../../lib/result.js';
 import type { JsonValue } from '../../lib/strict-json.js';
+import { boundedFields } from '../losses.js';
 import { createDigestSet, type DigestSet } from '../seen-contacts.js';
 import type { HashRules } from './password-hash.js';
 import { readRow } from './row.js';
@@ -38,7 +39,7 @@ export interface Unit {
   readonly rawValue: JsonValue;
   /** Where `--hashes-from` finds its hash, should it come back: in the file at hand, or in the one before that. */
   readonly origin: Origin;
-  /** Names of what the row says of this user and no call of the Core carries. */
+  /** Names of what the row says of this user and no call of the Core carries; of very many the first ones. */
   readonly lost: readonly string[];
 }
 
@@ -60,7 +61,7 @@ export async function* readUnits(
     const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, rawValue: null }];
     for (const { method, read, rawValue } of users) {
       const checked = read.ok ? claimed(read.value, seen, at, place) : read;
-      const lostOfUser = lost?.[Math.max(0, method - 1)] ?? [];
+      const lostOfUser = boundedFields(lost?.[Math.max(0, method - 1)] ?? []);
       yield {
         number,
         line,
