@@ -9,8 +9,20 @@ export interface JournalHeader {
   readonly from: string;
   /** Where the Core is, without what could be secret. */
   readonly core: string;
-  /** Everything else that decides what a row becomes, in words. */
+  /** What else decides how a row is read, in words. */
   readonly reading: string;
+  /** Which hashes it may have; `null` where the journal is of an older version, which did not write that down. */
+  readonly hashes: HashReading | null;
+}
+
+/** What decides which hash a row has, and whether it is taken. */
+export interface HashReading {
+  readonly dialect: string;
+  /** Identifiers that are taken beside those of every Core, in one order. */
+  readonly accepted: readonly string[];
+  readonly stripsPrefix: boolean;
+  /** SHA-256 of the file of `--hashes-from`, hex; `null` without one. */
+  readonly original: string | null;
 }
 
 /** Whether a row is in the Core, and how it got there. */
@@ -70,7 +82,26 @@ export function headerDifference(written: JournalHeader, expected: JournalHeader
   }
   if (written.from !== expected.from) return `the journal was begun with --from ${written.from}`;
   if (written.core !== expected.core) return `the journal was begun with the Core at ${written.core}`;
-  if (written.reading !== expected.reading) return `the journal was begun with ${written.reading}`;
+  if (written.reading !== expected.reading) {
+    return written.reading === ''
+      ? `the journal was begun without ${expected.reading}`
+      : `the journal was begun with ${written.reading}`;
+  }
+  return written.hashes === null || expected.hashes === null ? null : hashesDifference(written.hashes, expected.hashes);
+}
+
+function hashesDifference(written: HashReading, expected: HashReading): string | null {
+  if (written.original !== expected.original) {
+    return 'the file of --hashes-from has changed since the journal was begun; remove the journal to begin again';
+  }
+  if (written.dialect !== expected.dialect) return `the journal was begun with --dialect ${written.dialect}`;
+  const accepted = written.accepted.join();
+  if (accepted !== expected.accepted.join()) {
+    return `the journal was begun ${accepted === '' ? 'without --accept-hash' : `with --accept-hash ${accepted}`}`;
+  }
+  if (written.stripsPrefix !== expected.stripsPrefix) {
+    return `the journal was begun ${written.stripsPrefix ? 'with' : 'without'} --strip-hash-prefix`;
+  }
   return null;
 }
 
@@ -106,9 +137,17 @@ function parse(line: string): Wire | null {
   }
 }
 
-function headerOf({ sha256, bytes, from, core, reading }: Wire): JournalRecord | null {
+function headerOf({ sha256, bytes, from, core, reading, hashes = null }: Wire): JournalRecord | null {
   if (!isText(sha256) || !isNumber(bytes) || !isText(from) || !isText(core) || !isText(reading)) return null;
-  return { type: 'header', header: { sha256, bytes, from, core, reading } };
+  if (hashes !== null && !isHashReading(hashes)) return null;
+  return { type: 'header', header: { sha256, bytes, from, core, reading, hashes } };
+}
+
+function isHashReading(value: unknown): value is HashReading {
+  if (typeof value !== 'object' || value === null) return false;
+  const { dialect, accepted, stripsPrefix, original } = value as Wire;
+  const namesAll = Array.isArray(accepted) && accepted.every(isText);
+  return isText(dialect) && namesAll && typeof stripsPrefix === 'boolean' && (original === null || isText(original));
 }
 
 function doneOf(number: number, line: number, wire: Wire): JournalRecord | null {

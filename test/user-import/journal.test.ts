@@ -6,7 +6,8 @@ import { createLedger } from '../../src/user-import/totals.js';
 import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/user-import/rejected-rows.js';
 import type { Unit } from '../../src/user-import/row/rows.js';
 
-const header = { sha256: 'ab', bytes: 7, from: 'csv', core: 'http://127.0.0.1:3567', reading: '' };
+const hashes = { dialect: 'seed', accepted: ['2b', '2y'], stripsPrefix: true, original: 'ef' };
+const header = { sha256: 'ab', bytes: 7, from: 'csv', core: 'http://127.0.0.1:3567', reading: '', hashes };
 const done = (
   number: number,
   outcome: Extract<JournalRecord, { type: 'done' }>['outcome'],
@@ -41,6 +42,9 @@ t.test('lines that are none of ours', async (t) => {
     '{}',
     '{"sallyport":"import","version":2}',
     '{"sallyport":"import","version":1}',
+    encodeRecord({ type: 'header', header }).replace('"seed"', '7'),
+    encodeRecord({ type: 'header', header }).replace('"ef"', '7'),
+    encodeRecord({ type: 'header', header }).replace(/"hashes":.*/, '"hashes":7}'),
     '{"begun":1}',
     '{"done":1,"line":1,"result":"gone"}',
     '{"user":1}',
@@ -53,7 +57,24 @@ t.test('a journal belongs to one file, format, Core and reading', async (t) => {
   t.match(headerDifference({ ...header, sha256: 'cd' }, header), /^the input has changed/);
   t.match(headerDifference({ ...header, from: 'jsonl' }, header), /--from jsonl$/);
   t.match(headerDifference({ ...header, core: 'http://core' }, header), /http:\/\/core$/);
-  t.match(headerDifference({ ...header, reading: 'm=1' }, header), /m=1$/);
+  t.match(headerDifference({ ...header, reading: 'm=1' }, header), /with m=1$/);
+  t.match(headerDifference(header, { ...header, reading: 'm=1' }), /without m=1$/);
+  const other = (change: Partial<typeof hashes>): typeof header => ({ ...header, hashes: { ...hashes, ...change } });
+  t.match(headerDifference(other({ dialect: 'supertokens' }), header), /with --dialect supertokens$/);
+  t.match(headerDifference(header, other({ accepted: ['2b'] })), /with --accept-hash 2b,2y$/);
+  t.match(headerDifference(other({ accepted: [] }), header), /without --accept-hash$/);
+  t.match(headerDifference(header, other({ stripsPrefix: false })), /with --strip-hash-prefix$/);
+  t.match(headerDifference(other({ stripsPrefix: false }), header), /without --strip-hash-prefix$/);
+  t.match(headerDifference(header, other({ original: 'cd' })), /^the file of --hashes-from has changed/);
+});
+
+t.test('a journal of an older version, which does not say which hashes were taken, is gone on with', async (t) => {
+  const old = encodeRecord({ type: 'header', header }).replace(/,"hashes":.*/, '}');
+  const record = decodeRecord(old);
+  t.same(record, { type: 'header', header: { ...header, hashes: null } });
+  if (record?.type !== 'header') return;
+  t.equal(headerDifference(record.header, header), null);
+  t.match(headerDifference(record.header, { ...header, from: 'jsonl' }), /--from csv$/);
 });
 
 t.test('what a journal amounts to', async (t) => {

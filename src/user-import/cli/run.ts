@@ -125,6 +125,7 @@ async function importInto(core: CoreClient, versions: SpokenVersions, work: Impo
     from: source.format,
     core: curl.url,
     reading: source.reading,
+    hashes: source.hashes,
   };
   const journal = await openJournal(files.journal, header, ledger, resumes);
   if (!journal.ok) return exitWith(`${files.journal} ${journal.error}`, 2, io);

@@ -1,7 +1,7 @@
 import { openToOthers } from '../../lib/secret-file-access.js';
 import { stat } from 'node:fs/promises';
 import { pathIn, type Folder } from '../../lib/files.js';
-import { openInput, type InputFile } from '../io/input-file.js';
+import { digestOf, openInput, type InputFile } from '../io/input-file.js';
 import { readJsonList } from '../io/json-array.js';
 import { readCsv, readJsonLines } from '../io/records.js';
 import { readText } from '../../adapters/files/read-file.js';
@@ -9,16 +9,19 @@ import { nearestName } from '../../lib/did-you-mean.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { headerProblem, originOfCells, rowOfCells } from '../row/csv.js';
 import { parseHashParameters, rowOfFirebaseUser, type HostedHashParameters } from '../row/firebase.js';
+import { extraIdentifiers } from '../row/password-hash.js';
 import { withOriginalHashes, type ReturnedRecord } from '../row/rejoin-hashes.js';
 import { readUnits, type SourceRecord, type Unit } from '../row/rows.js';
+import type { HashReading } from '../journal.js';
 import { formatOf, hashRulesOf, type Format, type ImportOptions } from './options.js';
 
 /** The input, read from its start as often as asked. */
 export interface ImportSource {
   readonly bytes: number;
   readonly format: Format;
-  /** What besides the file's bytes decides what a row becomes, in words. */
+  /** What besides the file's bytes and its hashes decides what a row becomes, in words. */
   readonly reading: string;
+  readonly hashes: HashReading;
   /** How places in the file are named. */
   readonly place: 'line' | 'user';
   readonly read: () => SourcePass;
@@ -53,6 +56,7 @@ export async function openSource(
   const format = formatOf(file, options.from);
   const place = format === 'firebase' ? 'user' : 'line';
   const hashes = hashRulesOf(options);
+  const originalDigest = original.value === null ? null : await digestOf(original.value);
   const originalFormat = originalFormatOf(options);
   return accept({
     bytes: input.value.bytes,
@@ -62,6 +66,12 @@ export async function openSource(
       ...(parameters.value === null ? [] : [`hash parameters ${Object.values(parameters.value).join(' ')}`]),
       ...(options.hashesFrom === undefined ? [] : [`--hashes-from ${options.hashesFrom}`]),
     ].join(', '),
+    hashes: {
+      dialect: options.dialect,
+      accepted: extraIdentifiers.filter((identifier) => hashes.accepted.has(identifier)),
+      stripsPrefix: hashes.stripPrefix,
+      original: originalDigest,
+    },
     read: () => {
       const pass = input.value.read();
       const records = recordsOf(pass.chunks, format, parameters.value);

@@ -43,6 +43,14 @@ export async function openInput(path: string): Promise<Result<InputFile, string>
   return accept({ bytes: stats.size, read: () => passOf(file), close: () => file.close() });
 }
 
+/** SHA-256 of the whole file, hex. */
+export async function digestOf(file: InputFile): Promise<string | null> {
+  const pass = file.read();
+  const chunks = pass.chunks[Symbol.asyncIterator]();
+  while ((await chunks.next()).done !== true);
+  return pass.digest();
+}
+
 function passOf(file: FileHandle): Pass {
   const hash = createHash('sha256');
   let digest: string | null = null;

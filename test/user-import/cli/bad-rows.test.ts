@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../src/cli/program.js';
@@ -153,6 +153,13 @@ t.test(
         t.equal(again.code(), 0, `${again.err()}${again.out()}`);
         t.match(again.out(), /^bcrypt +2 +0 +0\npasswordless +1 +0 +0$/m);
         t.equal(await core.count(), bad.length + 4);
+
+        const resumed = ['mended.csv', core.curlConfig, '--hashes-from', 'users.jsonl', '--resume'] as const;
+        t.equal((await imported(core.dir, ...resumed)).code(), 0);
+        appendFileSync(join(core.dir, 'users.jsonl'), '\n');
+        const changed = await imported(core.dir, ...resumed);
+        t.equal(changed.code(), 2);
+        t.match(changed.err(), /does not fit: the file of --hashes-from has changed since the journal was begun/);
       },
     );
 

@@ -89,6 +89,34 @@ t.test('mixed users are in, and sign in', async (t) => {
   });
 });
 
+t.test('a journal that was begun with other hashes is refused, and the option is named', async (t) => {
+  const core = await startImportCore(t, { dialect: 'supertokens' });
+  const rows = [
+    { email: 'ada@example.com', passwordHash: `{bcrypt}${bcrypt}` },
+    { email: 'bob@example.com', passwordHash: bcrypt.replace('2a', '2b') },
+  ];
+  const file = written(core, 'users.jsonl', rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const asked = ['--strip-hash-prefix', '--accept-hash', '2y,2b'];
+  t.equal((await importFile(core, file, ...asked)).code(), 0);
+  const others: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--strip-hash-prefix'], /does not fit: the journal was begun with --accept-hash 2b,2y$/m],
+    [['--accept-hash', '2y,2b'], /does not fit: the journal was begun with --strip-hash-prefix$/m],
+    [[...asked, '--dialect', 'supertokens'], /does not fit: the journal was begun with --dialect seed$/m],
+  ];
+  for (const [args, says] of others) {
+    const io = await importFile(core, file, '--resume', ...args);
+    t.equal(io.code(), 2, args.join(' '));
+    t.match(io.err(), says);
+  }
+  t.equal((await importFile(core, file, '--resume', '--accept-hash', '2b', ...asked)).code(), 0, 'in whatever order');
+
+  const journal = join(core.dir, `${file}.import-journal`);
+  const old = readFileSync(journal, 'utf8').replace(/,"hashes":{[^}]*}/, '');
+  t.notMatch(old, /"hashes"/);
+  writeFileSync(journal, old);
+  t.equal((await importFile(core, file, '--resume', ...asked)).code(), 0, 'one of an older version fits');
+});
+
 t.test('on a terminal a bar shows how far it is', async (t) => {
   const core = await startImportCore(t);
   const file = written(core, 'users.jsonl', [...userLines(30, maker)].join(''));
