@@ -53,6 +53,17 @@ t.test('what guards less is told, and widens access; back again it does not', as
   const idp = (more: object): ConfigTree => ({
     issuers: { idp: { issuer: 'https://idp.example.com', profile: 'oauth', audience: 'orders', ...more } },
   });
+  const signed = { jwks_url: 'https://idp.example.com/k' };
+  const opaque = idp({
+    ...signed,
+    introspection: { url: 'https://idp.example.com/i', client_id: 'me', client_secret_file: '/s' },
+  });
+  const decides = (first: object, second: object): ConfigTree => ({
+    decide: [
+      { port: 9_000, form: 'envoy', ...first },
+      { port: 9_001, form: 'envoy', ...second },
+    ],
+  });
   const changes: readonly { weak: ConfigTree; strong: ConfigTree; setting: string; both?: true }[] = [
     { weak: dpop({}), strong: dpop({ nonce_key_file: '/nk' }), setting: 'listen.dpop.nonce_key_file' },
     {
@@ -70,6 +81,19 @@ t.test('what guards less is told, and widens access; back again it does not', as
       weak: idp({ jwks_url: 'https://idp.example.com/k?secret=1' }),
       strong: idp({ jwks_url: 'https://idp.example.com/k?secret=2' }),
       setting: 'issuers.idp.keys',
+      both: true,
+    },
+    { weak: opaque, strong: idp(signed), setting: 'issuers.idp.introspection' },
+    {
+      weak: decides({ accept: ['unreserved'] }, {}),
+      strong: decides({}, { accept: ['unreserved'] }),
+      setting: 'decide.accept',
+      both: true,
+    },
+    {
+      weak: decides({ trust: ['10.0.0.1'] }, { trust: ['10.0.0.2'] }),
+      strong: decides({ trust: ['10.0.0.2'] }, { trust: ['10.0.0.1'] }),
+      setting: 'decide.trust',
       both: true,
     },
     { weak: { upstream: { url: 'http://app.example' } }, strong: https({}), setting: 'upstream.url' },

@@ -11,6 +11,7 @@ import {
   whenLess,
   whenMore,
   whenOff,
+  whenOn,
   withoutSecrets,
   type KeyChanges,
 } from '../../schema/key-changes.js';
@@ -123,6 +124,8 @@ type IntrospectionFile = NonNullable<IssuerFile['introspection']>;
 
 /** What a change of each of its keys means; of an issuer, below `introspection`. */
 export const introspectionKeys: KeyChanges<{ readonly introspection: IntrospectionSettings | null }> = {
+  // Its keys are compared where there is one before and after. With it, whatever the issuer calls active comes in.
+  introspection: { of: ({ introspection }) => introspection !== null, widens: whenOn },
   'introspection.url': {
     of: ({ introspection }) =>
       introspection === null ? undefined : introspection.url === null ? 'discovery' : withoutSecrets(introspection.url),

@@ -66,12 +66,18 @@ const allowed = 'a map, or a list of maps';
 
 type DecideListeners = { readonly decide: readonly DecideSettings[] };
 
+/** What one listener accepts, or whom it trusts, says nothing of another: from the second on each has its number. */
+function ofListener(index: number, value: unknown): unknown {
+  return index === 0 || value === null || value === '' ? value : `${index + 1}: ${String(value)}`;
+}
+
 /** One key of all listeners, which are opened at start. */
 function openedKey(
   read: (settings: DecideSettings) => unknown,
   widens: NonNullable<KeyChanges<DecideListeners>[string]['widens']> = never,
 ): KeyChanges<DecideListeners>[string] {
-  const valuesOf = ({ decide }: DecideListeners): readonly unknown[] => decide.flatMap(read);
+  const valuesOf = ({ decide }: DecideListeners): readonly unknown[] =>
+    decide.flatMap((listener, index) => [read(listener)].flat().map((value) => ofListener(index, value)));
   return { restart: true, of: (config) => JSON.stringify(valuesOf(config)), shown: valuesOf, widens };
 }
 
