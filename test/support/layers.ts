@@ -69,6 +69,7 @@ export const layers: readonly Layer[] = [
       'src/ports/',
       'src/config/',
       'src/proxy/auth/',
+      'src/proxy/decide/plan-decision.ts',
       'src/proxy/idempotency/plan-reservation.ts',
       'src/proxy/upstream/address.ts',
       'src/lib/',

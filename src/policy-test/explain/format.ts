@@ -1,5 +1,6 @@
 import { escapeControls } from '../../lib/text.js';
 import { isAnsweredHere } from '../simulate/decide.js';
+import { explainReservation } from './policy.js';
 import { responseOf } from '../../decision/denial.js';
 import { type Explained, explain, type ExplainedStep } from './explanation.js';
 
@@ -20,8 +21,18 @@ export function explanationLines(explained: Explained): readonly string[] {
     ...(headers === null
       ? []
       : ['  the upstream would see', ...headers.map(([name, value]) => `    ${name}: ${value}`)]),
+    ...elsewhereLines(explained),
     conclusion(explained),
   ].map(escapeControls);
+}
+
+/** What other listeners would say of the same request. */
+function elsewhereLines({ ruling: { elsewhere } }: Pick<Explained, 'ruling'>): readonly string[] {
+  return elsewhere.map((other) => {
+    const [reserved] = explainReservation(other).filter((text) => text.startsWith('nothing is reserved'));
+    const note = reserved === undefined ? '' : `; ${reserved}`;
+    return `  ${other.listener?.name ?? 'listen'} would answer otherwise: ${conclusion({ ruling: other })}${note}`;
+  });
 }
 
 /** The decision in one line. */
@@ -54,13 +65,17 @@ export interface ExplanationData extends Pick<ReturnType<typeof explain>, 'heade
   readonly principal: object | null;
   readonly client_certificate: object | null;
   readonly reservation: object | null;
+  /** The decide listener whose answer this is; null is where callers are served. */
+  readonly listener: string | null;
+  /** What decide listeners answer that is not the same. */
+  readonly elsewhere: readonly object[];
 }
 
 export function explanationData(explained: Explained): ExplanationData {
   const {
     head,
     certificate = null,
-    ruling: { decision, status, reason, denial, route, principal, preparation },
+    ruling: { decision, status, reason, denial, route, principal, preparation, listener, elsewhere },
   } = explained;
   const { steps, headers } = explain(explained);
   return {
@@ -95,6 +110,13 @@ export function explanationData(explained: Explained): ExplanationData {
             record: preparation.recordId,
             single_use: preparation.rules.singleUse,
           },
+    listener: listener?.name ?? null,
+    elsewhere: elsewhere.map((other) => ({
+      listener: other.listener?.name ?? null,
+      decision: other.decision,
+      status: other.status,
+      reason: other.reason,
+    })),
     headers,
     steps,
   };

@@ -53,7 +53,7 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
 export function headersSeen({
   head,
   activeConfig,
-  ruling: { forwarded, preparation, principal, decision },
+  ruling: { forwarded, preparation, principal, decision, listener },
 }: Explained): readonly (readonly [string, string])[] | null {
   if (forwarded === null) return null;
   const read = readHeaders(head, activeConfig.headerRules);
@@ -70,7 +70,8 @@ export function headersSeen({
     ]);
   }
   const { assertion } = activeConfig.config;
-  if (assertion !== null && principal !== null && decision !== 'shadow') {
+  const isGiven = listener === null || listener.settings.accepts.has('assertion');
+  if (assertion !== null && isGiven && principal !== null && decision !== 'shadow') {
     seen.push([assertion.header, '(signed when it goes out)']);
   }
   const id = preparation?.reservationId ?? null;

@@ -43,7 +43,7 @@ function approvalWords(approval: Approval, principal: Principal): readonly strin
 }
 
 /** Says what would be reserved. The store is not asked. */
-export function explainReservation({ route, preparation, decision }: Ruling): readonly string[] {
+export function explainReservation({ route, preparation, decision, listener }: Ruling): readonly string[] {
   const rules = route?.reservation ?? null;
   const why = route?.unreservedBecause ?? null;
   const because = why === null ? [] : [`a write that is sent again runs again, because: ${why}`];
@@ -56,6 +56,9 @@ export function explainReservation({ route, preparation, decision }: Ruling): re
     ...(rules.singleUse ? ['a token passes once'] : []),
   ];
   if (decision !== 'allowed') return asked;
+  if (listener !== null) {
+    return [...asked, `nothing is reserved: ${listener.name} only decides, so that the request may run more than once`];
+  }
   if (preparation === null) {
     return [...asked, 'nothing is reserved: the request has no key, and may run more than once'];
   }

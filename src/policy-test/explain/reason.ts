@@ -12,6 +12,7 @@ import {
   malformedTargetWords,
   methodWords,
   originWords,
+  refusedFieldWords,
   repeatedWords,
   sentWords,
   targetWords,
@@ -27,7 +28,7 @@ export function explainReason({ reason, missing, endsConnection }: Denial, expla
   const {
     head,
     activeConfig: { config },
-    ruling: { route, principal },
+    ruling: { route, principal, listener },
   } = explained;
   switch (reason) {
     case 'target_malformed':
@@ -53,7 +54,7 @@ export function explainReason({ reason, missing, endsConnection }: Denial, expla
     case 'field_repeated':
       return repeatedWords(explained);
     case 'field_refused':
-      return headerWords(reason, 'names without _; listen.underscore_fields is refuse', explained);
+      return refusedFieldWords(explained);
     case 'host_malformed':
       return sentWords(explained, ['host'], 'one host name or address, with a port where it has one');
     case 'connection_option':
@@ -227,7 +228,9 @@ export function explainReason({ reason, missing, endsConnection }: Denial, expla
     case 'description_malformed':
       return ['the proxy in front has to say once what it asks about, in the headers of its form: docs/decide.md'];
     case 'decide_unsupported':
-      return ['it needs what only the sidecar can see to, and accept of the decide listener does not name that'];
+      return [
+        `it needs what only the sidecar can see to, and accept of ${listener?.name ?? 'the decide listener'} does not name that`,
+      ];
     case 'token_unavailable':
       return ['the source of the target’s token gives none: /status says why, under egress.tokens'];
     case 'caller_gone':

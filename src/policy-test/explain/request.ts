@@ -5,6 +5,8 @@ import { maxKeyCharacters } from '../../decision/idempotency/key.js';
 import { maxHeaders, readHeaders } from '../../decision/http/request-headers.js';
 import { headerBytes } from '../../decision/http/request-head.js';
 import { readTarget } from '../../decision/http/request-target.js';
+import { unremovableHeader } from '../../decision/decide/allow.js';
+import { namesOf } from '../../proxy/decide/plan-decision.js';
 import type { Explained } from './explanation.js';
 import { secretHeaders } from './headers.js';
 
@@ -85,6 +87,21 @@ export function headerWords(
   return [
     `${headers.length === 0 ? 'its headers together are refused' : headers.map(shownHeader).join(', ')}; accepted: ${allowed}`,
   ];
+}
+
+/** A header that no name may have here, or that the proxy which asks cannot be told to remove. */
+export function refusedFieldWords(explained: Explained): readonly string[] {
+  const {
+    head: { rawHeaders },
+    activeConfig,
+    ruling: { listener, steps },
+  } = explained;
+  if (listener === null || !steps.includes('route')) {
+    return headerWords('field_refused', 'names without _; listen.underscore_fields is refuse', explained);
+  }
+  const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
+  const name = unremovableHeader(rawHeaders, activeConfig.headerRules, answered) ?? 'a header';
+  return [`${name}: the upstream must not get it, and ${listener.settings.form} cannot be told to remove it`];
 }
 
 export function repeatedWords({ head }: Explained): readonly string[] {

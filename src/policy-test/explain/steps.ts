@@ -33,6 +33,7 @@ export const stepNames: readonly ExplainedStepName[] = [
 const stepOfReason: Partial<Readonly<Record<Reason, ExplainedStepName>>> = {
   method_malformed: 'request',
   target_malformed: 'target',
+  field_refused: 'fields',
   upgrade_refused: 'fields',
   websocket_handshake: 'fields',
   websocket_version: 'fields',
@@ -43,6 +44,7 @@ const stepOfReason: Partial<Readonly<Record<Reason, ExplainedStepName>>> = {
   idempotency_key_missing: 'reservation',
   idempotency_key_malformed: 'reservation',
   token_id_missing: 'reservation',
+  decide_unsupported: 'reservation',
 };
 
 const stepOfLast: Readonly<Record<Step, ExplainedStepName>> = {

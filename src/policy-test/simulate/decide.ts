@@ -1,5 +1,6 @@
 /** What becomes of one request, decided by the pipeline that serves. */
 import { METHODS } from 'node:http';
+import type { CompiledConfig, DecideSettings } from '../../config/types.js';
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { isHealthPath } from '../../decision/grpc/health.js';
@@ -8,7 +9,7 @@ import type { Route } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
-import type { ActiveConfig } from '../../proxy/auth/active-config.js';
+import { askedConfig, type ActiveConfig } from '../../proxy/auth/active-config.js';
 import {
   authorizeRequest,
   type Admission,
@@ -17,7 +18,13 @@ import {
   type Peer,
   type Step,
 } from '../../proxy/auth/authorize-request.js';
-import { planRequest, type PlannedStore, type Preparation } from '../../proxy/idempotency/plan-reservation.js';
+import { planDecision } from '../../proxy/decide/plan-decision.js';
+import {
+  planRequest,
+  type Plan,
+  type PlannedStore,
+  type Preparation,
+} from '../../proxy/idempotency/plan-reservation.js';
 
 /** A decision, and all that is known of how it came about. */
 export interface Ruling {
@@ -36,6 +43,17 @@ export interface Ruling {
   readonly preparation: Preparation | null;
   /** The steps that were taken, in order. */
   readonly steps: readonly Step[];
+  /** The decide listener whose answer it is; `null` is where callers are served. */
+  readonly listener: DecideListener | null;
+  /** What other listeners answer that is not the same; they have none in turn. */
+  readonly elsewhere: readonly Ruling[];
+}
+
+/** One listener for a proxy that asks. */
+export interface DecideListener {
+  /** As `check` names it: `decide`, of several `decide[0]`. */
+  readonly name: string;
+  readonly settings: DecideSettings;
 }
 
 /** A caller somewhere, whose `X-Forwarded-*` do not count (RFC 5737). */
@@ -49,26 +67,104 @@ export interface Shown {
   readonly provedKey?: string | null | undefined;
 }
 
-/** Decides on a request. The store is not asked: what it would say of a key or a token depends on what came before. */
+/**
+ * Decides on a request. The store is not asked: what it would say of a key or a token depends on what came before.
+ *
+ * It is as callers are answered, if the config serves them. Where proxies alone ask, it is what the first decide
+ * listener says that refuses it, or else the first one.
+ *
+ * @param listener name of the decide listener that is asked; `null` leaves it to the config.
+ */
 export async function rule(
   head: RequestHead,
   bodyBytes: number,
   activeConfig: ActiveConfig,
   nowMs: number,
-  { certificate = null, provedKey }: Shown = {},
+  shown: Shown = {},
+  listener: string | null = null,
+): Promise<Ruling> {
+  const listeners = decideListeners(activeConfig.config);
+  const asked: Ruling[] = [];
+  for (const each of listeners.filter(({ name }) => listener === null || name === listener)) {
+    asked.push(await ruleAsked(each, head, activeConfig, nowMs, shown));
+  }
+  const own =
+    listener === null && servesCallers(activeConfig.config)
+      ? await ruleServed(head, bodyBytes, activeConfig, nowMs, shown)
+      : (asked.find(({ decision }) => decision === 'denied') ?? asked[0]);
+  if (own === undefined) throw new Error(`the config has no ${listener ?? 'listener'}`);
+  return { ...own, elsewhere: asked.filter((other) => !isSameAnswer(own, other)) };
+}
+
+/** Whether callers come here; else only proxies ask. Of the calling side alone there is nothing else to decide. */
+export function servesCallers(config: Pick<CompiledConfig, 'servesCallers' | 'decide'>): boolean {
+  return config.servesCallers || config.decide.length === 0;
+}
+
+/** The decide listeners of a config, in its order. */
+export function decideListeners({ decide }: Pick<CompiledConfig, 'decide'>): readonly DecideListener[] {
+  return decide.map((settings, index) => ({
+    name: decide.length === 1 ? 'decide' : `decide[${String(index)}]`,
+    settings,
+  }));
+}
+
+function isSameAnswer(one: Ruling, other: Ruling): boolean {
+  return (
+    one.decision === other.decision &&
+    one.reason === other.reason &&
+    (one.preparation === null) === (other.preparation === null)
+  );
+}
+
+/** As callers are answered. */
+async function ruleServed(
+  head: RequestHead,
+  bodyBytes: number,
+  activeConfig: ActiveConfig,
+  nowMs: number,
+  shown: Shown,
+): Promise<Ruling> {
+  const unparsed = parserRefusal(head);
+  if (unparsed !== null) return refused(unparsed, null, []);
+  if (isProbe(head, activeConfig)) return answeredHere;
+  return judge(head, activeConfig, nowMs, shown, (admission) =>
+    planRequest(admission, activeConfig, unaskedStore, admission.headers.contentLength ?? bodyBytes),
+  );
+}
+
+/** As a proxy is answered that asks. Of certificates it tells nothing. */
+async function ruleAsked(
+  listener: DecideListener,
+  head: RequestHead,
+  activeConfig: ActiveConfig,
+  nowMs: number,
+  { provedKey }: Shown,
+): Promise<Ruling> {
+  const { settings } = listener;
+  const own = askedConfig(activeConfig, settings.accepts.has('assertion'));
+  const ruling = await judge(head, own, nowMs, { provedKey }, (admission) =>
+    planDecision(admission, own, head, settings),
+  );
+  return { ...ruling, listener };
+}
+
+async function judge(
+  head: RequestHead,
+  activeConfig: ActiveConfig,
+  nowMs: number,
+  { certificate = null, provedKey }: Shown,
+  plan: (admission: Admission) => Plan,
 ): Promise<Ruling> {
   const steps: Step[] = [];
   const observe: Observe = (step, result) => {
     steps.push(step);
     return result;
   };
-  const unparsed = parserRefusal(head);
-  if (unparsed !== null) return refused(unparsed, null, steps);
-  if (isProbe(head, activeConfig)) return answeredHere;
   const peer = { ...peerOf(activeConfig), certificate };
   const judgement = await authorizeRequest(head, peer, activeConfig, nowMs, observe, null, provedKey);
   if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
-  return conclude(judgement.value, bodyBytes, activeConfig, steps);
+  return conclude(judgement.value, plan(judgement.value), activeConfig, steps);
 }
 
 /** Of a gRPC probe that Sallyport answers itself, by its readiness, before anything is decided. */
@@ -82,6 +178,8 @@ const answeredHere: Ruling = {
   forwarded: null,
   preparation: null,
   steps: [],
+  listener: null,
+  elsewhere: [],
 };
 
 /** Whether a request is allowed, and nobody but Sallyport is asked for the answer. */
@@ -111,8 +209,7 @@ function parserRefusal({ method }: RequestHead): Denial | null {
 /** The store is not asked here: nothing is known of a fail-over that may have lost what was used. */
 const unaskedStore: PlannedStore = { floorS: () => null };
 
-function conclude(admission: Admission, bodyBytes: number, activeConfig: ActiveConfig, steps: readonly Step[]): Ruling {
-  const plan = planRequest(admission, activeConfig, unaskedStore, admission.headers.contentLength ?? bodyBytes);
+function conclude(admission: Admission, plan: Plan, activeConfig: ActiveConfig, steps: readonly Step[]): Ruling {
   switch (plan.kind) {
     case 'refuse':
       return refused(plan.denial, admission, steps);
@@ -142,6 +239,8 @@ function passedOn(
     forwarded,
     preparation,
     steps,
+    listener: null,
+    elsewhere: [],
   };
 }
 
@@ -160,6 +259,8 @@ function refused(reason: Denial, findings: Findings | null, steps: readonly Step
     forwarded: null,
     preparation: null,
     steps,
+    listener: null,
+    elsewhere: [],
   };
 }
 

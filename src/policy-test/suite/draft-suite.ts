@@ -11,7 +11,7 @@ import { runCase } from './run.js';
 import { assumeCertificate } from '../simulate/certificates.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
 import { placesOf, spellingsOf } from '../diff/sample-requests.js';
-import { grpcContentType } from '../simulate/decide.js';
+import { decideListeners, grpcContentType, servesCallers, type Ruling } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** Cases as a file, and the routes that no request reaches. */
@@ -66,7 +66,7 @@ export async function draftSuite(
     });
   }
   const cases: object[] = [];
-  for (const draft of drafts) cases.push(await written(draft, activeConfig, keys, nowMs));
+  for (const draft of drafts) cases.push(...(await written(draft, activeConfig, keys, nowMs)));
   return { text: stringify({ config: configPath, cases }, { lineWidth: 0, aliasDuplicateObjects: false }), unreached };
 }
 
@@ -168,7 +168,13 @@ function strangerTo(route: Route, issuers: readonly IssuerSettings[]): string {
   return name;
 }
 
-async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKeys, nowMs: number): Promise<object> {
+/** A case, or one for each decide listener where they answer differently. */
+async function written(
+  draft: Draft,
+  activeConfig: ActiveConfig,
+  keys: AssumedKeys,
+  nowMs: number,
+): Promise<readonly object[]> {
   const { name, method, path, headers, credential, certificate } = draft;
   const policyCase: PolicyCase = {
     name,
@@ -183,15 +189,28 @@ async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKe
     },
     credential,
     atMs: null,
+    listener: null,
     expect: {},
   };
   const {
-    explained: {
-      ruling: { status, reason, route, preparation },
-    },
+    explained: { ruling },
   } = await runCase(policyCase, activeConfig, keys, nowMs);
+  if (servesCallers(activeConfig.config) || ruling.elsewhere.length === 0) return [writtenCase(draft, ruling, null)];
+  const cases: object[] = [];
+  for (const { name: listener } of decideListeners(activeConfig.config)) {
+    const { explained } = await runCase({ ...policyCase, listener }, activeConfig, keys, nowMs);
+    cases.push(writtenCase(draft, explained.ruling, listener));
+  }
+  return cases;
+}
+
+function writtenCase(
+  { name, method, path, headers, credential, certificate }: Draft,
+  { status, reason, route, preparation }: Ruling,
+  listener: string | null,
+): object {
   return {
-    name,
+    name: listener === null ? name : `${name}, asked by ${listener}`,
     request: {
       method,
       path,
@@ -201,6 +220,7 @@ async function written(draft: Draft, activeConfig: ActiveConfig, keys: AssumedKe
     ...(credential.kind === 'claims' || credential.kind === 'session'
       ? { [credential.kind]: credential.claims }
       : { credential: credential.kind }),
+    ...(listener === null ? {} : { listener }),
     expect: {
       status,
       ...(reason === null ? {} : { reason }),

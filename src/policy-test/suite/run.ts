@@ -10,7 +10,7 @@ import { shownTo } from '../simulate/certificates.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headersReceived } from '../explain/headers.js';
 import type { Explained } from '../explain/explanation.js';
-import { headOf, rule } from '../simulate/decide.js';
+import { decideListeners, headOf, rule, servesCallers, type Ruling } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** What became of one case. */
@@ -28,12 +28,30 @@ export async function runCase(
   keys: AssumedKeys,
   wallMs: number,
 ): Promise<CaseResult> {
+  const known = decideListeners(activeConfig.config).map(({ name }) => name);
+  const { listener } = policyCase;
+  if (listener !== null && !known.includes(listener)) {
+    const explained = await decideCase(
+      { ...policyCase, listener: null },
+      activeConfig,
+      keys,
+      policyCase.atMs ?? wallMs,
+    );
+    return { policyCase, explained, mismatches: [`listener: the config has no ${listener}; it has: ${words(known)}`] };
+  }
   const explained = await decideCase(policyCase, activeConfig, keys, policyCase.atMs ?? wallMs);
-  return { policyCase, explained, mismatches: compare(policyCase, explained) };
+  const { ruling } = explained;
+  // Where proxies alone ask, what is expected has to hold at each of their listeners.
+  const others = listener !== null || servesCallers(activeConfig.config) ? [] : ruling.elsewhere;
+  const mismatches = [ruling, ...others].flatMap((each) => {
+    const at = others.length === 0 ? '' : `${each.listener?.name ?? ''}: `;
+    return compare(policyCase, each).map((text) => `${at}${text}`);
+  });
+  return { policyCase, explained, mismatches };
 }
 
 /** A request, and what is taken for granted of who sends it. */
-export type AssumedCase = Pick<PolicyCase, 'request' | 'credential'>;
+export type AssumedCase = Pick<PolicyCase, 'request' | 'credential'> & Partial<Pick<PolicyCase, 'listener'>>;
 
 /** Decides it by the pipeline that serves, with all that is needed to explain it. */
 export async function decideCase(
@@ -46,10 +64,9 @@ export async function decideCase(
   const { request } = assumed;
   const certificate = shownTo(activeConfig.config, request.certificate ?? null);
   const head = headOf(request, credential.headers);
-  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), activeConfig, nowMs, {
-    certificate,
-    provedKey: credential.provedKey,
-  });
+  const shownWith = { certificate, provedKey: credential.provedKey };
+  const bodyBytes = Buffer.byteLength(request.body ?? '');
+  const ruling = await rule(head, bodyBytes, activeConfig, nowMs, shownWith, assumed.listener);
   return { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
 }
 
@@ -71,8 +88,8 @@ function credentialOf(
   }
 }
 
-function compare({ expect }: PolicyCase, explained: Explained): readonly string[] {
-  const { status, reason, route, preparation } = explained.ruling;
+function compare({ expect }: PolicyCase, ruling: Ruling): readonly string[] {
+  const { status, reason, route, preparation } = ruling;
   const found: string[] = [];
   const differ = (what: string, expected: string | number | null | undefined, actual: string | number | null): void => {
     if (expected !== undefined && expected !== actual) {
@@ -83,7 +100,7 @@ function compare({ expect }: PolicyCase, explained: Explained): readonly string[
   differ('reason', expect.reason, reason);
   differ('route', expect.route, route?.name ?? null);
   differ('reservation', expect.reservation, preparation === null ? 'none' : 'required');
-  const received = headersReceived(explained.ruling);
+  const received = headersReceived(ruling);
   for (const [name, value] of Object.entries(expect.headers ?? {})) {
     if (received === null) {
       found.push(`header ${name}: expected ${shown(value)}, but the upstream is not asked`);
@@ -94,4 +111,8 @@ function compare({ expect }: PolicyCase, explained: Explained): readonly string[
 
 function shown(value: string | number | null): string {
   return typeof value === 'string' ? JSON.stringify(value) : value === null ? 'none' : String(value);
+}
+
+function words(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ');
 }

@@ -30,6 +30,8 @@ export interface PolicyCase {
   readonly credential: { readonly kind: 'none' } | { readonly kind: 'invalid' } | CaseClaims;
   /** Milliseconds since the epoch; `null` is now. */
   readonly atMs: number | null;
+  /** Name of the decide listener that is asked; `null` where the case names none. */
+  readonly listener: string | null;
   readonly expect: CaseFile['expect'];
 }
 
@@ -85,7 +87,7 @@ function readCases(root: SourceNode, file: string, readFile: ReadFile, report: R
 type Say = (message: string, allowed: string) => void;
 
 function readCase(entry: CaseFile, line: number, say: Say, readFile: ReadFile): Omit<PolicyCase, 'file'> {
-  const { name, request, claims, session, credential, at, expect } = entry;
+  const { name, request, claims, session, credential, at, listener, expect } = entry;
   const given = claims ?? session;
   const headers = Object.entries(request.headers).flatMap(([header, values]) =>
     values.map((value): readonly [string, string] => [header, value]),
@@ -99,6 +101,7 @@ function readCase(entry: CaseFile, line: number, say: Say, readFile: ReadFile): 
         ? { kind: credential ?? 'none' }
         : { kind: claims === undefined ? 'session' : 'claims', claims: readClaims(given, say) },
     atMs: at === undefined ? null : Date.parse(at),
+    listener: listener ?? null,
     expect,
   };
 }
@@ -202,6 +205,8 @@ const expectSchema = map({
   'at least one of status, reason, route, headers, reservation',
 );
 
+const listenerAllowed = 'decide, or one of several listeners, such as decide[0]';
+
 const credentialAllowed = 'one of claims, session and credential';
 
 const caseSchema = map({
@@ -211,6 +216,10 @@ const caseSchema = map({
   session: z.record(z.string(), z.unknown(), 'a map of claims').optional(),
   credential: word('none', 'invalid').optional(),
   at: time().optional(),
+  listener: z
+    .string(listenerAllowed)
+    .regex(/^decide(\[\d{1,4}\])?$/, listenerAllowed)
+    .optional(),
   expect: expectSchema,
 }).refine(
   ({ claims, session, credential }) => [claims, session, credential].filter((given) => given !== undefined).length <= 1,

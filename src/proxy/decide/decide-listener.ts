@@ -1,25 +1,20 @@
 /** A listener on which a proxy asks about requests that it forwards itself. */
 import type { DecideSettings } from '../../config/types.js';
-import { unremovableHeader, removesNames } from '../../decision/decide/allow.js';
 import { isCheck, isOtherCall } from '../../decision/decide/envoy-check.js';
 import { describeRequest } from '../../decision/decide/forms.js';
-import { limitsOf } from '../../decision/decide/limits.js';
-import { denial, type Denial } from '../../decision/denial.js';
-import type { RequestHead } from '../../decision/http/request-head.js';
+import { denial } from '../../decision/denial.js';
 import { http2Version } from '../../decision/http2/request-head.js';
-import { refuse, type Result } from '../../lib/result.js';
+import { refuse } from '../../lib/result.js';
 import type { CheckMessages } from '../../ports/envoy.js';
-import type { ActiveConfig } from '../auth/active-config.js';
-import type { Admission } from '../auth/authorize-request.js';
 import type { ReceivedRequest } from '../inbound/received-request.js';
 import type { RequestHandler } from '../inbound/http1-request.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { ExchangeDeps } from '../exchange/exchange-deps.js';
-import { planReservation, type Plan } from '../idempotency/plan-reservation.js';
 import type { DecideHandler } from '../server.js';
 import { answeringHost, describedConnection } from './asking-proxy.js';
 import { EnvoyCheck } from './envoy-check.js';
-import { DecisionWriter, namesOf } from './decision-writer.js';
+import { DecisionWriter } from './decision-writer.js';
+import { planDecision } from './plan-decision.js';
 
 /**
  * Makes what handles the requests of one decide listener.
@@ -76,37 +71,4 @@ function readAsked(
   // Over HTTP/2 only calls of gRPC may ask, and nothing in plain HTTP: a client's request may look like such a call.
   if (head.httpVersion === http2Version) return refuse(denial('description_malformed'));
   return describeRequest(head, form, prefix);
-}
-
-/** Says what becomes of a request that was admitted: it is allowed, but for what only the sidecar can see to. */
-function planDecision(
-  admission: Admission,
-  activeConfig: ActiveConfig,
-  { rawHeaders }: RequestHead,
-  { form, accepts }: Pick<DecideSettings, 'form' | 'accepts'>,
-): Plan {
-  const refused = (reason: Denial): Plan => ({ kind: 'refuse', denial: reason, reservationId: null });
-  const { route, headers } = admission;
-  if (!removesNames(form)) {
-    const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
-    if (unremovableHeader(rawHeaders, activeConfig.headerRules, answered) !== null) {
-      return refused(denial('field_refused'));
-    }
-  }
-  const reserved = reservationOf(admission, activeConfig);
-  if (!reserved.ok) return refused(reserved.error);
-  const limits = limitsOf({
-    reservation: reserved.value ? route.reservation : null,
-    opensConnections: headers.upgrade !== null || route.isGrpc,
-  });
-  if (limits.some(({ acceptance }) => !accepts.has(acceptance))) return refused(denial('decide_unsupported'));
-  const isTooLarge = (headers.contentLength ?? 0) > route.maxBodyBytes;
-  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission };
-}
-
-/** Whether this request would be reserved: a key that is malformed or missing is refused as by the sidecar. */
-function reservationOf(admission: Admission, activeConfig: ActiveConfig): Result<boolean, Denial> {
-  if (admission.route.reservation === null || admission.shadow !== null) return { ok: true, value: false };
-  const planned = planReservation(admission, activeConfig, null);
-  return planned.ok ? { ok: true, value: planned.value !== null } : planned;
 }

@@ -1,25 +1,17 @@
 import type { Denial } from '../../decision/denial.js';
-import { answeredNames, answerHeaders, headerEdits, removesNames } from '../../decision/decide/allow.js';
+import { answerHeaders, headerEdits, removesNames } from '../../decision/decide/allow.js';
 import type { Form } from '../../decision/decide/forms.js';
 import { withoutHeaders } from '../../decision/http/connection-header.js';
 import { valuesOf } from '../../decision/http/header-values.js';
 import { problemOf } from '../../decision/http/problem-details.js';
-import type { ActiveConfig } from '../auth/active-config.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
 import { AnswerOnlyWriter } from './answer-only-writer.js';
+import { namesOf } from './plan-decision.js';
 
 /** What `ngx_http_auth_request_module` takes for a refusal. Whatever else is no success is an error to it. */
 const passedByNginx: ReadonlySet<number> = new Set([401, 403]);
 
 const firstFailure = 500;
-
-/**
- * Names that every answer has. The assertion's is among them even where none is given, so that a client's never goes
- * on.
- */
-export function namesOf({ config: { identity, assertion } }: Pick<ActiveConfig, 'config'>): readonly string[] {
-  return answeredNames(identity, assertion?.header ?? null);
-}
 
 /** What a decision is answered with. */
 interface WriterOptions {

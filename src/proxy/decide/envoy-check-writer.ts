@@ -7,7 +7,7 @@ import { problemOf } from '../../decision/http/problem-details.js';
 import type { CheckMessages } from '../../ports/envoy.js';
 import type { AllowedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
 import { AnswerOnlyWriter } from './answer-only-writer.js';
-import { namesOf } from './decision-writer.js';
+import { namesOf } from './plan-decision.js';
 
 /** Ends calls whose caller waits no longer. */
 const late: GrpcCode = 'DEADLINE_EXCEEDED';
