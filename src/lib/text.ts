@@ -59,3 +59,10 @@ export function escapeControls(text: string): string {
     return code > 0xff ? `\\u{${code.toString(16)}}` : `\\x${code.toString(16).padStart(2, '0')}`;
   });
 }
+
+/** Makes a text longer until it is not used: a sample says nothing where it stands for something else. */
+export function unusedText(text: string, isUsed: (text: string) => boolean): string {
+  let unused = text;
+  while (isUsed(unused)) unused += 'x';
+  return unused;
+}

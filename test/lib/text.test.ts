@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isB64Token, isVisibleAscii, oneLine } from '../../src/lib/text.js';
+import { isB64Token, isVisibleAscii, oneLine, unusedText } from '../../src/lib/text.js';
 
 t.test('what breaks or disguises a line is escaped, and reads back as it was', async (t) => {
   const texts = ['plain', 'é ü 漢', '\u2028', '\u2029a', '\x7f\x85\x9f', 'a\u202eb\u2066c\u200f'];
@@ -46,5 +46,18 @@ t.test('what can be a bearer token', (t) => {
     { name: 'beyond ASCII', input: 'é', expected: false },
   ];
   for (const { name, input, expected } of cases) t.equal(isB64Token(input), expected, name);
+  t.end();
+});
+
+t.test('a text that nobody uses is as near as can be', (t) => {
+  t.equal(
+    unusedText('a', () => false),
+    'a',
+  );
+  const used = new Set(['a', 'ax', 'axxx']);
+  t.equal(
+    unusedText('a', (text) => used.has(text)),
+    'axx',
+  );
   t.end();
 });

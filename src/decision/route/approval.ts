@@ -1,4 +1,5 @@
 /** Whom an approval names. */
+import { unusedText } from '../../lib/text.js';
 import type { Approval } from './policy.js';
 
 type Named = Pick<Approval, 'subjects' | 'prefixes'>;
@@ -8,9 +9,20 @@ export function approvesSubject({ subjects, prefixes }: Named, subject: string):
   return subjects.has(subject) || (prefixes.length > 0 && prefixes.some((prefix) => subject.startsWith(prefix)));
 }
 
-/** Subjects that it names: each that stands there, and one for each beginning. */
-export function sampleSubjects({ subjects, prefixes }: Named): readonly string[] {
-  return [...new Set([...subjects, ...prefixes.map((prefix) => `${prefix}example`)])];
+/**
+ * Subjects that it names: each that stands there, and one for each beginning that stands nowhere. No longer beginning
+ * names that one: each ends in a slash.
+ *
+ * @param taken subjects that something else says something of.
+ */
+export function sampleSubjects(
+  { subjects, prefixes }: Named,
+  taken: ReadonlySet<string> = new Set(),
+): readonly string[] {
+  const samples = prefixes.map((prefix) =>
+    unusedText(`${prefix}example`, (text) => subjects.has(text) || taken.has(text)),
+  );
+  return [...subjects, ...new Set(samples)];
 }
 
 /** What it names, for people. */

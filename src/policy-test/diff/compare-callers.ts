@@ -1,8 +1,9 @@
 /** Lets every kind of caller that two policies tell apart ask for an operation, and compares what becomes of it. */
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
 import { sampleSubjects } from '../../decision/route/approval.js';
-import type { Route } from '../../decision/route/policy.js';
+import type { Revocations, Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
+import { unusedText } from '../../lib/text.js';
 import type { ActiveConfig } from '../../proxy/auth/active-config.js';
 import { assumeCertificate } from '../simulate/certificates.js';
 import {
@@ -63,6 +64,7 @@ const anybody: Caller = {
 /** So that a route which asks for a key, or for a token that passes once, lets through whom it lets through. */
 const idempotencyKey = ['Idempotency-Key', 'diff'] as const;
 const tokenId = 'sallyport-diff';
+const sessionUser = 'user';
 
 /**
  * Tries callers on both policies. Once the routes are chosen nothing else of the path counts, so that what was found
@@ -165,7 +167,10 @@ function callersShowing(
     ...new Set([deps.from, deps.to].flatMap(({ config }) => config.issuers.map(({ rules }) => rules.name))),
   ];
   const found = new Map<string, Caller>();
-  for (const subject of new Set(approvals.flatMap(sampleSubjects))) {
+  const revoked = revokedBy(deps);
+  // Whoever is named or revoked would say nothing of all others whom a beginning names.
+  const taken = new Set([...revoked.subjects, ...approvals.flatMap(({ subjects }) => [...subjects])]);
+  for (const subject of new Set(approvals.flatMap((approval) => sampleSubjects(approval, taken)))) {
     for (const permissions of approvals.map((approval) => approval.permissions.toSorted())) {
       for (const issuer of issuers) {
         const who = `${subject}${issuers.length > 1 ? ` of issuer ${issuer}` : ''}`;
@@ -186,7 +191,15 @@ function callersShowing(
     const who = sessionText(session);
     const text = `${who}${showing}`;
     const show = signedOnce(text, signed, (activeConfig) =>
-      assumeSession(claimsHolding(session), activeConfig, deps.keys, deps.nowMs),
+      assumeSession(
+        claimsHolding(
+          session,
+          unusedText(sessionUser, (text) => revoked.subjects.has(text)),
+        ),
+        activeConfig,
+        deps.keys,
+        deps.nowMs,
+      ),
     );
     found.set(text, { text, who, permissions: [], certificate, show });
   }
@@ -197,13 +210,25 @@ function showToken(
   activeConfig: ActiveConfig,
   issuer: string,
   { subject, permissions, certificate }: Pick<Caller, 'permissions' | 'certificate'> & { readonly subject: string },
-  { keys, nowMs }: TrialDeps,
+  deps: TrialDeps,
 ): ShownCredential {
+  const { keys, nowMs } = deps;
   const rules = activeConfig.config.issuers.find((known) => known.rules.name === issuer)?.rules;
   if (rules === undefined) return noCredential;
-  const claims = { iss: rules.issuer, aud: rules.audience, ...claimsOf(rules, subject, permissions), jti: tokenId };
+  const revoked = revokedBy(deps);
+  const jti = unusedText(tokenId, (text) => revoked.tokenIds.has(text));
+  const claims = { iss: rules.issuer, aud: rules.audience, ...claimsOf(rules, subject, permissions), jti };
   const request: PolicyRequest = { method: 'GET', path: '/', headers: [], body: null, certificate };
   return assumeToken(claims, request, activeConfig, keys, nowMs);
+}
+
+/** What either policy says is revoked. */
+function revokedBy({ from, to }: TrialDeps): Pick<Revocations, 'subjects' | 'tokenIds'> {
+  const [before, after] = [from.config.revoked, to.config.revoked];
+  return {
+    subjects: new Set([...before.subjects, ...after.subjects]),
+    tokenIds: new Set([...before.tokenIds, ...after.tokenIds]),
+  };
 }
 
 /** Signing takes a millisecond, and the same few callers ask for everything. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
-import type { Route, IssuerRules } from '../../decision/route/policy.js';
+import type { IssuerRules, KeyIdRules, Route } from '../../decision/route/policy.js';
 import { readTarget } from '../../decision/http/request-target.js';
 import { matchRoute } from '../../decision/route/route-table.js';
 import { type JsonObject, isJsonObject, type JsonValue } from '../../lib/strict-json.js';
@@ -65,17 +65,20 @@ function provedKeyOf({ cnf }: JsonObject, isFilledIn: boolean, { listen }: Compi
   return typeof named === 'string' && (isFilledIn || listen.dpop !== null) ? named : null;
 }
 
+/** Of the Core's keys for sessions. */
+const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
+
 /** A session with these claims, as if the Core had made it and stood by it. */
 export function assumeSession(
   given: JsonObject,
-  { sessions }: ActiveConfig,
+  { sessions, config }: ActiveConfig,
   keys: AssumedKeys,
   nowMs: number,
 ): ShownCredential {
   const { claims, filledIn } = completeSessionClaims(given, sessions?.settings.issuer ?? '', nowMs);
   const filled = filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ');
   return {
-    headers: bearer(keys.sessionToken('d-assumed', claims)),
+    headers: bearer(keys.sessionToken(acceptedKeyId(sessionKeyIds, config.revoked), claims)),
     notes: [
       'assumed: a session with these claims, for which the Core vouches',
       ...(filled === '' ? [] : [`filled in: ${filled}`]),
@@ -104,8 +107,8 @@ function bearer(token: string): readonly string[] {
 }
 
 /** The fewest claims of a session that a route's policy is content with. */
-export function claimsHolding({ claims }: SessionPolicy): JsonObject {
-  return claims.reduce<JsonObject>((held, { path, value }) => withClaim(held, path, value), { sub: 'user' });
+export function claimsHolding({ claims }: SessionPolicy, sub = 'user'): JsonObject {
+  return claims.reduce<JsonObject>((held, { path, value }) => withClaim(held, path, value), { sub });
 }
 
 function withClaim(held: JsonObject, [first = '', ...rest]: readonly string[], value: JsonValue): JsonObject {

@@ -54,7 +54,9 @@ export async function draftSuite(
   const nowhere = all.find(({ segments }) => placeOf(config.table, 'GET', segments) === null);
   if (nowhere !== undefined) {
     const somebody: JsonObject = {
-      sub: config.routes.flatMap(({ approvals }) => approvals.flatMap(sampleSubjects))[0] ?? 'somebody',
+      sub:
+        config.routes.flatMap(({ approvals }) => approvals.flatMap((approval) => sampleSubjects(approval)))[0] ??
+        'somebody',
     };
     drafts.push({
       name: 'what has no route',
@@ -93,8 +95,10 @@ function draftsOf(route: Route, method: string, path: string, issuers: readonly 
       ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}),
     },
   });
+  const stranger = route.acceptsService ? strangerTo(route, issuers) : null;
+  const named = new Set(approvals.flatMap(({ subjects }) => [...subjects]));
   const byApproval = approvals.flatMap((approval, index) =>
-    sampleSubjects(approval).flatMap((subject) => {
+    sampleSubjects(approval, named).flatMap((subject) => {
       const { permissions } = approval;
       const which = approvals.length === 1 ? subject : `${subject} by any_of ${index + 1}`;
       return [
@@ -114,12 +118,12 @@ function draftsOf(route: Route, method: string, path: string, issuers: readonly 
   );
   return [
     ...byApproval,
-    ...(route.acceptsService
+    ...(stranger !== null
       ? [
           draft(
             'somebody else',
             claims(
-              strangerTo(route, issuers),
+              stranger,
               approvals.flatMap(({ permissions }) => permissions),
             ),
           ),
@@ -157,15 +161,21 @@ function issuersOf(route: Route, issuers: readonly IssuerSettings[]): readonly I
   return issuers.filter(({ rules }) => route.issuers === null || route.issuers.has(rules.name));
 }
 
-/** A subject that nobody approved, of a form that tokens of this route can have. */
-function strangerTo(route: Route, issuers: readonly IssuerSettings[]): string {
+/** A subject that nobody approved, of a form that tokens of this route can have; `null` where all are approved. */
+function strangerTo(route: Route, issuers: readonly IssuerSettings[]): string | null {
   const { approvals } = route;
   const accepted = issuersOf(route, issuers).map(({ rules }) => rules);
   const domain = accepted.find(({ trustDomain }) => trustDomain !== null)?.trustDomain ?? '';
-  const names = ['somebody-else', 'somebody/else', `spiffe://${domain}/somebody-else`];
-  let name = names.find((each) => accepted.some((rules) => mayNameSubject(rules, each))) ?? 'somebody-else';
-  while (approvals.some((approval) => approvesSubject(approval, name))) name += '-else';
-  return name;
+  const isStranger = (name: string): boolean => !approvals.some((approval) => approvesSubject(approval, name));
+  // A name takes one of these away at most, and a beginning that takes more takes all.
+  const mostNamed = approvals.reduce((sum, { subjects, prefixes }) => sum + subjects.size + prefixes.length, 0);
+  for (let at = 1; at <= mostNamed + 1; at += 1) {
+    const somebody = at === 1 ? 'somebody' : `somebody-${at}`;
+    const names = [`${somebody}-else`, `${somebody}/else`, `spiffe://${domain}/${somebody}-else`];
+    const name = names.find((each) => accepted.some((rules) => mayNameSubject(rules, each))) ?? `${somebody}-else`;
+    if (isStranger(name)) return name;
+  }
+  return null;
 }
 
 /** A case, or one for each decide listener where they answer differently. */

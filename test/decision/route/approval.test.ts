@@ -19,7 +19,11 @@ t.test('whom an approval names', (t) => {
 
 t.test('samples and words of what it names', (t) => {
   const named = approval(['checkout', 'jobs/example'], [], ['jobs/', 'runs/']);
-  t.same(sampleSubjects(named), ['checkout', 'jobs/example', 'runs/example']);
+  t.same(sampleSubjects(named), ['checkout', 'jobs/example', 'jobs/examplex', 'runs/example']);
+  t.same(sampleSubjects(named, new Set(['jobs/examplex', 'runs/example'])).slice(2), [
+    'jobs/examplexx',
+    'runs/examplex',
+  ]);
   t.ok(sampleSubjects(named).every((subject) => approvesSubject(named, subject)));
   t.same(subjectWords(named), ['checkout', 'jobs/example', 'jobs/…', 'runs/…']);
   t.equal(prefixWords('jobs/'), 'jobs/…');

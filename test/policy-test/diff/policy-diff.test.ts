@@ -89,6 +89,20 @@ t.test('who gains and who loses which operation', async (t) => {
       wider: false,
     },
     {
+      name: 'all that begin as somebody did who is named like a sample',
+      from: [{ ...orders, subjects: ['jobs/example', 'jobs/examplex'] }],
+      to: [{ ...orders, subjects: [{ prefix: 'jobs/' }] }],
+      effects: ['GET /orders/{any}: + jobs/examplexx with read'],
+      wider: true,
+    },
+    {
+      name: 'all that begin longer, beside one who is named',
+      from: [{ ...orders, subjects: ['jobs/example', { prefix: 'jobs/example/' }] }],
+      to: [{ ...orders, subjects: ['jobs/example', { prefix: 'jobs/' }] }],
+      effects: ['GET /orders/{any}: + jobs/examplex with read'],
+      wider: true,
+    },
+    {
       name: 'a permission more',
       from: [orders],
       to: [{ ...orders, permissions: ['read', 'all'] }],
@@ -472,4 +486,18 @@ t.test('nobody gains or loses anything that it does not tell of: random policies
     { numRuns: 25 },
   );
   t.ok(gained > 0, 'some did gain');
+});
+
+t.test('what is revoked under the names of samples hides nobody else', async (t) => {
+  const revoked = {
+    subjects: ['jobs/example', 'user'],
+    token_ids: ['sallyport-diff'],
+    key_ids: ['d-assumed'],
+  };
+  const user = { name: 'user', methods: ['GET'], path: '/user', accept: ['session'], session: { claims: {} } };
+  const to = { revoked, sessions, routes: [{ ...orders, subjects: [{ prefix: 'jobs/' }] }, user] };
+  t.same(effects(await compare({ revoked, sessions, routes: [{ ...orders, path: '/x' }] }, to)).slice(-2), [
+    'GET /orders/{any}: + jobs/examplex with read',
+    'GET /user: + any session',
+  ]);
 });
