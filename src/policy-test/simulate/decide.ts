@@ -50,7 +50,7 @@ export interface Ruling {
 }
 
 /** One listener for a proxy that asks. */
-export interface DecideListener {
+interface DecideListener {
   /** As `check` names it: `decide`, of several `decide[0]`. */
   readonly name: string;
   readonly settings: DecideSettings;

@@ -36,14 +36,16 @@ export function planDecision(
     }
   }
   const reserved = reservationOf(admission, activeConfig);
-  if (!reserved.ok) return refused(reserved.error);
+  // As with the sidecar, shadow mode may waive what a reservation lacks.
+  const waived = reserved.ok ? null : admission.shadowAdmission(reserved.error);
+  if (!reserved.ok && waived === null) return refused(reserved.error);
   const limits = limitsOf({
-    reservation: reserved.value ? route.reservation : null,
+    reservation: reserved.ok && reserved.value ? route.reservation : null,
     opensConnections: headers.upgrade !== null || route.isGrpc,
   });
   if (limits.some(({ acceptance }) => !accepts.has(acceptance))) return refused(denial('decide_unsupported'));
   const isTooLarge = (headers.contentLength ?? 0) > route.maxBodyBytes;
-  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission };
+  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission: waived ?? admission };
 }
 
 /** Whether this request would be reserved: a key that is malformed or missing is refused as by the sidecar. */

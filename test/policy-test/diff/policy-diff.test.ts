@@ -487,17 +487,3 @@ t.test('nobody gains or loses anything that it does not tell of: random policies
   );
   t.ok(gained > 0, 'some did gain');
 });
-
-t.test('what is revoked under the names of samples hides nobody else', async (t) => {
-  const revoked = {
-    subjects: ['jobs/example', 'user'],
-    token_ids: ['sallyport-diff'],
-    key_ids: ['d-assumed'],
-  };
-  const user = { name: 'user', methods: ['GET'], path: '/user', accept: ['session'], session: { claims: {} } };
-  const to = { revoked, sessions, routes: [{ ...orders, subjects: [{ prefix: 'jobs/' }] }, user] };
-  t.same(effects(await compare({ revoked, sessions, routes: [{ ...orders, path: '/x' }] }, to)).slice(-2), [
-    'GET /orders/{any}: + jobs/examplex with read',
-    'GET /user: + any session',
-  ]);
-});

@@ -180,3 +180,12 @@ t.test('diff counts who is let through by one of the listeners', async (t) => {
   t.same(await gains(asked([nginx(), envoy()]), asked([nginx(), envoy('unreserved')])), checkout);
   t.same(await gains(asked([nginx('unreserved'), envoy()]), asked(nginx('unreserved'))), []);
 });
+
+t.test('shadow mode lets a token without an id go on where it would pass once, as with the sidecar', async (t) => {
+  const routes = [{ name: 'o', methods: ['GET'], path: '/o', ...caller, single_use: true, mode: 'shadow' }];
+  const text = 'request: { method: GET, path: /o }, claims: { sub: checkout }, expect: { status: 200 }';
+  for (const activeConfig of [policy({ routes }), asked(nginx(), { routes })]) {
+    const { explained } = await run(activeConfig, text);
+    t.match(explained.ruling, { decision: 'shadow', status: 200, reason: 'token_id_missing', route: { name: 'o' } });
+  }
+});

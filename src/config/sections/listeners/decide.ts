@@ -66,14 +66,16 @@ const allowed = 'a map, or a list of maps';
 
 type DecideListeners = { readonly decide: readonly DecideSettings[] };
 
+type Opened = string | number | null;
+
 /** What one listener accepts, or whom it trusts, says nothing of another: from the second on each has its number. */
-function ofListener(index: number, value: unknown): unknown {
-  return index === 0 || value === null || value === '' ? value : `${index + 1}: ${String(value)}`;
+function ofListener(index: number, value: Opened): Opened {
+  return index === 0 || value === null || value === '' ? value : `${index + 1}: ${value}`;
 }
 
 /** One key of all listeners, which are opened at start. */
 function openedKey(
-  read: (settings: DecideSettings) => unknown,
+  read: (settings: DecideSettings) => Opened | readonly string[],
   widens: NonNullable<KeyChanges<DecideListeners>[string]['widens']> = never,
 ): KeyChanges<DecideListeners>[string] {
   const valuesOf = ({ decide }: DecideListeners): readonly unknown[] =>
