@@ -10,11 +10,7 @@ export const v8ThreadNiceness = 15;
 /** CPU that a process has used until nearly all that serves is compiled, in milliseconds. */
 const warmUpCpuMs = 5_000;
 
-/** How often a process that is not warm is looked at, in milliseconds. */
-const lookEveryMs = 100;
-
-/** A look that comes later than this is late, in milliseconds; two in a row tell that requests wait for the CPU. */
-const lateMs = 50;
+const lookEveryMs = 1_000;
 
 /** So many numbers of threads there are at most; behind the last they begin anew (proc_sys_kernel(5), `pid_max`). */
 const mostIds = 2 ** 22;
@@ -28,21 +24,16 @@ interface Thread {
 }
 
 /**
- * Lets the thread that serves go before those of V8, as soon as the process is warm, or requests wait for the CPU: one
- * that has just started needs them to compile, and would serve with slow code for longer.
+ * Lets the thread that serves go before those of V8, as soon as the process is warm: one that has just started needs
+ * them to compile, and would serve with slow code for longer.
  *
  * @param cpuMs CPU after which it is warm, in milliseconds from now
  */
-export function putServingFirstInTime(cpuMs = warmUpCpuMs): void {
+export function putServingFirstWhenWarm(cpuMs = warmUpCpuMs): void {
   const before = process.cpuUsage();
-  let lookedAt = performance.now();
-  let late = 0;
   const timer = setInterval(() => {
-    const now = performance.now();
-    late = now - lookedAt > lookEveryMs + lateMs ? late + 1 : 0;
-    lookedAt = now;
     const { user, system } = process.cpuUsage(before);
-    if ((user + system) / 1_000 < cpuMs && late < 2) return;
+    if ((user + system) / 1_000 < cpuMs) return;
     clearInterval(timer);
     putServingFirst();
   }, lookEveryMs).unref();
@@ -55,6 +46,9 @@ export function putServingFirstInTime(cpuMs = warmUpCpuMs): void {
  */
 function putServingFirst(): void {
   try {
+    const options = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ');
+    // Then they may be more or fewer.
+    if (/v8[-_]pool[-_]size/.test(options)) return;
     for (const id of v8Threads(threads(), process.versions.node, process.pid)) {
       setPriority(id, Math.min(19, getPriority(id) + v8ThreadNiceness));
     }
@@ -63,7 +57,7 @@ function putServingFirst(): void {
   }
 }
 
-/** The threads of V8 among those of a process: it has four, unless `--v8-pool-size` says otherwise. */
+/** The threads of V8 among those of a process, by their names, or by their age: it has four. */
 export function v8Threads(threads: readonly Thread[], version: string, main: number): readonly number[] {
   const named = threads.filter(({ name }) => name === 'V8Worker');
   if (named.length > 0 || !hasNamelessThreads(version)) return named.map(({ id }) => id);

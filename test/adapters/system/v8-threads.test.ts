@@ -44,8 +44,8 @@ t.test('whichever thread collects and compiles beside the main one stands behind
     const timesOf = () => new Map(workedIn('self').map(({ id, ns }) => [id, ns]));
     // The threads of libuv are there before, as they are in a program of modules.
     await promisify(pbkdf2)('x', 'y', 1000, 32, 'sha256');
-    const { putServingFirstInTime } = await import('${module}');
-    putServingFirstInTime(0);
+    const { putServingFirstWhenWarm } = await import('${module}');
+    putServingFirstWhenWarm(0);
     const niceOf = () => Math.max(...workedIn('self').map(({ nice }) => nice));
     const cold = niceOf();
     while (niceOf() === cold) await setTimeout(50);
@@ -142,6 +142,24 @@ t.test('in what serves they do, in each worker too, once it is warm and not befo
     [...usedAtMost.values()].every((seconds) => seconds > 3),
     'not before it has worked for seconds',
   );
+});
+
+t.test('none does where V8 was given another number of threads: which are its own is not known then', (t) => {
+  const program = `
+    import { readFileSync, readdirSync } from 'node:fs';
+    import { setTimeout } from 'node:timers/promises';
+    ${workedIn.toString()}
+    const { putServingFirstWhenWarm } = await import('${module}');
+    putServingFirstWhenWarm(0);
+    await setTimeout(1_500);
+    process.stdout.write(JSON.stringify(workedIn('self').map(({ nice }) => nice)));
+  `;
+  const { stdout } = spawnSync(process.execPath, ['--v8-pool-size=1', '--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  t.same(new Set(JSON.parse(stdout) as readonly number[]), new Set([own]));
+  t.end();
 });
 
 t.test('threads are found by their names, or by their age where they have none', (t) => {
