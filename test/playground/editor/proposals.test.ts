@@ -84,7 +84,8 @@ t.test('keys of the schema and words of closed lists', (t) => {
 t.test('policy tests', (t) => {
   const tests = suiteJsonSchema();
   t.same(proposed('|', tests), ['config', 'cases']);
-  t.same(proposed('cases:\n  - |', tests), ['name', 'request', 'claims', 'session', 'credential', 'at', 'expect']);
+  const keys = ['name', 'request', 'claims', 'session', 'credential', 'at', 'listener', 'expect'];
+  t.same(proposed('cases:\n  - |', tests), keys);
   t.ok(proposed('cases:\n  - expect: { reason: |', tests).includes('permission_missing'));
   t.end();
 });
