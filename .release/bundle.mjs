@@ -37,7 +37,7 @@ const usedOfUndici = {
          import buildConnector from './lib/core/connect.js';
          import { getGlobalDispatcher, setGlobalDispatcher } from './lib/global.js';
          Dispatcher.prototype.request = request;
-         export { Agent, buildConnector, getGlobalDispatcher, setGlobalDispatcher };`
+         export { Agent, Dispatcher, buildConnector, getGlobalDispatcher, setGlobalDispatcher };`
       : null,
 };
 
