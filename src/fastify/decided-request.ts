@@ -20,7 +20,7 @@ import type { KnownAddresses } from '../proxy/exchange/known-addresses.js';
 import { limitBody } from '../proxy/node-internals/request.js';
 import { planRequest } from '../proxy/idempotency/plan-reservation.js';
 import type { RouteRegister } from './application-routes.js';
-import { HeldPlace } from './held-place.js';
+import { HeldPlace, hearOfProxied } from './held-place.js';
 import type { RequestPrincipal } from './options.js';
 import { ReplyWriter } from './reply-writer.js';
 import { rewriteHeaders } from './request-headers.js';
@@ -162,7 +162,11 @@ export class DecidedRequest implements KeyAsker {
   letAnswer({ principal, route }: Admission, lease: Lease): void {
     const { activeConfig, parts, reply } = this;
     setHeaders(reply, withRenewedToken(this.exposed(), principal, activeConfig, parts.clock));
-    this.place = new HeldPlace(lease, route.responseTimeoutMs);
+    const place = new HeldPlace(lease, route.responseTimeoutMs, parts.clock);
+    this.place = place;
+    hearOfProxied(reply, () => {
+      if (this.isOver) place.onAnswered();
+    });
   }
 
   /** What hooks or a handler let pages read of the response, as a header. */
@@ -287,8 +291,8 @@ export class DecidedRequest implements KeyAsker {
     this.isOver = true;
     this.reserved?.leave();
     this.lease?.release();
-    const { raw, reply } = this;
-    this.place?.onClosed(reply.sent || raw.headersSent);
+    const { raw } = this;
+    this.place?.onClosed(raw.headersSent);
     if (this.summary.reason === null && !raw.writableFinished) this.summary.reason = 'caller_gone';
     if (this.summary.askedMs !== null) this.summary.upstreamResponded();
     const { head, peer, summary, parts, request } = this;

@@ -1,9 +1,13 @@
 /** `max_in_flight` in an application: a place is held for as long as a handler runs, and never longer than that. */
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import { promisify } from 'node:util';
+import httpProxy from '@fastify/http-proxy';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import t from 'tap';
+import { listen } from '../support/listening.js';
 import type { ConfigTree } from '../support/proxy-process.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
@@ -15,40 +19,49 @@ const policy = { subjects: ['checkout'], permissions: ['orders:read'] };
 const reads = { config: { sallyport: policy } };
 
 interface CountingApp extends OpenApp {
-  /** Requests that came, whatever became of them. */
-  readonly arrived: () => number;
+  /** Requests that came as far as their handler, or were refused. */
+  readonly decided: () => number;
 }
 
 async function openWith(t: Scope, config: ConfigTree, routes: (app: FastifyInstance) => unknown): Promise<CountingApp> {
-  let arrived = 0;
+  const decided = new Set<FastifyRequest>();
+  const count = (request: FastifyRequest): void => void decided.add(request);
   const opened = await openApp(t, {
     config: { store: { memory: {} }, routes: undefined, ...config },
     before: (app) =>
-      app.addHook('onRequest', (_request, _reply, next) => {
-        arrived += 1;
+      app.addHook('onSend', (request, _reply, _payload, next) => {
+        count(request);
         next();
       }),
-    routes,
+    routes: async (app) => {
+      app.addHook('preHandler', (request, _reply, next) => {
+        count(request);
+        next();
+      });
+      await routes(app);
+    },
   });
-  return { ...opened, arrived: () => arrived };
+  return { ...opened, decided: () => decided.size };
 }
 
-/** Sends a request, and breaks off so long after it came. */
+/** Sends requests, and breaks off so long after all are decided on. */
 async function breakOff(
-  { port, token, arrived }: Pick<CountingApp, 'port' | 'token' | 'arrived'>,
+  { app, port, token, decided }: Pick<CountingApp, 'app' | 'port' | 'token' | 'decided'>,
   path: string,
-  afterMs = 5,
-  method = 'GET',
-  body = '',
+  { afterMs = 0, method = 'GET', body = '', count = 1 } = {},
 ): Promise<void> {
-  const caller = await connectRaw(port);
-  const before = arrived();
-  caller.write(
-    `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token()}\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
-  );
-  await until('the request has come', () => arrived() > before);
+  const connections = promisify(app.server.getConnections.bind(app.server));
+  const [open, expected] = [await connections(), decided() + count];
+  const callers = await Promise.all(Array.from({ length: count }, async () => connectRaw(port)));
+  for (const caller of callers) {
+    caller.write(
+      `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token()}\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
+    );
+  }
+  await until('they are decided on', () => decided() === expected);
   await delay(afterMs);
-  caller.socket.resetAndDestroy();
+  for (const { socket } of callers) socket.resetAndDestroy();
+  await until('the connections are closed', async () => (await connections()) <= open);
 }
 
 /** Requests in flight, as its metrics have them. */
@@ -69,7 +82,7 @@ t.test('callers that break off do not have more handlers run than there are plac
       return {};
     });
   });
-  for (let i = 0; i < 6; i += 1) await Promise.all([1, 2, 3, 4].map(async () => breakOff(app, '/slow')));
+  for (let i = 0; i < 6; i += 1) await breakOff(app, '/slow', { count: 4 });
   t.equal(running, 4);
   t.equal(await inFlight(app), 4);
   const authorization = { Authorization: `Bearer ${app.token()}` };
@@ -112,7 +125,7 @@ t.test('however a handler ends, its place is given back once, when its caller is
         throw new Error('in a hook');
       }
     });
-    const quick = { config: { sallyport: { ...policy, response_timeout: '300ms' } } };
+    const quick = { config: { sallyport: { ...policy, response_timeout: '2s' } } };
     app.get('/returns', reads, async () => {
       await later();
       return {};
@@ -137,6 +150,9 @@ t.test('however a handler ends, its place is given back once, when its caller is
       reply.hijack();
       reply.raw.end('x');
     });
+    app.get('/hijack-unwritten', quick, (_request, reply) => {
+      reply.hijack();
+    });
     app.get('/nothing', quick, async () => later());
     app.get('/never', quick, async () => never);
     app.post('/orders', reserves, async () => {
@@ -152,16 +168,16 @@ t.test('however a handler ends, its place is given back once, when its caller is
   for (const path of ['returns', 'sends', 'throws', 'hook', 'stream', 'raw', 'hijack']) {
     await breakOff(app, `/${path}`);
     await until(`a place of ${path}`, async () => (await inFlight(app)) === 0, 3_000);
-    await breakOff(app, `/${path}`, 60);
+    await breakOff(app, `/${path}`, { afterMs: 60 });
     await until(`a place of ${path} that was over`, async () => (await inFlight(app)) === 0, 3_000);
   }
-  for (const path of ['hijack-late', 'nothing', 'never']) {
+  for (const path of ['hijack-late', 'hijack-unwritten', 'nothing', 'never']) {
     await breakOff(app, `/${path}`);
     t.ok(await inFlight(app), `${path} holds it`);
     await until(`a place of ${path}`, async () => (await inFlight(app)) === 0, 3_000);
   }
   for (const path of ['orders', 'parsed']) {
-    await breakOff(app, `/${path}`, 5, 'POST', '{}');
+    await breakOff(app, `/${path}`, { method: 'POST', body: '{}' });
     await until(`a place of ${path}`, async () => (await inFlight(app)) === 0, 3_000);
   }
   const authorization = { Authorization: `Bearer ${app.token()}` };
@@ -169,6 +185,59 @@ t.test('however a handler ends, its place is given back once, when its caller is
   t.equal((await app.request({ path: '/missing', headers: authorization })).status, 403);
   await app.app.inject({ url: '/sends', headers: authorization });
   await until('nothing is left', async () => (await inFlight(app)) === 0, 3_000);
+});
+
+t.test('@fastify/http-proxy holds a place for as long as its upstream is asked', async (t) => {
+  const gate = createGate();
+  let asked = 0;
+  const upstream = createServer((_req, res) => {
+    asked += 1;
+    void gate.passed.then(() => res.setHeader('X-From', 'upstream').end('answered'));
+  });
+  const { port } = await listen(t, upstream);
+  const app = await openWith(
+    t,
+    { listen: { max_in_flight: 3 }, routes: [{ name: 'all', methods: ['GET'], path: '/**', ...policy }] },
+    async (app) => {
+      const rewriteHeaders = (): Record<string, string> => ({ 'x-rewritten': 'yes' });
+      const httpMethods = ['GET'];
+      const upstream = `http://127.0.0.1:${String(port)}`;
+      const preHandler = (_request: FastifyRequest, reply: FastifyReply): void => void reply.from();
+      await app.register(httpProxy, { upstream, prefix: '/plain', httpMethods });
+      await app.register(httpProxy, { upstream, prefix: '/rewritten', httpMethods, replyOptions: { rewriteHeaders } });
+      await app.register(httpProxy, { upstream, prefix: '/from', httpMethods, preHandler });
+    },
+  );
+  const authorization = { Authorization: `Bearer ${app.token()}` };
+  for (const path of ['/plain/a', '/rewritten/a', '/from/a']) await breakOff(app, path);
+  await until('all are asked', () => asked === 3);
+  await delay(50);
+  t.equal(await inFlight(app), 3);
+  t.equal((await app.request({ path: '/plain/a', headers: authorization })).status, 503);
+  gate.open();
+  await until('all places are free', async () => (await inFlight(app)) === 0, 3_000);
+  const answers = await Promise.all(
+    ['/plain/a', '/rewritten/a', '/from/a'].map(async (path) => app.request({ path, headers: authorization })),
+  );
+  t.same(
+    answers.map(({ status, text, field }) => [status, text, field('x-from'), field('x-rewritten')]),
+    [
+      [200, 'answered', 'upstream', null],
+      [200, 'answered', null, 'yes'],
+      [200, 'answered', 'upstream', null],
+    ],
+  );
+});
+
+t.test('the time for it runs from when the handler began', async (t) => {
+  const quick = { config: { sallyport: { ...policy, response_timeout: '1s' } } };
+  const app = await openWith(t, { listen: { max_in_flight: 3 } }, (app) => {
+    app.get('/never', quick, async () => new Promise<never>(() => undefined));
+  });
+  await breakOff(app, '/never', { afterMs: 1_100 });
+  await until('the place is free', async () => (await inFlight(app)) === 0, 500);
+  await breakOff(app, '/never');
+  t.equal(await inFlight(app), 1);
 });
 
 t.test('a write that shadow mode lets by at its reservation holds its place as well', async (t) => {
@@ -193,7 +262,7 @@ t.test('a write that shadow mode lets by at its reservation holds its place as w
   );
   const token = app.token({ jti: 'used' });
   const used = { ...app, token: () => token };
-  for (let i = 0; i < 10; i += 1) await breakOff(used, '/orders', 20, 'POST', '{}');
+  for (let i = 0; i < 10; i += 1) await breakOff(used, '/orders', { method: 'POST', body: '{}' });
   t.equal(running, 3);
   gate.open();
   await until('all places are free', async () => (await inFlight(app)) === 0, 3_000);
