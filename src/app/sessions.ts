@@ -37,7 +37,7 @@ export function openSessions(
     metrics,
   }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'discoveryRefresh' | 'jwksWait'> },
 ): Sessions {
-  const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
+  const verifier = createSessionVerifier(sdk, settings, { log, clock: systemClock, timers: systemTimers });
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };
   const keys = createKeySource(settings.keys, sessionIssuerName, sessionKeyIds, deps);
   void keys.start();

@@ -303,6 +303,11 @@ export function responseOf(reason: Reason): RefusalResponse {
   return responses[reason];
 }
 
+/** Whether something failed here, which says nothing of the caller: what was let in before goes on. */
+export function isOurs({ reason }: Denial): boolean {
+  return responses[reason].status >= 500;
+}
+
 /** Every reason, for metrics that start at zero and for the reference text. */
 export const reasons: readonly Reason[] = Object.keys(responses) as Reason[];
 

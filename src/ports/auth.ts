@@ -171,11 +171,19 @@ export interface VerifiedSession {
  */
 export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
 
+/** A connection, or a call, that was let in. */
+export interface OpenConnection {
+  /** Whether it is over. */
+  readonly isGone: () => boolean;
+}
+
 /** Whose session is verified, as its token says, which was verified. */
 export interface SessionAsker {
   readonly user: string;
-  /** Whether a connection is authorized again, which stays open while that takes its time. */
-  readonly isAgain: boolean;
+  /** End of the token, milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+  /** What is authorized again, and stays open while that takes its time; `null` where it is a request. */
+  readonly again: OpenConnection | null;
 }
 
 /**

@@ -91,7 +91,9 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
     name: 'docs/sessions.md: a session that only the Core knows to be gone counts',
     break: (activeConfig) =>
       withSessions(activeConfig, ({ verifier }) => ({
-        verifier: { verify: async (token) => verifier.verify(token, false, { user: '', isAgain: false }) },
+        verifier: {
+          verify: async (token) => verifier.verify(token, false, { user: '', expiresAtMs: Infinity, again: null }),
+        },
       })),
   },
   {

@@ -3,22 +3,23 @@ import { Agent } from 'undici';
 import type { SessionSettings } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
-import type { Log, Timers } from '../../ports/system.js';
-import type { SessionRefusal, SessionVerifier, VerifiedSession } from '../../ports/auth.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import type { SessionAsker, SessionRefusal, SessionVerifier, VerifiedSession } from '../../ports/auth.js';
 import { useForFetch } from '../../proxy/node-internals/global-dispatcher.js';
-import { createCoreQuestions, type QuestionLimits } from './core-questions.js';
+import { createCoreQuestions, type Asked, type QuestionLimits } from './core-questions.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
 interface SessionVerifierDeps {
   readonly log: Log;
+  readonly clock: Clock;
   readonly timers: Timers;
 }
 
-/** Of the sessions about which the Core is asked at once; requests beyond these are not kept waiting. */
+/** Of the sessions that are verified at once; requests beyond these are not kept waiting. */
 export interface SessionVerifierLimits extends QuestionLimits {
-  /** Longest time for one session, milliseconds. */
+  /** Longest time for one question, and for one session of which the Core is not asked, milliseconds. */
   readonly timeoutMs: number;
-  /** Sessions that are looked at at once, whether or not the Core is asked. */
+  /** Sessions that are verified at once without a question to the Core. */
   readonly maxUnderWay: number;
 }
 
@@ -43,11 +44,17 @@ const defaultLimits: SessionVerifierLimits = {
   maxUnderWay: 1_024,
 };
 
-/** The log tells of sessions that were not asked about no more often than that, milliseconds. */
+/** `full`, `share`: the Core is asked about so many. `verified`: of those of which it is not asked. */
+type Limit = 'full' | 'share' | 'verified';
+
+/** The log tells of a limit that was met no more often than that, milliseconds. */
 const tellEveryMs = 60_000;
 
 /** The SDK looks for new keys no more often than that (its `JWKCacheCooldownInMs` is 500). */
 const sdkKeysCooldownMs = 550;
+
+/** Of a session that nobody waits for any more, or that came too late: it is no outage. */
+const notAsked: Outcome = { vouched: refuse('unavailable'), failure: null };
 
 /** What may stand in a header and in a cookie. */
 const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
@@ -59,10 +66,15 @@ const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
 export function createSessionVerifier(
   sdk: SessionSdk,
   settings: SessionSettings,
-  { log, timers }: SessionVerifierDeps,
+  { log, clock, timers }: SessionVerifierDeps,
   limits: SessionVerifierLimits = defaultLimits,
 ): OpenSessionVerifier {
   const { timeoutMs, maxAsking, maxOfUser, maxUnderWay } = limits;
+  const reasons: Readonly<Record<Limit, string>> = {
+    full: `it is asked about ${String(maxAsking)} at once already`,
+    share: `it is asked about ${String(maxOfUser)} of one user at once already`,
+    verified: `${String(maxUnderWay)} are verified without it at once already`,
+  };
   const agent = new Agent({
     connect: { timeout: timeoutMs, rejectUnauthorized: true },
     headersTimeout: timeoutMs,
@@ -70,43 +82,58 @@ export function createSessionVerifier(
     connections: maxAsking,
   });
   const restoreFetch = useForFetch(agent, settings.coreUrl);
-  const questions = createCoreQuestions(attempt, settings.checkDatabase, limits);
+  const questions = createCoreQuestions(put, settings.checkDatabase, notAsked, limits);
   let underWay = 0;
   let isFailing = false;
-  let hasToldOfLimit = false;
+  let isClosed = false;
+  /** The limits of which the log has told just now. */
+  const toldOf = new Set<Limit>();
 
   return {
     verify: async (accessToken, asksCore, asker) => {
-      const outcome = asksCore ? questions.put(accessToken, asker) : attemptWithoutCore(accessToken);
+      const outcome = asksCore ? questions.put(accessToken, asker) : attemptWithoutCore(accessToken, asker);
       if (typeof outcome === 'string') {
         tellOfLimit(outcome);
         return refuse('unavailable');
       }
-      const { vouched, failure } = await (asksCore && asker.isAgain ? outcome : within(outcome));
-      tell(failure);
-      return vouched;
+      // A request may have come while the question before its own was under way.
+      const settled = await (asker.again === null ? within(outcome, 2 * timeoutMs) : outcome);
+      if (settled !== notAsked) tell(settled.failure);
+      return settled.vouched;
     },
     close: async () => {
+      isClosed = true;
+      questions.close();
       restoreFetch();
       await agent.destroy();
     },
   };
 
   /** The SDK may still have to fetch keys, so that there is an end to these as well. */
-  function attemptWithoutCore(accessToken: string): Promise<Outcome> | 'full' {
-    if (underWay >= maxUnderWay) return 'full';
+  function attemptWithoutCore(accessToken: string, asker: SessionAsker): Promise<Outcome> | 'verified' {
+    if (underWay >= maxUnderWay) return 'verified';
     underWay += 1;
-    return attempt(accessToken).finally(() => {
+    const { answer, over } = put(accessToken, asker);
+    void over.then(() => {
       underWay -= 1;
     });
+    return answer;
+  }
+
+  function put(accessToken: string, asker: SessionAsker): Asked<Outcome> {
+    const over = attempt(accessToken, asker);
+    return { answer: within(over, timeoutMs), over };
   }
 
   /** Never rejects. */
-  async function attempt(accessToken: string): Promise<Outcome> {
+  async function attempt(accessToken: string, { expiresAtMs }: SessionAsker): Promise<Outcome> {
     const first = await ask(accessToken);
     if (first !== 'keys-missing') return first;
+    // The SDK says the same of a token that has ended meanwhile.
+    if (clock.now() >= expiresAtMs) return refused('refresh');
     // We hold the key that made the signature, so the SDK's keys are older than ours, or cannot be had.
     await new Promise<void>((resolve) => timers.after(sdkKeysCooldownMs, resolve));
+    if (isClosed) return notAsked;
     const second = await ask(accessToken);
     return second === 'keys-missing' ? unavailable('the keys of the Core cannot be had') : second;
   }
@@ -131,9 +158,9 @@ export function createSessionVerifier(
   }
 
   /** The SDK's call may go on a while; what it says then is not heard. */
-  function within(outcome: Promise<Outcome>): Promise<Outcome> {
+  function within(outcome: Promise<Outcome>, limitMs: number): Promise<Outcome> {
     return new Promise((resolve) => {
-      const callOff = timers.after(timeoutMs, () => resolve(unavailable(`no answer within ${String(timeoutMs)} ms`)));
+      const callOff = timers.after(limitMs, () => resolve(unavailable(`no answer within ${String(limitMs)} ms`)));
       void outcome.then((settled) => {
         callOff();
         resolve(settled);
@@ -149,17 +176,15 @@ export function createSessionVerifier(
     isFailing = failure !== null;
   }
 
-  function tellOfLimit(what: 'full' | 'share'): void {
-    if (hasToldOfLimit) return;
-    hasToldOfLimit = true;
-    timers.after(tellEveryMs, () => {
-      hasToldOfLimit = false;
-    });
-    const reason =
-      what === 'full'
-        ? `it is asked about ${String(maxAsking)} at once already`
-        : `it is asked about ${String(maxOfUser)} of one user at once already`;
-    log.warn('sessions are refused: the Core is asked about too many', { core: settings.coreUrl, reason });
+  function tellOfLimit(limit: Limit): void {
+    if (toldOf.has(limit)) return;
+    toldOf.add(limit);
+    timers.after(tellEveryMs, () => toldOf.delete(limit));
+    const message =
+      limit === 'verified'
+        ? 'sessions are refused: too many are verified'
+        : 'sessions are refused: the Core is asked about too many';
+    log.warn(message, { core: settings.coreUrl, reason: reasons[limit] });
   }
 }
 

@@ -1,4 +1,4 @@
-import { responseOf, type Denial, type Reason } from '../denial.js';
+import { isOurs, responseOf, type Denial, type Reason } from '../denial.js';
 
 /** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
 export const closeCauseLabels = [
@@ -42,16 +42,13 @@ export const closeCauses = {
   shutdown: { as: 'shutdown', reason: 'shutting_down', code: 1001, text: 'going away' },
 } as const satisfies Record<string, CloseCause>;
 
-/** From this status on something failed here, which says nothing of the caller. */
-const firstFailure = 500;
-
 /** What a later judgement of the opening handshake means for its connection; `null` where it goes on. */
-export function closeCauseOf({ reason }: Denial): CloseCause | null {
-  const { status } = responseOf(reason);
-  if (status >= firstFailure) return null;
+export function closeCauseOf(denial: Denial): CloseCause | null {
+  const { reason } = denial;
+  if (isOurs(denial)) return null;
   if (reason === 'token_expired') return closeCauses.expired;
   if (reason === 'session_expired') return closeCauses.sessionExpired;
-  return status === 401
+  return responseOf(reason).status === 401
     ? { as: 'revoked', reason, code: 4401, text: 'unauthorized' }
     : { as: 'forbidden', reason, code: 4403, text: 'forbidden' };
 }

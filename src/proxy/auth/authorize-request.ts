@@ -26,7 +26,7 @@ import {
 import { addStripped, nothingStripped, type StrippedHeaders } from '../../decision/http/stripped-headers.js';
 import { traceIdOf } from '../../decision/telemetry/trace-context.js';
 import { refusedOrigin } from '../../decision/websocket/handshake.js';
-import type { KeyAsker } from '../../ports/auth.js';
+import type { KeyAsker, OpenConnection } from '../../ports/auth.js';
 import { provePossession } from './prove-possession.js';
 import { dpopVerifier } from './credentials/dpop-proof.js';
 import { verifyCredential } from './credentials/service-token.js';
@@ -140,6 +140,7 @@ interface ParsedRequest {
   readonly nowMs: number;
   /** As in `authorizeRequest`. */
   readonly provedKey: string | null | undefined;
+  readonly again: OpenConnection | null;
   /** What was presented; `null` where nothing was, or nobody asked. */
   token: string | null;
 }
@@ -154,6 +155,7 @@ interface ParsedRequest {
  * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
  * @param provedKey when an admitted request is authorized again: the key that it proved on admission, or `null`. A
  *   proof counts once, so it is not asked for another.
+ * @param again what was let in and is authorized again, where it is: it stays open while that takes its time.
  */
 export function authorizeRequest(
   head: RequestHead,
@@ -163,6 +165,7 @@ export function authorizeRequest(
   observe: Observe = unobserved,
   asker: KeyAsker | null = null,
   provedKey?: string | null,
+  again: OpenConnection | null = null,
 ): AuthResult | Promise<AuthResult> {
   const { listen, table } = activeConfig.config;
   const refused = (reason: Denial): AuthResult => refuse({ denial: reason, requestId: newRequestId(), ...unread });
@@ -191,6 +194,7 @@ export function authorizeRequest(
     stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
     nowMs,
     provedKey,
+    again,
     token: null,
   };
   const unfitConnection = refusedConnection(listen, peer, nowMs);
@@ -227,12 +231,12 @@ function verify(credential: Credential, request: ParsedRequest, nowMs: number): 
     activeConfig: { sessions },
     head,
     asker,
-    provedKey,
+    again,
   } = request;
   // A route that accepts them is put in force only where they can be verified.
   return sessions === null
     ? refuse(denial('core_unavailable'))
-    : verifySession(credential, head.method, sessions, nowMs, asker, provedKey !== undefined);
+    : verifySession(credential, head.method, sessions, nowMs, asker, again);
 }
 
 /**

@@ -1,11 +1,11 @@
 import { isOver } from '../../decision/binding/certificate.js';
-import { denial, type Denial } from '../../decision/denial.js';
+import { denial, isOurs, type Denial } from '../../decision/denial.js';
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { KeyAsker } from '../../ports/auth.js';
-import { reauthorizeAfterMs, reauthorizeInTurns } from './reauthorization.js';
+import { reauthorizeInMs, reauthorizeInTurns } from './reauthorization.js';
 import { authorizeRequest, type Admission, type AuthResult, type Peer } from '../auth/authorize-request.js';
 
 /** How often calls are looked at. */
@@ -42,8 +42,8 @@ interface OpenCall {
   readonly head: RequestHead;
   readonly peer: Peer;
   readonly admission: Admission;
-  /** Of the monotonic clock. */
-  authorizedMs: number;
+  /** When it is authorized again, of the monotonic clock. */
+  dueMs: number;
   /** Whether it has a certificate that was not over when it was authorized last. */
   hasCertificate: boolean;
 }
@@ -55,9 +55,8 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
     stopLooking = null;
     const nowMs = clock.monotonic();
     for (const call of open) {
-      const isDue = nowMs - call.authorizedMs >= reauthorizeAfterMs;
-      if (!isDue && !hasExpired(call) && call.hasCertificate === hasCertificate(call.peer)) continue;
-      call.authorizedMs = nowMs;
+      if (nowMs < call.dueMs && !hasExpired(call) && call.hasCertificate === hasCertificate(call.peer)) continue;
+      call.dueMs = nowMs + reauthorizeInMs();
       call.hasCertificate = hasCertificate(call.peer);
       reauthorize(call);
     }
@@ -72,15 +71,22 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
   };
   /**
    * Ends it where what is in force now would not let it begin: its credential has expired or was revoked, or the policy
-   * is another.
+   * is another. That nobody can tell now says nothing of the caller.
    */
-  const reauthorize = ({ client, head, peer, admission: { principal } }: OpenCall): void => {
+  const reauthorize = (call: OpenCall): void => {
+    const { client, head, peer, admission } = call;
+    const { principal } = admission;
     const take = (judgement: AuthResult): void => {
-      if (!judgement.ok) client.refuse(judgement.error.denial);
+      if (judgement.ok) return;
+      const { denial: reason } = judgement.error;
+      if (!isOurs(reason)) client.refuse(reason);
+      else if (hasExpired(call)) {
+        client.refuse(denial(principal?.kind === 'session' ? 'session_expired' : 'token_expired'));
+      }
     };
     try {
       const proved = principal?.confirmation?.key ?? null;
-      const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client, proved);
+      const judged = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, client, proved, client);
       takeSettled(judged, take, client.fail);
     } catch (error) {
       client.fail(error);
@@ -88,8 +94,8 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
   };
   return {
     begin: (client, head, peer, admission) => {
-      const [authorizedMs, holds] = [clock.monotonic(), hasCertificate(peer)];
-      const call: OpenCall = { client, head, peer, admission, authorizedMs, hasCertificate: holds };
+      const dueMs = clock.monotonic() + reauthorizeInMs();
+      const call: OpenCall = { client, head, peer, admission, dueMs, hasCertificate: hasCertificate(peer) };
       open.add(call);
       stopLooking ??= timers.after(lookMs, look);
       // The deadline is of the whole call, streams included (https://grpc.io/docs/guides/deadlines/).

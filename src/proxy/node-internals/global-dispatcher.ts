@@ -35,6 +35,11 @@ class ByOrigin extends Dispatcher {
     return to.dispatch(options, handler);
   }
 
+  /** Asked by `fetch`: what stands in for servers, in the tests of an application, gets bodies in another form. */
+  get isMockActive(): boolean {
+    return (this.others() as object as { readonly isMockActive?: unknown }).isMockActive === true;
+  }
+
   /** All calls go the other way from now on: it may still be in use, inside of what came later. */
   leave(): void {
     this.isInUse = false;

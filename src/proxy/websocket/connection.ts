@@ -7,6 +7,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { clientHeaders } from '../../decision/http/response-headers.js';
 import { closeCauseOf, closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
+import type { OpenConnection } from '../../ports/auth.js';
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import { upstreamRequest, withRenewedToken } from '../exchange/forwarded-messages.js';
@@ -59,7 +60,7 @@ export interface WebSocketHost {
  * One WebSocket connection from its opening handshake to its end. An upstream that does not switch has answered a plain
  * request: the client's request hears that by itself.
  */
-export class WebSocket implements UpstreamOperation {
+export class WebSocket implements UpstreamOperation, OpenConnection {
   private readonly handshake: Handshake;
   private readonly host: WebSocketHost;
   private call: UpstreamCall | null = null;
@@ -152,10 +153,14 @@ export class WebSocket implements UpstreamOperation {
     const { head, peer } = this.handshake;
     const { activeConfig, clock } = this.host;
     const provedKey = this.handshake.admission.principal?.confirmation?.key ?? null;
-    const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey);
+    const judgement = authorizeRequest(head, peer, activeConfig(), clock.now(), undefined, null, provedKey, this);
     // It may have to wait for its turn to ask the Core: meanwhile its credential ends as ever.
     if (judgement instanceof Promise) this.scheduleReauthorization();
     takeSettled(judgement, (settled) => this.onAuthorized(settled), this.handshake.client.fail);
+  }
+
+  isGone(): boolean {
+    return this.isOver;
   }
 
   private onAuthorized(judgement: AuthResult): void {

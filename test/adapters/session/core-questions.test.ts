@@ -1,8 +1,10 @@
 import t from 'tap';
+import type { OpenConnection } from '../../../src/ports/auth.js';
 import { createCoreQuestions } from '../../../src/adapters/session/core-questions.js';
 
 interface Asked {
-  readonly put: (token: string, user: string, isAgain?: boolean) => Promise<string> | 'full' | 'share';
+  readonly put: (token: string, user: string, again?: OpenConnection) => Promise<string> | 'full' | 'share';
+  readonly close: () => void;
   /** Tokens that were asked about. */
   readonly tokens: readonly string[];
   /** Answers the oldest question about this token. */
@@ -12,16 +14,19 @@ interface Asked {
 function questions(mayChange: boolean): Asked {
   const tokens: string[] = [];
   const open: { readonly token: string; readonly resolve: (answer: string) => void }[] = [];
-  const { put } = createCoreQuestions<string>(
+  const { put, close } = createCoreQuestions<string>(
     (token) => {
       tokens.push(token);
-      return new Promise((resolve) => open.push({ token, resolve }));
+      const answer = new Promise<string>((resolve) => open.push({ token, resolve }));
+      return { answer, over: answer };
     },
     mayChange,
+    'not asked',
     { maxAsking: 8, maxOfUser: 2, maxAgain: 3 },
   );
   return {
-    put: (token, user, isAgain = false) => put(token, { user, isAgain }),
+    put: (token, user, again) => put(token, { user, expiresAtMs: Infinity, again: again ?? null }),
+    close,
     tokens,
     answer: async (token, answer) => {
       const [found] = open.splice(
@@ -33,6 +38,8 @@ function questions(mayChange: boolean): Asked {
     },
   };
 }
+
+const stillOpen: OpenConnection = { isGone: () => false };
 
 async function answerOf(put: Promise<string> | string): Promise<string> {
   return put;
@@ -54,7 +61,7 @@ t.test('one user has a share, and others are asked about', async (t) => {
 
 t.test('who comes meanwhile gets the same answer, where it does not change', async (t) => {
   const { put, tokens, answer } = questions(false);
-  const all = Promise.all([answerOf(put('a', 'ann')), answerOf(put('a', 'ann')), answerOf(put('a', 'ann', true))]);
+  const all = Promise.all([answerOf(put('a', 'ann')), answerOf(put('a', 'ann')), answerOf(put('a', 'ann', stillOpen))]);
   await answer('a', 'yes');
   t.same(await all, ['yes', 'yes', 'yes']);
   t.same(tokens, ['a']);
@@ -78,7 +85,7 @@ t.test('where it may, all who come meanwhile get one that was asked for after th
 
 t.test('what is asked again waits for its turn, in some of the places, and of each user in a share', async (t) => {
   const { put, tokens, answer } = questions(false);
-  const again = ['a-1', 'a-2', 'a-3', 'b', 'c', 'c'].map((token) => answerOf(put(token, token.slice(0, 1), true)));
+  const again = ['a-1', 'a-2', 'a-3', 'b', 'c', 'c'].map((token) => answerOf(put(token, token.slice(0, 1), stillOpen)));
   t.same(tokens, ['a-1', 'a-2', 'b'], 'three places');
   for (const name of ['d', 'e', 'f', 'g', 'h']) t.type(put(name, name), Promise);
   t.equal(put('i', 'i'), 'full');
@@ -93,10 +100,58 @@ t.test('what is asked again waits for its turn, in some of the places, and of ea
 
 t.test('a request about a session that waits for its turn answers that, too', async (t) => {
   const { put, tokens, answer } = questions(false);
-  const again = ['a', 'b', 'c', 'd'].map((token) => answerOf(put(token, token, true)));
+  const again = ['a', 'b', 'c', 'd'].map((token) => answerOf(put(token, token, stillOpen)));
   const request = put('d', 'd');
   t.same(tokens, ['a', 'b', 'c', 'd']);
   await answer('d', 'yes');
   t.same([await again[3], await request], ['yes', 'yes']);
   t.equal(tokens.length, 4);
+});
+
+t.test('what all connections that wait for it have given up is not asked', async (t) => {
+  const { put, tokens, answer } = questions(false);
+  const gone = new Set<string>();
+  const connection = (name: string): OpenConnection => ({ isGone: () => gone.has(name) });
+  for (const token of ['a', 'b', 'c']) void put(token, token, stillOpen);
+  const left = answerOf(put('left', 'd', connection('first')));
+  const shared = [
+    answerOf(put('shared', 'e', connection('second'))),
+    answerOf(put('shared', 'e', connection('third'))),
+  ];
+  gone.add('first').add('second');
+  await answer('a', 'yes');
+  t.same(tokens, ['a', 'b', 'c', 'shared']);
+  t.equal(await left, 'not asked');
+  await answer('shared', 'yes');
+  t.same(await Promise.all(shared), ['yes', 'yes']);
+  t.equal(tokens.length, 4);
+});
+
+t.test('nothing is asked once it is closed', async (t) => {
+  const { put, close, tokens, answer } = questions(true);
+  const first = answerOf(put('a', 'a', stillOpen));
+  for (const token of ['b', 'c']) void put(token, token, stillOpen);
+  const waiting = [answerOf(put('d', 'd', stillOpen)), answerOf(put('a', 'a'))];
+  close();
+  t.same(await Promise.all(waiting), ['not asked', 'not asked']);
+  await answer('a', 'yes');
+  t.equal(await first, 'yes');
+  t.equal(await put('e', 'e'), 'not asked');
+  t.same(tokens, ['a', 'b', 'c']);
+});
+
+t.test('an answer may come before its question is over, which keeps its place until then', async (t) => {
+  let end = (): void => undefined;
+  const over = new Promise<void>((resolve) => (end = resolve));
+  const { put } = createCoreQuestions(() => ({ answer: Promise.resolve('late'), over }), false, 'not asked', {
+    maxAsking: 1,
+    maxOfUser: 1,
+    maxAgain: 1,
+  });
+  const asker = { user: 'a', expiresAtMs: Infinity, again: null };
+  t.equal(await put('a', asker), 'late');
+  t.equal(put('b', asker), 'full');
+  end();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(await put('b', asker), 'late');
 });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getGlobalDispatcher } from 'undici';
 import t from 'tap';
-import { systemTimers } from '../../../src/adapters/system/clock.js';
+import { systemClock, systemTimers } from '../../../src/adapters/system/clock.js';
 import { loadSessionSdk, type SessionSdk } from '../../../src/adapters/session/session-sdk.js';
 import {
   createSessionVerifier,
@@ -9,11 +9,13 @@ import {
   type SessionVerifierLimits,
 } from '../../../src/adapters/session/session-verifier.js';
 import type { SessionSettings } from '../../../src/config/types.js';
+import type { SessionAsker } from '../../../src/ports/auth.js';
 import type { LogFields } from '../../../src/ports/system.js';
 import { rsaKey } from '../../support/keys.js';
 import type { Scope } from '../../support/scope.js';
 import { goodSession, startSessionCore } from '../../support/session-core.js';
 import { mintSession } from '../../support/sessions.js';
+import type { Claims } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
 import { coreKeyRules } from '../../../src/decision/token/profiles.js';
 
@@ -62,18 +64,22 @@ async function open(t: Scope, over: Partial<SessionSettings> = {}, limits?: Sess
   const verifier = createSessionVerifier(
     await load(over),
     { ...settings, ...over },
-    { log, timers: systemTimers },
+    { log, clock: systemClock, timers: systemTimers },
     limits,
   );
   t.teardown(verifier.close);
   return { verifier, logged };
 }
 
-const asker = { user: 'user-1', isAgain: false };
+const asker: SessionAsker = { user: 'user-1', expiresAtMs: Infinity, again: null };
+const again = { isGone: () => false };
 const limits = { maxAsking: 64, maxOfUser: 64, maxAgain: 16, maxUnderWay: 64 };
 
 const fresh = (): string => mintSession({ key });
 const unconfirmed = (): string => mintSession({ key, claims: { parentRefreshTokenHash1: 'cd'.repeat(32) } });
+
+const sessionOf = (hash: string, claims: Claims = {}): string =>
+  mintSession({ key, claims: { parentRefreshTokenHash1: hash.repeat(32), ...claims } });
 
 t.test('an SDK that somebody else has initialised is refused, for its settings are not ours', async (t) => {
   const theirs = async (): Promise<SessionSdk> => ({
@@ -184,9 +190,7 @@ t.test('whatever the Core does, nobody is vouched for, and the log has one line 
 t.test('a slow Core is asked about so many sessions and no more, and requests beyond need not wait', async (t) => {
   const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 60_000, maxAsking: 3, maxOfUser: 2 });
   const held: ServerResponse[] = [];
-  const sessionOf = (hash: string): string =>
-    mintSession({ key, claims: { parentRefreshTokenHash1: hash.repeat(32) } });
-  const ours = ['e1', 'e2', 'e3', 'e4'].map(sessionOf);
+  const ours = ['e1', 'e2', 'e3', 'e4'].map((hash) => sessionOf(hash));
   core.verify((_req, res) => {
     // The SDK may still be asking again for the sake of the test before.
     if (ours.includes(String(core.asked.at(-1)?.body['accessToken']))) held.push(res);
@@ -200,17 +204,86 @@ t.test('a slow Core is asked about so many sessions and no more, and requests be
   first.push(verifier.verify(three, true, { ...asker, user: 'user-2' }));
   await until('another user is asked about', () => held.length === 3);
   t.same(await verifier.verify(four, true, { ...asker, user: 'user-3' }), { ok: false, error: 'unavailable' });
+  t.match(logged.splice(0), [{ message: /sessions are refused/, fields: { reason: /about 3 at once/ } }], 'each limit');
+  t.same(await verifier.verify(four, true, { ...asker, user: 'user-3' }), { ok: false, error: 'unavailable' });
   t.same(logged, [], 'the log has it once a minute');
   t.match(await verifier.verify(fresh(), false, asker), { ok: true }, 'those that need no Core go on');
-  const again = verifier.verify(four, true, { user: 'user-3', isAgain: true });
+  const later = verifier.verify(four, true, { ...asker, user: 'user-3', again });
   const answer = JSON.stringify(goodSession());
   for (const res of held.splice(0)) res.writeHead(200, { 'content-type': 'application/json' }).end(answer);
   t.match(await Promise.all(first), [{ ok: true }, { ok: true }, { ok: true }, { ok: true }]);
   await until('what is asked again had waited', () => held.length === 1);
   for (const res of held) res.writeHead(200, { 'content-type': 'application/json' }).end(answer);
-  t.match(await again, { ok: true });
+  t.match(await later, { ok: true });
   core.verify(goodSession());
   t.match(await verifier.verify(unconfirmed(), true, asker), { ok: true }, 'the places are free again');
+});
+
+/** Answers each question so long after it came. */
+function answerAfter(ms: number): void {
+  const answer = JSON.stringify(goodSession());
+  core.verify((_req, res) => {
+    setTimeout(() => res.writeHead(200, { 'content-type': 'application/json' }).end(answer), ms);
+  });
+}
+
+/** How often the Core was asked about these. */
+function askedAbout(tokens: readonly string[]): number {
+  return core.asked.filter(({ body }) => tokens.includes(String(body['accessToken']))).length;
+}
+
+t.test('a token that ends while it waits for its turn is to be refreshed, and is no outage', async (t) => {
+  const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 5_000, maxAgain: 1 });
+  answerAfter(2_500);
+  const one = sessionOf('a1');
+  const first = verifier.verify(one, true, { ...asker, again });
+  const exp = Math.floor(Date.now() / 1_000) + 2;
+  const asking = { user: 'user-2', expiresAtMs: exp * 1_000, again };
+  const two = sessionOf('a2', { exp });
+  const second = verifier.verify(two, true, asking);
+  t.match(await first, { ok: true });
+  const began = performance.now();
+  t.same(await second, { ok: false, error: 'refresh' });
+  t.ok(performance.now() - began < 400, 'at once');
+  t.equal(askedAbout([one, two]), 1);
+  t.same(logged, []);
+});
+
+t.test('who shares the answer to the next question has its time from when that is asked', async (t) => {
+  const { verifier, logged } = await open(t, { checkDatabase: true }, { ...limits, timeoutMs: 1_000 });
+  answerAfter(700);
+  const token = fresh();
+  const all = await Promise.all([1, 2, 3].map(async () => verifier.verify(token, true, asker)));
+  t.match(all, [{ ok: true }, { ok: true }, { ok: true }]);
+  t.same(logged, []);
+  core.verify(() => undefined);
+  const began = performance.now();
+  t.match(await Promise.all([1, 2, 3].map(async () => verifier.verify(token, true, asker))), [
+    { error: 'unavailable' },
+    { error: 'unavailable' },
+    { error: 'unavailable' },
+  ]);
+  t.ok(performance.now() - began < 3_000, 'for twice that time at most');
+});
+
+t.test('those that need no Core have a limit of their own, and the log says so', async (t) => {
+  const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 5_000, maxUnderWay: 1 });
+  const first = verifier.verify(fresh(), false, asker);
+  t.same(await verifier.verify(fresh(), false, asker), { ok: false, error: 'unavailable' });
+  t.match(await first, { ok: true });
+  t.match(logged, [{ message: /too many are verified/, fields: { reason: /^1 are verified without it/ } }]);
+});
+
+t.test('once it is closed, nothing is asked', async (t) => {
+  const { verifier, logged } = await open(t, {}, { ...limits, timeoutMs: 5_000, maxAgain: 1 });
+  answerAfter(200);
+  const ours = ['d1', 'd2', 'd3'].map((hash) => sessionOf(hash));
+  const all = ours.map(async (token) => verifier.verify(token, true, { ...asker, again }));
+  await until('the first is asked', () => askedAbout(ours) === 1);
+  await verifier.close();
+  t.match((await Promise.all(all)).slice(1), [{ error: 'unavailable' }, { error: 'unavailable' }]);
+  t.equal(askedAbout(ours), 1);
+  t.ok(logged.length <= 1, 'the log has that of the first at most');
 });
 
 t.test('a call that was given up ends, and gives its place back', async (t) => {

@@ -41,6 +41,7 @@ interface Asked {
   readonly asksCore: boolean;
   readonly user: string;
   readonly isAgain: boolean;
+  readonly expiresAtMs: number;
 }
 
 interface Started {
@@ -56,8 +57,8 @@ async function start(
 ): Promise<Started> {
   const asked: Asked[] = [];
   const verifier: SessionVerifier = {
-    verify: (token, asksCore, { user, isAgain }) => {
-      asked.push({ token, asksCore, user, isAgain });
+    verify: (token, asksCore, { user, expiresAtMs, again }) => {
+      asked.push({ token, asksCore, user, isAgain: again !== null, expiresAtMs });
       return Promise.resolve(vouched);
     },
   };
@@ -170,12 +171,13 @@ t.test('what the SDK has to ask the Core is known before it is asked', async (t)
   const checking = await start(t, accept(good), found, {
     sessions: { ...(config['sessions'] as ConfigTree), check_database: true },
   });
-  await ask(checking, mintSession({ key }));
+  const exp = Math.floor(Date.now() / 1_000) + 60;
+  await ask(checking, mintSession({ key, claims: { exp } }));
   t.same(
     checking.asked.map(({ asksCore }) => asksCore),
     [true],
   );
-  t.match(checking.asked, [{ user: 'user-1', isAgain: false }], 'in whose share it is');
+  t.match(checking.asked, [{ user: 'user-1', isAgain: false, expiresAtMs: exp * 1_000 }], 'in whose share it is');
 });
 
 t.test('keys that cannot be had are our fault', async (t) => {

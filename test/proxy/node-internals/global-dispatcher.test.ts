@@ -3,7 +3,7 @@
  * where the test fails.
  */
 import { createServer } from 'node:http';
-import { Agent, Dispatcher, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
+import { Agent, Dispatcher, MockAgent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import t from 'tap';
 import { useForFetch } from '../../../src/proxy/node-internals/global-dispatcher.js';
 import { listen } from '../../support/listening.js';
@@ -113,4 +113,24 @@ t.test('what an application has set, or closes, is its own', async (t) => {
     restore();
     t.equal(getGlobalDispatcher(), later);
   }
+});
+
+t.test("an application's stand-in for servers gets bodies as ever", async (t) => {
+  const before = getGlobalDispatcher();
+  const standIn = new MockAgent();
+  standIn.disableNetConnect();
+  standIn.get('http://mocked.invalid').intercept({ path: '/', method: 'POST', body: '{"a":1}' }).reply(200, 'matched');
+  setGlobalDispatcher(standIn);
+  const ours = new Agent();
+  const restore = useForFetch(ours, core);
+  t.teardown(async () => {
+    restore();
+    setGlobalDispatcher(before);
+    await ours.close();
+    await standIn.close();
+  });
+  const answer = await fetch('http://mocked.invalid/', { method: 'POST', body: '{"a":1}' });
+  t.equal(await answer.text(), 'matched');
+  standIn.deactivate();
+  await t.rejects(fetch('http://mocked.invalid/', { method: 'POST', body: '{"a":1}' }));
 });

@@ -14,7 +14,7 @@ import { denial, type Denial, type Reason, type SessionResponse } from '../../..
 import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { isVisibleAscii } from '../../../lib/text.js';
-import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../../ports/auth.js';
+import type { KeyAsker, KeyLookup, KeySource, OpenConnection, SessionVerifier } from '../../../ports/auth.js';
 import { checkSignature } from '../signature-queue.js';
 import { missingKey, signatureProblem } from './service-token.js';
 
@@ -35,7 +35,7 @@ type Verdict = Result<Principal, Denial>;
  * a session can make it ask. Refusals are like those of any caller until the signature held; from then on they are
  * those that frontends act on.
  *
- * @param isAgain whether a connection that was let in is authorized again.
+ * @param again what was let in and is authorized again; `null` where it is a request.
  */
 export async function verifySession(
   credential: SessionCredential,
@@ -43,7 +43,7 @@ export async function verifySession(
   sessions: ActiveSessions,
   nowMs: number,
   asker: KeyAsker | null = null,
-  isAgain = false,
+  again: OpenConnection | null = null,
 ): Promise<Verdict> {
   const token = parseSessionToken(credential.token);
   if (!token.ok) return token;
@@ -57,7 +57,7 @@ export async function verifySession(
   if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) {
     return refuseSession('anti_csrf_missing', 'try refresh token');
   }
-  return vouch(credential, token.value, claims.value, sessions, isAgain);
+  return vouch(credential, token.value, claims.value, sessions, again);
 }
 
 /** Tells that a session that was verified is revoked here: its user has to sign in again. */
@@ -102,11 +102,12 @@ async function vouch(
   { keyId }: SignedToken,
   claims: SessionClaims,
   sessions: ActiveSessions,
-  isAgain: boolean,
+  again: OpenConnection | null,
 ): Promise<Verdict> {
   const { settings, verifier } = sessions;
   const asksCore = settings.checkDatabase || claims.isUnconfirmed;
-  const vouched = await verifier.verify(credential.token, asksCore, { user: claims.subject, isAgain });
+  const asker = { user: claims.subject, expiresAtMs: claims.expiresAtS * 1_000, again };
+  const vouched = await verifier.verify(credential.token, asksCore, asker);
   if (!vouched.ok) {
     switch (vouched.error) {
       case 'refresh':
