@@ -4,6 +4,7 @@ import type { ExplanationData } from '../policy-test/explain/format.js';
 import { Badge, type Tone } from './parts.js';
 
 type Step = ExplanationData['steps'][number];
+type Answer = Pick<ExplanationData, 'decision' | 'status' | 'reason'>;
 
 const tones: Readonly<Record<Step['outcome'], Tone>> = {
   passed: 'good',
@@ -20,7 +21,7 @@ const outcomes: Readonly<Record<Step['outcome'], string>> = {
 };
 
 export function Explanation({ data }: { readonly data: ExplanationData }): JSX.Element {
-  const { request, steps, headers, route } = data;
+  const { request, steps, headers, route, listener, elsewhere } = data;
   return (
     <div class="explanation">
       <p class="verdict">
@@ -29,7 +30,13 @@ export function Explanation({ data }: { readonly data: ExplanationData }): JSX.E
           {request.method} {request.path}
         </code>{' '}
         {route === null ? 'has no route' : `on route ${route}`}
+        {listener === null ? '' : `, as ${listener} answers`}
       </p>
+      {elsewhere.map((other) => (
+        <p key={other.listener} class="quiet">
+          {other.listener} would answer otherwise: <Verdict data={other} />
+        </p>
+      ))}
       <ol class="steps">
         {steps.map((step) => (
           <li key={step.step} class={step.outcome}>
@@ -53,7 +60,7 @@ export function Explanation({ data }: { readonly data: ExplanationData }): JSX.E
   );
 }
 
-function Verdict({ data: { decision, status, reason } }: { readonly data: ExplanationData }): JSX.Element {
+function Verdict({ data: { decision, status, reason } }: { readonly data: Answer }): JSX.Element {
   switch (decision) {
     case 'allowed':
       return <Badge tone="good">allowed</Badge>;

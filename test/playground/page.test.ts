@@ -38,6 +38,28 @@ function asksNobody(t: Test, page: OpenPage): void {
   );
 }
 
+t.test('an explanation says whose answer it is, and who would answer otherwise', async (t) => {
+  const listeners = '[{ port: 9000, form: envoy }, { port: 9001, form: nginx, accept: [unreserved] }]';
+  const config = {
+    name: 'sallyport.yaml',
+    text: [
+      `decide: ${listeners}`,
+      'store: { memory: {} }',
+      'issuers: { core: { issuer: https://api.example.com, jwks_url: https://api.example.com/k, audience: orders, source: m, token_type: s } }',
+      'routes: [{ name: w, methods: [POST], path: /w, subjects: [a], permissions: [], idempotency: optional }]',
+    ].join('\n'),
+  };
+  const request = '{ method: POST, path: /w, headers: { Idempotency-Key: k } }';
+  const tests = {
+    name: 'policy.test.yaml',
+    text: `config: sallyport.yaml\ncases: [{ name: one, request: ${request}, claims: { sub: a }, expect: { status: 403 } }]`,
+  };
+  const page = await openFile(t, await pageWith({ config, tests }));
+  await page.click('.rulings button[aria-expanded]');
+  await page.reads('on route w, as decide[0] answers');
+  await page.reads('decide[1] would answer otherwise: ✓ allowed');
+});
+
 t.test(
   'a key is completed, an error is seen in its place and put right, and cases are run and explained',
   async (t) => {

@@ -51,18 +51,18 @@ const descriptions: Readonly<Record<Form, Description>> = {
   envoy: { method: null, target: null, host: null, scheme: 'x-forwarded-proto', needsScheme: false },
 };
 
-/** Of the asking message or of its connection, and so none of the request that is described. */
-const ofAsking: ReadonlySet<string> = new Set([
-  'connection',
+/** Of the asking message alone: what a client says by these names is not told. Only Envoy's gRPC tells it. */
+export const untoldNames: ReadonlySet<string> = new Set([
   'content-length',
   'expect',
-  'host',
   'keep-alive',
   'te',
   'trailer',
   'transfer-encoding',
-  'upgrade',
 ]);
+
+/** Of the asking message or of its connection, and so none of the request that is described. */
+const ofAsking: ReadonlySet<string> = new Set([...untoldNames, 'connection', 'host', 'upgrade']);
 
 /** By which a proxy may tell what the client's own `Connection` says. */
 const connectionName = 'x-original-connection';

@@ -15,7 +15,7 @@ import {
   claimsHolding,
 } from '../simulate/test-credentials.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
-import { grpcContentType, headOf, type PolicyRequest, rule, servesCallers } from '../simulate/decide.js';
+import { grpcContentType, headOf, type PolicyRequest, rule, isServed } from '../simulate/decide.js';
 
 /** Callers in words, such as `checkout with orders:read`. */
 interface TrialResult {
@@ -118,7 +118,7 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
     const shown = { certificate, provedKey };
     const ruling = await rule(headOf(request, headers), 0, activeConfig, deps.nowMs, shown);
     // Where proxies alone ask, whoever one of their listeners lets through is through.
-    const answers = servesCallers(activeConfig.config) ? [ruling] : [ruling, ...ruling.elsewhere];
+    const answers = isServed(activeConfig.config) ? [ruling] : [ruling, ...ruling.elsewhere];
     return answers.some(({ decision }) => decision !== 'denied');
   }
 }

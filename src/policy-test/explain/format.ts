@@ -1,6 +1,6 @@
 import { escapeControls } from '../../lib/text.js';
 import { isAnsweredHere } from '../simulate/decide.js';
-import { explainReservation } from './policy.js';
+import { unreservedWords } from './policy.js';
 import { responseOf } from '../../decision/denial.js';
 import { type Explained, explain, type ExplainedStep } from './explanation.js';
 
@@ -29,8 +29,8 @@ export function explanationLines(explained: Explained): readonly string[] {
 /** What other listeners would say of the same request. */
 function elsewhereLines({ ruling: { elsewhere } }: Pick<Explained, 'ruling'>): readonly string[] {
   return elsewhere.map((other) => {
-    const [reserved] = explainReservation(other).filter((text) => text.startsWith('nothing is reserved'));
-    const note = reserved === undefined ? '' : `; ${reserved}`;
+    const reserved = unreservedWords(other);
+    const note = reserved === null ? '' : `; ${reserved}`;
     return `  ${other.listener?.name ?? 'listen'} would answer otherwise: ${conclusion({ ruling: other })}${note}`;
   });
 }
@@ -68,7 +68,7 @@ export interface ExplanationData extends Pick<ReturnType<typeof explain>, 'heade
   /** The decide listener whose answer this is; null is where callers are served. */
   readonly listener: string | null;
   /** What decide listeners answer that is not the same. */
-  readonly elsewhere: readonly object[];
+  readonly elsewhere: readonly Pick<ExplanationData, 'listener' | 'decision' | 'status' | 'reason'>[];
 }
 
 export function explanationData(explained: Explained): ExplanationData {

@@ -56,9 +56,8 @@ export function explainReservation({ route, preparation, decision, listener }: R
     ...(rules.singleUse ? ['a token passes once'] : []),
   ];
   if (decision !== 'allowed') return asked;
-  if (listener !== null) {
-    return [...asked, `nothing is reserved: ${listener.name} only decides, so that the request may run more than once`];
-  }
+  const unreserved = unreservedWords({ route, decision, listener });
+  if (unreserved !== null) return [...asked, unreserved];
   if (preparation === null) {
     return [...asked, 'nothing is reserved: the request has no key, and may run more than once'];
   }
@@ -68,6 +67,16 @@ export function explainReservation({ route, preparation, decision, listener }: R
     ...(preparation.scope.token === null ? [] : [`would use up token id ${preparation.principal.tokenId ?? ''}`]),
     'the store is not asked: whether the key or the token was used before is not known here',
   ];
+}
+
+/** That a decide listener lets through what its route reserves; `null` where it does not. */
+export function unreservedWords({
+  route,
+  decision,
+  listener,
+}: Pick<Ruling, 'route' | 'decision' | 'listener'>): string | null {
+  if (listener === null || decision !== 'allowed' || (route?.reservation ?? null) === null) return null;
+  return `nothing is reserved: ${listener.name} only decides, so that the request may run more than once`;
 }
 
 function words(ms: number): string {

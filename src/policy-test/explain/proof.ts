@@ -33,7 +33,7 @@ export function explainProof(reason: ProofReason, explained: Explained): readonl
       ];
     }
     case 'certificate_missing':
-      return ['it is bound to a certificate (cnf.x5t#S256), and its sender shows none', howToShow];
+      return noCertificate(explained, 'it is bound to a certificate (cnf.x5t#S256), and ');
     case 'certificate_mismatch':
       return [
         'it is bound to another certificate (cnf.x5t#S256) than the one that its sender shows',
@@ -66,9 +66,17 @@ export function explainProof(reason: ProofReason, explained: Explained): readonl
 const howToShow =
   'a certificate is shown by client_certificate: to explain as --client-certificate FILE, to test in the request of a case';
 
+/** Why none is known. A proxy that asks for a decision tells of none. */
+function noCertificate({ ruling: { listener } }: Pick<Explained, 'ruling'>, before = ''): readonly string[] {
+  return listener === null
+    ? [`${before}its sender shows none`, howToShow]
+    : [`${before}${listener.name} is told nothing of certificates: only the sidecar sees who shows one`];
+}
+
 /** What its sender shows, in one sentence. */
-export function shownCertificate({ certificate }: Pick<Explained, 'certificate'>): string {
-  if (certificate === undefined || certificate === null) return `its sender shows none; ${howToShow}`;
+export function shownCertificate(explained: Explained): string {
+  const { certificate } = explained;
+  if (certificate === undefined || certificate === null) return noCertificate(explained).join('; ');
   const name = certificate.name ?? 'one without a name';
   const vouched = certificate.isVerified ? '' : ', for which nobody vouches';
   return `its sender shows ${name}${vouched}; SHA-256 ${certificate.digest}`;

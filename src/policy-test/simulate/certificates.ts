@@ -2,6 +2,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import type { CompiledConfig } from '../../config/types.js';
 import { callerCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
+import type { Ruling } from './decide.js';
 
 /** Reads a certificate in PEM, of several the first; `null` where there is none. It is taken for verified. */
 export function readCertificate(pem: string): CallerCertificate | null {
@@ -28,4 +29,12 @@ export function shownTo(
   if (certificate === null) return null;
   const isAsked = listen.readsClientCert || (listen.tls?.clientCaFile ?? null) !== null;
   return { ...certificate, isVerified: isAsked && certificate.isVerified };
+}
+
+/** The same as whoever decided had it: a decide listener is told nothing of certificates. */
+export function knownTo(
+  { listener }: Pick<Ruling, 'listener'>,
+  certificate: CallerCertificate | null,
+): CallerCertificate | null {
+  return listener === null ? certificate : null;
 }

@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import type { CompiledConfig, DecideSettings } from '../../config/types.js';
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
+import { untoldNames, type Form } from '../../decision/decide/forms.js';
 import { isGrpc } from '../../decision/grpc/content-type.js';
 import { isHealthPath } from '../../decision/grpc/health.js';
 import { responseOf, denial, type Denial, type Reason } from '../../decision/denial.js';
@@ -89,7 +90,7 @@ export async function rule(
     asked.push(await ruleAsked(each, head, activeConfig, nowMs, shown));
   }
   const own =
-    listener === null && servesCallers(activeConfig.config)
+    listener === null && isServed(activeConfig.config)
       ? await ruleServed(head, bodyBytes, activeConfig, nowMs, shown)
       : (asked.find(({ decision }) => decision === 'denied') ?? asked[0]);
   if (own === undefined) throw new Error(`the config has no ${listener ?? 'listener'}`);
@@ -97,7 +98,7 @@ export async function rule(
 }
 
 /** Whether callers come here; else only proxies ask. Of the calling side alone there is nothing else to decide. */
-export function servesCallers(config: Pick<CompiledConfig, 'servesCallers' | 'decide'>): boolean {
+export function isServed(config: Pick<CompiledConfig, 'servesCallers' | 'decide'>): boolean {
   return config.servesCallers || config.decide.length === 0;
 }
 
@@ -143,10 +144,18 @@ async function ruleAsked(
 ): Promise<Ruling> {
   const { settings } = listener;
   const own = askedConfig(activeConfig, settings.accepts.has('assertion'));
-  const ruling = await judge(head, own, nowMs, { provedKey }, (admission) =>
-    planDecision(admission, own, head, settings),
+  const told = toldOf(head, settings.form);
+  const ruling = await judge(told, own, nowMs, { provedKey }, (admission) =>
+    planDecision(admission, own, told, settings),
   );
   return { ...ruling, listener };
+}
+
+/** What a proxy tells of a request. Envoy is taken to ask over gRPC. */
+function toldOf(head: RequestHead, form: Form): RequestHead {
+  if (form === 'envoy') return head;
+  const isTold = (name: string): boolean => !untoldNames.has(name.toLowerCase());
+  return { ...head, rawHeaders: head.rawHeaders.filter((_, index, all) => isTold(all[index - (index % 2)] ?? '')) };
 }
 
 async function judge(

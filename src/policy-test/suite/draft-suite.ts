@@ -11,7 +11,7 @@ import { runCase } from './run.js';
 import { assumeCertificate } from '../simulate/certificates.js';
 import { claimsHolding, claimsOf, mayNameSubject } from '../simulate/test-credentials.js';
 import { placesOf, spellingsOf } from '../diff/sample-requests.js';
-import { decideListeners, grpcContentType, servesCallers, type Ruling } from '../simulate/decide.js';
+import { decideListeners, grpcContentType, isServed, type Ruling } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** Cases as a file, and the routes that no request reaches. */
@@ -205,7 +205,7 @@ async function written(
   const {
     explained: { ruling },
   } = await runCase(policyCase, activeConfig, keys, nowMs);
-  if (servesCallers(activeConfig.config) || ruling.elsewhere.length === 0) return [writtenCase(draft, ruling, null)];
+  if (isServed(activeConfig.config) || ruling.elsewhere.length === 0) return [writtenCase(draft, ruling, null)];
   const cases: object[] = [];
   for (const { name: listener } of decideListeners(activeConfig.config)) {
     const { explained } = await runCase({ ...policyCase, listener }, activeConfig, keys, nowMs);

@@ -6,11 +6,11 @@ import {
   noCredential,
   type ShownCredential,
 } from '../simulate/test-credentials.js';
-import { shownTo } from '../simulate/certificates.js';
+import { knownTo, shownTo } from '../simulate/certificates.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headersReceived } from '../explain/headers.js';
 import type { Explained } from '../explain/explanation.js';
-import { decideListeners, headOf, rule, servesCallers, type Ruling } from '../simulate/decide.js';
+import { decideListeners, headOf, isServed, rule, type Ruling } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** What became of one case. */
@@ -42,7 +42,7 @@ export async function runCase(
   const explained = await decideCase(policyCase, activeConfig, keys, policyCase.atMs ?? wallMs);
   const { ruling } = explained;
   // Where proxies alone ask, what is expected has to hold at each of their listeners.
-  const others = listener !== null || servesCallers(activeConfig.config) ? [] : ruling.elsewhere;
+  const others = listener !== null || isServed(activeConfig.config) ? [] : ruling.elsewhere;
   const mismatches = [ruling, ...others].flatMap((each) => {
     const at = others.length === 0 ? '' : `${each.listener?.name ?? ''}: `;
     return compare(policyCase, each).map((text) => `${at}${text}`);
@@ -67,7 +67,14 @@ export async function decideCase(
   const shownWith = { certificate, provedKey: credential.provedKey };
   const bodyBytes = Buffer.byteLength(request.body ?? '');
   const ruling = await rule(head, bodyBytes, activeConfig, nowMs, shownWith, assumed.listener);
-  return { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
+  return {
+    head,
+    activeConfig,
+    nowMs,
+    ruling,
+    credentialNotes: credential.notes,
+    certificate: knownTo(ruling, certificate),
+  };
 }
 
 function credentialOf(

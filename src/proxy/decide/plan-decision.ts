@@ -36,16 +36,20 @@ export function planDecision(
     }
   }
   const reserved = reservationOf(admission, activeConfig);
-  // As with the sidecar, shadow mode may waive what a reservation lacks.
+  // As with the sidecar, shadow mode may waive what a reservation lacks, and what only the sidecar can see to.
   const waived = reserved.ok ? null : admission.shadowAdmission(reserved.error);
   if (!reserved.ok && waived === null) return refused(reserved.error);
   const limits = limitsOf({
     reservation: reserved.ok && reserved.value ? route.reservation : null,
     opensConnections: headers.upgrade !== null || route.isGrpc,
   });
-  if (limits.some(({ acceptance }) => !accepts.has(acceptance))) return refused(denial('decide_unsupported'));
+  const unsupported = denial('decide_unsupported');
+  const isSupported = limits.every(({ acceptance }) => accepts.has(acceptance));
+  const passed =
+    waived ?? (isSupported || admission.shadow !== null ? admission : admission.shadowAdmission(unsupported));
+  if (passed === null) return refused(unsupported);
   const isTooLarge = (headers.contentLength ?? 0) > route.maxBodyBytes;
-  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission: waived ?? admission };
+  return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission: passed };
 }
 
 /** Whether this request would be reserved: a key that is malformed or missing is refused as by the sidecar. */

@@ -6,6 +6,7 @@ import { decideOnly } from '../../../src/policy-test/simulate/offline-config.js'
 import { assumedSessions, createAssumedKeys } from '../../../src/policy-test/simulate/test-keys.js';
 import { draftSuite } from '../../../src/policy-test/suite/draft-suite.js';
 import { runCase, type CaseResult } from '../../../src/policy-test/suite/run.js';
+import { forms } from '../../../src/decision/decide/forms.js';
 import { readSuite } from '../../../src/policy-test/suite/suite.js';
 import type { ActiveConfig } from '../../../src/proxy/auth/active-config.js';
 import { compiled } from '../../proxy/harness.js';
@@ -102,12 +103,36 @@ t.test('a header that the proxy cannot be told to remove is refused', async (t) 
   );
 });
 
+t.test('of the body, and of the connection, a listener is told nothing but by the gRPC of Envoy', async (t) => {
+  const small = { name: 's', methods: ['POST'], path: '/s', ...caller, idempotency: 'none', max_body: '10B' };
+  const get = { name: 'r', methods: ['GET'], path: '/r', ...caller };
+  const rows: readonly (readonly [request: string, refused: number])[] = [
+    ['{ method: POST, path: /s, body: 0123456789abcdef }', 413],
+    ['{ method: POST, path: /s, headers: { Content-Length: one } }', 400],
+    ['{ method: GET, path: /r, body: x }', 400],
+    ['{ method: GET, path: /r, headers: { Transfer-Encoding: gzip } }', 400],
+    ['{ method: GET, path: /r, headers: { Expect: nonsense } }', 417],
+  ];
+  for (const form of forms) {
+    const activeConfig = asked({ port: 9_000, form }, { routes: [small, get] });
+    for (const [request, refused] of rows) {
+      const status = form === 'envoy' ? refused : 200;
+      const text = `request: ${request}, claims: { sub: checkout }, expect: { status: ${String(status)} }`;
+      t.same(await mismatches(activeConfig, text), [], `${form}: ${request}`);
+    }
+  }
+});
+
 t.test('of certificates a listener that is asked knows nothing', async (t) => {
   const name = 'CN=checkout';
   const request = `request: { method: POST, path: /w, ${key}, client_certificate: { name: "${name}" } }`;
   const text = `${request}, claims: { sub: checkout, cnf: { "x5t#S256": ${'A'.repeat(43)} } }`;
   const { explained } = await run(asked(nginx('unreserved')), `${text}, expect: { status: 401 }`);
   t.match(explained.ruling, { decision: 'denied', status: 401, reason: 'certificate_missing' });
+  const lines = explanationLines(explained).join('\n');
+  t.match(lines, /and decide is told nothing of certificates/);
+  t.notMatch(lines, /its sender shows none|client_certificate:|--client-certificate/);
+  t.equal(explanationData(explained).client_certificate, null);
 });
 
 t.test('what is expected has to hold at each listener, unless the case names one', async (t) => {
@@ -187,5 +212,32 @@ t.test('shadow mode lets a token without an id go on where it would pass once, a
   for (const activeConfig of [policy({ routes }), asked(nginx(), { routes })]) {
     const { explained } = await run(activeConfig, text);
     t.match(explained.ruling, { decision: 'shadow', status: 200, reason: 'token_id_missing', route: { name: 'o' } });
+  }
+});
+
+t.test('in shadow mode a listener refuses nobody for what it cannot see to', async (t) => {
+  const routes = [
+    { ...write, mode: 'shadow' },
+    { name: 'o', methods: ['GET'], path: '/o', ...caller, single_use: true, mode: 'shadow' },
+    { name: 'l', methods: ['GET'], path: '/l', ...caller, websocket: true, mode: 'shadow' },
+    { name: 'g', grpc: ['shop.v1.Orders/List'], ...caller, idempotency: 'none', mode: 'shadow' },
+  ];
+  const handshake =
+    'headers: { Connection: Upgrade, Upgrade: websocket, Sec-WebSocket-Version: "13", Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ== }';
+  const rows: readonly (readonly [request: string, accept: string])[] = [
+    [`{ method: POST, path: /w, ${key} }`, 'unreserved'],
+    ['{ method: GET, path: /o }', 'reused_tokens'],
+    [`{ method: GET, path: /l, ${handshake} }`, 'connections'],
+    ['{ grpc: shop.v1.Orders/List }', 'connections'],
+  ];
+  const good = 'claims: { sub: checkout, jti: t }';
+  const bad = 'claims: { sub: nobody, jti: t }';
+  const passes = 'expect: { status: 200 }';
+  for (const [request, accepted] of rows) {
+    const ruled = async (who: string, ...accept: readonly string[]): Promise<object> =>
+      (await run(asked(envoy(...accept), { routes }), `request: ${request}, ${who}, ${passes}`)).explained.ruling;
+    t.match(await ruled(good), { decision: 'shadow', status: 200, reason: 'decide_unsupported' }, request);
+    t.match(await ruled(bad), { decision: 'shadow', status: 200, reason: 'subject_not_approved' }, request);
+    t.match(await ruled(good, accepted), { decision: 'allowed', status: 200, reason: null }, request);
   }
 });

@@ -4,7 +4,7 @@ import type { CompiledConfig } from '../../../config/types.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { Reason } from '../../../decision/denial.js';
 import type { JsonObject } from '../../../lib/strict-json.js';
-import { shownTo } from '../../../policy-test/simulate/certificates.js';
+import { knownTo, shownTo } from '../../../policy-test/simulate/certificates.js';
 import {
   assumeToken,
   claimsOf,
@@ -189,7 +189,8 @@ async function print(
   const head = headOf(request, credential.headers);
   const { certificate = null } = request;
   const ruling = await rule(head, 0, activeConfig, nowMs, { certificate, provedKey: credential.provedKey });
-  const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate };
+  const known = knownTo(ruling, certificate);
+  const explained = { head, activeConfig, nowMs, ruling, credentialNotes: credential.notes, certificate: known };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);
   else io.stdout(`${explanationLines(explained).join('\n')}\n`);
   io.exit(ruling.decision !== 'denied' ? 0 : ruling.reason !== null && outOfReach.has(ruling.reason) ? 3 : 1);
