@@ -64,6 +64,8 @@ t.test('what guards less is told, and widens access; back again it does not', as
       { port: 9_001, form: 'envoy', ...second },
     ],
   });
+  const asking = { port: 9_000, form: 'nginx', trust: ['10.0.0.1'], accept: ['unreserved'] };
+  const other = { port: 9_001, form: 'envoy', trust: ['10.0.0.2'], accept: ['connections'] };
   const changes: readonly { weak: ConfigTree; strong: ConfigTree; setting: string; both?: true }[] = [
     { weak: dpop({}), strong: dpop({ nonce_key_file: '/nk' }), setting: 'listen.dpop.nonce_key_file' },
     {
@@ -90,6 +92,11 @@ t.test('what guards less is told, and widens access; back again it does not', as
       setting: 'decide.accept',
       both: true,
     },
+    ...['decide.form', 'decide.trust', 'decide.accept'].flatMap((setting) => [
+      { weak: { decide: [asking, other] }, strong: { decide: [other] }, setting },
+      { weak: { decide: [other, asking] }, strong: { decide: [other] }, setting },
+      { weak: { decide: [{ ...asking, port: 0 }, other] }, strong: { decide: other }, setting },
+    ]),
     {
       weak: decides({ trust: ['10.0.0.1'] }, { trust: ['10.0.0.2'] }),
       strong: decides({ trust: ['10.0.0.2'] }, { trust: ['10.0.0.1'] }),
@@ -184,6 +191,19 @@ t.test('what guards less is told, and widens access; back again it does not', as
       t.notMatch(JSON.stringify(diff), /secret/);
     }
   }
+});
+
+t.test('decide listeners that change places are the same ones', async (t) => {
+  const one = { port: 9_000, form: 'nginx', trust: ['10.0.0.1'], accept: ['unreserved'] };
+  const other = { host: '::1', port: 9_001, form: 'envoy', trust: ['10.0.0.2'] };
+  const [from, to] = [policy({ decide: [one, other] }), policy({ decide: [other, one] })];
+  t.same((await comparePolicies({ from, to, keys, nowMs: Date.now() })).settings, []);
+  const none = policy({ decide: [one] });
+  const { settings } = await comparePolicies({ from: none, to: from, keys, nowMs: Date.now() });
+  t.match(
+    settings.find(({ setting }) => setting === 'decide.form'),
+    { from: '127.0.0.1:9000 nginx', to: '127.0.0.1:9000 nginx [::1]:9001 envoy', widens: true },
+  );
 });
 
 t.test('servers of one group come and go', async (t) => {

@@ -66,21 +66,30 @@ const allowed = 'a map, or a list of maps';
 
 type DecideListeners = { readonly decide: readonly DecideSettings[] };
 
-type Opened = string | number | null;
-
-/** What one listener accepts, or whom it trusts, says nothing of another: from the second on each has its number. */
-function ofListener(index: number, value: Opened): Opened {
-  return index === 0 || value === null || value === '' ? value : `${index + 1}: ${value}`;
+/** One key of all listeners, which are opened at start. */
+function openedKey(read: (settings: DecideSettings) => unknown): KeyChanges<DecideListeners>[string] {
+  return {
+    restart: true,
+    of: ({ decide }) => JSON.stringify(decide.map(read)),
+    shown: ({ decide }) => decide.map(read),
+    widens: never,
+  };
 }
 
-/** One key of all listeners, which are opened at start. */
-function openedKey(
-  read: (settings: DecideSettings) => Opened | readonly string[],
-  widens: NonNullable<KeyChanges<DecideListeners>[string]['widens']> = never,
-): KeyChanges<DecideListeners>[string] {
-  const valuesOf = ({ decide }: DecideListeners): readonly unknown[] =>
-    decide.flatMap((listener, index) => [read(listener)].flat().map((value) => ofListener(index, value)));
-  return { restart: true, of: (config) => JSON.stringify(valuesOf(config)), shown: valuesOf, widens };
+/** The same of a key by which more may come in. What one listener takes says nothing of another, so each is named. */
+function guardedKey(read: (settings: DecideSettings) => readonly string[]): KeyChanges<DecideListeners>[string] {
+  return {
+    ...openedKey(read),
+    shown: ({ decide }) =>
+      decide.flatMap((listener, index) => read(listener).map((value) => `${addressOf(listener, index)} ${value}`)),
+    widens: whenAdded,
+  };
+}
+
+/** Stays while others come and go. Where the system chooses the port, only the place in the list is left. */
+function addressOf({ listen: { host, port } }: DecideSettings, index: number): string {
+  const place = port === 0 ? `0 (${String(index + 1)})` : String(port);
+  return `${host.includes(':') ? `[${host}]` : host}:${place}`;
 }
 
 export const decide = section({
@@ -99,11 +108,11 @@ export const decide = section({
   keys: {
     host: openedKey(({ listen }) => listen.host),
     port: openedKey(({ listen }) => listen.port),
-    form: openedKey(({ form }) => form, whenAdded),
-    trust: openedKey(({ listen }) => listen.trustForwarded, whenAdded),
+    form: guardedKey(({ form }) => [form]),
+    trust: guardedKey(({ listen }) => listen.trustForwarded),
     tls_terminated_by: openedKey(({ listen }) => listen.tlsTerminatedBy),
     prefix: openedKey((settings) => settings.prefix),
-    accept: openedKey(({ accepts }) => [...accepts], whenAdded),
+    accept: guardedKey(({ accepts }) => [...accepts]),
   },
 });
 
