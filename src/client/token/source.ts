@@ -1,5 +1,6 @@
 /** Service tokens for programs that call other services: `import { createTokenSource } from 'sallyport/client'`. */
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { systemClock } from '../../adapters/system/clock.js';
 import { createCoreClient, type CoreClient } from '../../core-api/core-client.js';
 import { mintToken } from '../../core-api/mint.js';
@@ -59,6 +60,8 @@ export function createTokenSource(options: TokenSourceOptions, deps: TokenSource
     maxConnections: isSingleUse ? singleUseConnections : 1,
   });
   const closing = new AbortController();
+  // Every attempt under way listens, and each lets go at its end.
+  setMaxListeners(0, closing.signal);
   const supply = (isSingleUse ? createTokenMint : createTokenCache)({
     attempt: attemptWith(options, settings.value, { client, clock, closing: closing.signal }),
     clock,
@@ -157,6 +160,7 @@ function outcomeOf<T>(call: () => T | Promise<T>, { timeoutMs, closing }: CallLi
     const isLate = (): void => end({ kind: 'failed', problem: `did not end within ${String(timeoutMs)} ms` });
     const timer = setTimeout(isLate, timeoutMs);
     closing.addEventListener('abort', giveUp, { once: true });
+    if (closing.aborted) giveUp();
     Promise.resolve()
       .then(call)
       .then(
