@@ -19,6 +19,9 @@ const rememberedMs = 5 * 60_000;
 /** Failures are in a row that are not further apart than this, milliseconds. */
 const rowMs = 10_000;
 
+/** For so long at most a stranger waits for what the issuer said of tokens that may not be its own, milliseconds. */
+const maxStrangersMs = 30_000;
+
 /** So many tokens of one stranger, and its next ones wait as well: it may have another one for each request. */
 const manyTokens = 10;
 
@@ -27,6 +30,8 @@ interface Suspect {
   readonly caller: string;
   readonly backOff: typeof noBackOff;
   readonly failure: TokenFailure;
+  /** Until when the next tokens of its caller wait, where that is a stranger with many; monotonic. */
+  readonly nextUntilMs: number;
 }
 
 /** A caller whom the issuer gave something. */
@@ -71,10 +76,10 @@ export function createSuspects({ clock, random }: Pick<TokenSourceDeps, 'clock' 
   let strangersWait: Pick<Suspect, 'backOff' | 'failure'> | null = null;
 
   function forgetOld(nowMs: number): void {
+    const isOld = ({ backOff }: Suspect): boolean => nowMs >= backOff.untilMs + rememberedMs;
     forgetWhile(known, ({ untilMs }) => nowMs >= untilMs);
-    for (const suspects of [ofKnown, ofStrangers]) {
-      forgetWhile(suspects, ({ backOff }) => nowMs >= backOff.untilMs + rememberedMs);
-    }
+    forgetWhile(ofKnown, isOld);
+    for (const [digest, suspect] of ofStrangers) if (isOld(suspect)) ofStrangers.delete(digest);
   }
 
   function ofStranger(caller: string): readonly Suspect[] {
@@ -109,15 +114,19 @@ export function createSuspects({ clock, random }: Pick<TokenSourceDeps, 'clock' 
       forgetOld(nowMs);
       const [digest, caller] = [bearerDigest(subjectToken), nameOf(subjectToken)];
       const isStranger = !known.has(caller);
-      const suspects = isStranger ? ofStrangers : ofKnown;
-      const isNew = isStranger && ofStranger(caller).length === 0;
-      const backOff = backOffAfter(suspects.get(digest)?.backOff ?? noBackOff, failure.retryAfterMs, nowMs, random());
-      putLast(suspects, digest, { caller, backOff, failure }, isStranger ? maxStrange : maxKnown);
+      const [suspects, before] = isStranger ? [ofStrangers, ofKnown] : [ofKnown, ofStrangers];
+      const soFar = suspects.get(digest) ?? before.get(digest);
+      const isNew = isStranger && soFar === undefined && ofStranger(caller).length === 0;
+      const backOff = backOffAfter(soFar?.backOff ?? noBackOff, failure.retryAfterMs, nowMs, random());
+      // Its caller may be known now, or be a stranger again.
+      before.delete(digest);
+      const nextUntilMs = Math.min(backOff.untilMs, nowMs + maxStrangersMs);
+      putLast(suspects, digest, { caller, backOff, failure, nextUntilMs }, isStranger ? maxStrange : maxKnown);
       const isRow = endsRow(caller, digest, isNew, nowMs);
       const isOfAll = isRow && (!isStranger || known.size === 0);
       if (!isRow || isOfAll) return { waitMs: backOff.untilMs - nowMs, isOfAll };
-      const before = strangersWait?.backOff ?? noBackOff;
-      strangersWait = { failure, backOff: backOffAfter(before, failure.retryAfterMs, nowMs, random()) };
+      const toldMs = failure.retryAfterMs === null ? null : Math.min(failure.retryAfterMs, maxStrangersMs);
+      strangersWait = { failure, backOff: backOffAfter(strangersWait?.backOff ?? noBackOff, toldMs, nowMs, random()) };
       return { waitMs: Math.max(backOff.untilMs, strangersWait.backOff.untilMs) - nowMs, isOfAll };
     },
     answered: (subjectToken) => {
@@ -139,7 +148,9 @@ export function createSuspects({ clock, random }: Pick<TokenSourceDeps, 'clock' 
       const caller = nameOf(subjectToken);
       if (known.has(caller)) return own;
       const others = ofStrangers.size < manyTokens ? [] : ofStranger(caller);
-      return longer(own ?? (others.length < manyTokens ? null : restOf(others.at(-1))), restOf(strangersWait));
+      const last = others.length < manyTokens ? undefined : others.at(-1);
+      const next: Rest = last === undefined ? null : { failure: last.failure, untilMs: last.nextUntilMs };
+      return longer(own ?? next, restOf(strangersWait));
     },
   };
 }
@@ -183,7 +194,7 @@ function putLast<V>(map: Map<string, V>, name: string, value: V, most: number): 
   if (map.size > most) map.delete(first);
 }
 
-/** From the first on, which is the oldest. */
+/** From the first on, as far as they are old: they are about in the order of their age, and many. */
 function forgetWhile<V>(map: Map<string, V>, isOld: (value: V) => boolean): void {
   for (const [name, value] of map) {
     if (!isOld(value)) return;
