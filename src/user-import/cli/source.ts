@@ -56,7 +56,11 @@ export async function openSource(
   const format = formatOf(file, options.from);
   const place = format === 'firebase' ? 'user' : 'line';
   const hashes = hashRulesOf(options);
-  const originalDigest = original.value === null ? null : await digestOf(original.value);
+  const originalDigest = original.value === null ? accept(null) : await digestOf(original.value);
+  if (!originalDigest.ok) {
+    await closeAll([input.value, original.value]);
+    return refuse(`${options.hashesFrom ?? ''} ${originalDigest.error}`);
+  }
   const originalFormat = originalFormatOf(options);
   return accept({
     bytes: input.value.bytes,
@@ -70,7 +74,7 @@ export async function openSource(
       dialect: options.dialect,
       accepted: extraIdentifiers.filter((identifier) => hashes.accepted.has(identifier)),
       stripsPrefix: hashes.stripPrefix,
-      original: originalDigest,
+      original: originalDigest.value,
     },
     read: () => {
       const pass = input.value.read();

@@ -43,12 +43,16 @@ export async function openInput(path: string): Promise<Result<InputFile, string>
   return accept({ bytes: stats.size, read: () => passOf(file), close: () => file.close() });
 }
 
-/** SHA-256 of the whole file, hex. */
-export async function digestOf(file: InputFile): Promise<string | null> {
+/** SHA-256 of the whole file, hex. Refuses in words that follow the path. */
+export async function digestOf(file: InputFile): Promise<Result<string | null, string>> {
   const pass = file.read();
   const chunks = pass.chunks[Symbol.asyncIterator]();
-  while ((await chunks.next()).done !== true);
-  return pass.digest();
+  try {
+    while ((await chunks.next()).done !== true);
+  } catch (error) {
+    return refuse(fileFailure(error, 'is a symbolic link'));
+  }
+  return accept(pass.digest());
 }
 
 function passOf(file: FileHandle): Pass {

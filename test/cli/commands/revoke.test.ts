@@ -214,7 +214,12 @@ t.test('that tokens of sessions may outlive it is said where sessions are meant'
     { args: ['--key-id', 'd-1', '--for', '1m'], says: [ofIssuers, early] },
     { args: ['--key-id', 'd-1', '--for', '1h'], says: [ofIssuers] },
     { args: ['--key-id', 'd-1', '--issuer', 'core', '--for', '1m'], says: [ofIssuers] },
-    { args: ['--subject', 'user-1763', '--issuer', 'sessions', '--for', '1m'], says: [] },
+    { args: ['--subject', 'user-1763', '--issuer', 'sessions', '--for', '1m'], says: [early] },
+    { args: ['--subject', 'user-1763', '--for', '3599s'], says: [early] },
+    { args: ['--subject', 'user-1763', '--for', '1h'], says: [] },
+    { args: ['--subject', 'user-1763', '--issuer', 'core', '--for', '1m'], says: [] },
+    { args: ['--subject', 'checkout', '--for', '1m'], says: [] },
+    { args: ['--subject', 'checkout', '--issuer', 'sessions', '--for', '1m'], says: [early] },
     { args: ['--token-id', 'j-1', '--for', '1m'], says: [ofIssuers] },
   ];
   for (const { args, says } of rows) {

@@ -1,4 +1,13 @@
-import { existsSync, readFileSync, statSync, writeFileSync, appendFileSync, chmodSync, rmSync } from 'node:fs';
+import {
+  symlinkSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  appendFileSync,
+  chmodSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../src/cli/program.js';
@@ -294,8 +303,15 @@ t.test('usage', async (t) => {
   written({ dir }, 'open.cfg', 'url = "http://127.0.0.1:1"\n', 0o644);
   written({ dir }, 'away.cfg', 'url = "http://127.0.0.1:1"\n', 0o600);
   written({ dir }, 'public.cfg', 'url = "https://192.0.2.1"\n', 0o600);
+  // A regular file that opens, and has nothing at its start.
+  symlinkSync('/proc/self/mem', join(dir, 'broken.jsonl'));
   const cases: readonly { args: readonly string[]; code: number; err: RegExp }[] = [
     { args: ['users.jsonl'], code: 2, err: /needs --curl-config/ },
+    {
+      args: ['bad.csv', '--hashes-from', 'broken.jsonl', '--dry-run'],
+      code: 2,
+      err: /^error: broken\.jsonl cannot be read \(EIO\)/,
+    },
     { args: ['none.jsonl', '--dry-run'], code: 2, err: /^error: none\.jsonl does not exist/ },
     { args: ['users.jsonl', '--curl-config', 'open.cfg'], code: 2, err: /0600/ },
     {

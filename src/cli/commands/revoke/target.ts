@@ -101,26 +101,33 @@ export async function targetOf(
   }
   const checked = checkRevocationValue(kind, value);
   if (!checked.ok) return refuse(startFailure('unreadable', `${options[kind]}: allowed: ${checked.error}`));
-  // A subject may be kept out for however long; what stops single tokens has to outlast them.
-  return accept({
-    kind,
-    value,
-    notes:
-      kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances, kind),
-  });
+  if (kind === 'subject') return accept({ kind, value, notes: ofSubject(value, circumstances) });
+  // What stops single tokens has to outlast them.
+  return accept({ kind, value, notes: holdsMs <= 0 ? [] : endsEarly(circumstances, kind) });
+}
+
+/** A caller may be kept out for however long; of a user all sessions are to end. */
+function ofSubject(subject: string, circumstances: Circumstances): readonly string[] {
+  const { config, issuerName, holdsMs } = circumstances;
+  const isCaller = issuerName === null && isApproved(subject, config);
+  return [
+    ...unknownSubject(subject, circumstances),
+    ...(holdsMs <= 0 || isCaller ? [] : endsBeforeSessions(circumstances)),
+  ];
+}
+
+function isApproved(subject: string, { routes }: CompiledConfig): boolean {
+  return routes.some(({ approvals }) => approvals.some((approval) => approvesSubject(approval, subject)));
 }
 
 /**
  * Says so where no route names the subject: in an incident, a name that is mistyped would keep nobody out. It is
  * revoked all the same.
  */
-function unknownSubject(
-  subject: string,
-  { config: { routes, sessions }, issuerName }: Circumstances,
-): readonly string[] {
-  const approvals = routes.flatMap((route) => route.approvals);
-  if (approvals.some((approval) => approvesSubject(approval, subject))) return [];
-  const known = new Set(approvals.flatMap(({ subjects }) => [...subjects]));
+function unknownSubject(subject: string, { config, issuerName }: Circumstances): readonly string[] {
+  if (isApproved(subject, config)) return [];
+  const { routes, sessions } = config;
+  const known = new Set(routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects])));
   const near = nearestName(subject, [...known]);
   // Ids of users stand in no config.
   const mayBeUser = sessions !== null && (issuerName === null || issuerName === sessionIssuerName);
