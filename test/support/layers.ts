@@ -60,7 +60,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'src/client/',
     may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/adapters/system/clock.ts', 'src/lib/'],
-    modules: ['node:crypto', 'undici'],
+    modules: ['node:crypto', 'node:events', 'undici'],
   },
   {
     path: 'src/policy-test/',
