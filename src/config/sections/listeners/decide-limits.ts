@@ -19,13 +19,14 @@ export function checkDecideLimits({ form, accept }: Asked, base: Path, parts: Pa
   const accepts = new Set(accept);
   for (const { path, parsed } of parts.routes) {
     if (parsed === null) continue;
-    const { name, websocket, grpc } = parsed.value;
+    const { name, websocket, grpc, mode = parts.rawValue(['mode']) } = parsed.value;
+    const once = mode === 'shadow' ? ' once it is enforced' : '';
     const asked = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
     for (const limit of limitsOf(asked)) {
       if (accepts.has(limit.acceptance)) continue;
       report.warning(
         path,
-        `route ${JSON.stringify(name)} ${limit.what}, which ${nameOf([...base, 'form'])} cannot see to: its requests are refused there`,
+        `route ${JSON.stringify(name)} ${limit.what}, which ${nameOf([...base, 'form'])} cannot see to: its requests are refused there${once}`,
         `${limit.acceptance} in ${nameOf([...base, 'accept'])}, or the sidecar in front of it`,
       );
     }

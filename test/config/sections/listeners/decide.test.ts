@@ -91,6 +91,16 @@ t.test('what only the sidecar can see to is said, unless it is accepted', (t) =>
   ]) {
     t.match(said, expected);
   }
+  t.notMatch(said, /once it is enforced/);
+  const shadowed = problemsOf(
+    withRoutes([`${routes[0] ?? ''}, mode: enforce`, ...routes.slice(1)], {
+      mode: 'shadow',
+      store: '{ memory: {} }',
+      decide: '{ port: 9000, form: nginx }',
+    }),
+  ).join('\n');
+  t.match(shadowed, /route "write" reserves writes.*its requests are refused there;/);
+  t.match(shadowed, /route "once" takes a token once.*its requests are refused there once it is enforced;/);
   const accepted = saidOf('{ port: 9000, form: nginx, accept: [unreserved, reused_tokens, connections, assertion] }');
   t.notMatch(accepted, /decide/);
   t.end();
