@@ -3,6 +3,7 @@ import { METHODS } from 'node:http';
 import { encodeSegment, readTarget } from '../../decision/http/request-target.js';
 import type { Route } from '../../decision/route/policy.js';
 import { placeOf, type RouteNode, type RouteTable } from '../../decision/route/route-table.js';
+import { unusedText } from '../../lib/text.js';
 
 /** One path, as a request spells it. */
 interface Spelling {
@@ -118,7 +119,5 @@ function freshText(tables: readonly RouteTable[]): string {
       ),
     ),
   );
-  let fresh = 'x';
-  while (known.has(fresh)) fresh += 'x';
-  return fresh;
+  return unusedText('x', (text) => known.has(text));
 }

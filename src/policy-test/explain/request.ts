@@ -5,8 +5,7 @@ import { maxKeyCharacters } from '../../decision/idempotency/key.js';
 import { maxHeaders, readHeaders } from '../../decision/http/request-headers.js';
 import { headerBytes } from '../../decision/http/request-head.js';
 import { readTarget } from '../../decision/http/request-target.js';
-import { unremovableHeader } from '../../decision/decide/allow.js';
-import { namesOf } from '../../proxy/decide/plan-decision.js';
+import { unremovableIn } from '../../proxy/decide/plan-decision.js';
 import type { Explained } from './explanation.js';
 import { secretHeaders } from './headers.js';
 
@@ -99,8 +98,7 @@ export function refusedFieldWords(explained: Explained): readonly string[] {
   if (listener === null || !steps.includes('route')) {
     return headerWords('field_refused', 'names without _; listen.underscore_fields is refuse', explained);
   }
-  const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
-  const name = unremovableHeader(rawHeaders, activeConfig.headerRules, answered) ?? 'a header';
+  const name = unremovableIn(rawHeaders, activeConfig) ?? 'a header';
   return [`${name}: the upstream must not get it, and ${listener.settings.form} cannot be told to remove it`];
 }
 

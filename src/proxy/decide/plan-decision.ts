@@ -29,12 +29,7 @@ export function planDecision(
 ): Plan {
   const refused = (reason: Denial): Plan => ({ kind: 'refuse', denial: reason, reservationId: null });
   const { route, headers } = admission;
-  if (!removesNames(form)) {
-    const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
-    if (unremovableHeader(rawHeaders, activeConfig.headerRules, answered) !== null) {
-      return refused(denial('field_refused'));
-    }
-  }
+  if (!removesNames(form) && unremovableIn(rawHeaders, activeConfig) !== null) return refused(denial('field_refused'));
   const reserved = reservationOf(admission, activeConfig);
   // As with the sidecar, shadow mode may waive what a reservation lacks, and what only the sidecar can see to.
   const waived = reserved.ok ? null : admission.shadowAdmission(reserved.error);
@@ -50,6 +45,15 @@ export function planDecision(
   if (passed === null) return refused(unsupported);
   const isTooLarge = (headers.contentLength ?? 0) > route.maxBodyBytes;
   return isTooLarge ? refused(denial('body_too_large')) : { kind: 'forward', admission: passed };
+}
+
+/** The header that a proxy would pass on, though the upstream must not get it, where it cannot be told to remove it. */
+export function unremovableIn(
+  rawHeaders: readonly string[],
+  activeConfig: Pick<ActiveConfig, 'config' | 'headerRules'>,
+): string | null {
+  const answered = new Set(namesOf(activeConfig).map((name) => name.toLowerCase()));
+  return unremovableHeader(rawHeaders, activeConfig.headerRules, answered);
 }
 
 /** Whether this request would be reserved: a key that is malformed or missing is refused as by the sidecar. */

@@ -1,3 +1,4 @@
+import { unusedText } from '../../../lib/text.js';
 import type { Route, RoutePath, Segment } from '../policy.js';
 import { endsInSlash, foldedPath, foldText, type Folding } from './folded-table.js';
 
@@ -151,7 +152,6 @@ function vocabularyOf(routes: readonly Route[], folding: Folding, includesPlain:
       else spellings.add(segment.text);
     }
   }
-  let fresh = 'x';
-  while (written.has(fresh)) fresh += 'x';
+  const fresh = unusedText('x', (text) => written.has(text));
   return { folding, written, literals, includesPlain, fresh, longest };
 }
