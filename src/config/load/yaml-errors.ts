@@ -37,6 +37,7 @@ const explanations: Readonly<Partial<Record<ErrorCode, Explain>>> = {
   TAB_AS_INDENT: fixed('a tab indents the line', 'spaces'),
   BAD_ALIAS: fixed('* and & begin an alias and an anchor', 'quotes around a text that begins so, such as "*"'),
   BAD_SCALAR_START: fixed('a text may not begin with this character', 'quotes around the text'),
+  TAG_RESOLVE_FAILED: fixed('! begins a tag', 'the value without it; quotes around a text that begins so'),
   BAD_DQ_ESCAPE: fixed('there is no such escape in double quotes', '\\\\ for a backslash, or single quotes'),
   BAD_INDENT: (error, file) =>
     unclosedBracket(error, file) ??

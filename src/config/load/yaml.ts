@@ -47,11 +47,14 @@ export function readYaml(text: string, sources: PlaceholderSources, report: Repo
   const tokens = parseTokens(text, counter, positionOf, report);
   if (tokens === null) return null;
   const documents = [
-    ...new Composer({ version: '1.2', schema: 'core', uniqueKeys: false, logLevel: 'silent' }).compose(
-      tokens,
-      true,
-      text.length,
-    ),
+    // A tag is refused below in any case: what the library makes of its own (`!!binary`) depends on where it runs.
+    ...new Composer({
+      version: '1.2',
+      schema: 'core',
+      resolveKnownTags: false,
+      uniqueKeys: false,
+      logLevel: 'silent',
+    }).compose(tokens, true, text.length),
   ];
   const [document, second] = documents;
   if (document === undefined) return null;

@@ -95,6 +95,12 @@ const broken: readonly {
     says: '* and & begin an alias and an anchor; allowed: quotes around a text that begins so, such as "*"',
   },
   {
+    name: 'a tag that leads nowhere',
+    input: 'a: !b!c d\n',
+    place: '1:4',
+    says: '! begins a tag; allowed: the value without it; quotes around a text that begins so',
+  },
+  {
     name: 'another first character',
     input: 'a: @b\n',
     place: '1:4',
@@ -234,6 +240,11 @@ const extras = [
     name: 'a tag',
     input: { log: '{ level: !!str info }' },
     expected: [/: error: log\.level has a tag; allowed: the value without it$/],
+  },
+  {
+    name: 'a tag that the library knows, on what it cannot be',
+    input: { log: '{ !!binary level: info }' },
+    expected: [/: error: log has a tag; allowed: the value without it$/],
   },
 ] as const;
 
