@@ -6,7 +6,7 @@ import { loadStore, openStore, readStoreFiles, type OpenStore } from '../app/sto
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { escapeControls } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { StoreFailure } from '../ports/idempotency.js';
+import type { StoreFailure, StorePart } from '../ports/idempotency.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
 
@@ -16,7 +16,8 @@ const replyWithinMs = 5_000;
 
 /**
  * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing
- * worse. How many replicas the config asks for is told all the same.
+ * worse. How many replicas the config asks for is told all the same. Other parts of a Cluster than the one that the
+ * command is about may be away.
  *
  * @param otherwise what a store in the memory of the proxy means for the command, in words that follow the config's
  *   name.
@@ -25,6 +26,7 @@ export async function openSharedStore(
   settings: StoreSettings | null,
   configFile: string,
   otherwise: string,
+  part: StorePart,
 ): Promise<Result<OpenStore, StartFailure>> {
   if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
   if (settings.kind === 'memory') return refuse(startFailure('unreadable', `${configFile} ${otherwise}`));
@@ -36,13 +38,13 @@ export async function openSharedStore(
     maxTokenLifetimeMs: () => 0,
     looksOn: true,
   });
-  if (await waitUntil(() => opened.store.state().up, reachWithinMs)) {
+  if (await waitUntil(() => opened.problemOf(part) === null, reachWithinMs)) {
     return accept({ ...opened, replicas: settings.replicas });
   }
+  // Once it is closed, it knows no more why.
+  const problem = opened.problemOf(part);
   await opened.store.close();
-  return refuse(
-    startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`),
-  );
+  return refuse(startFailure('unavailable', `the store is out of reach: ${problem ?? 'no answer'}`));
 }
 
 /** Says that the store did not do what it was asked. @param lookWith what shows whether it did all the same. */

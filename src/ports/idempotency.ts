@@ -30,6 +30,9 @@ export interface StoreFailure {
   readonly mayHaveRun: boolean;
 }
 
+/** What a command needs of a store that several servers hold: all of it, or the part with this. */
+export type StorePart = 'all' | 'revocations' | Pick<ReservationScope, 'principal'>;
+
 /** What a reserve learned, and how many replicas confirmed the write. */
 export interface ReserveReply {
   readonly reserved: Reserved;

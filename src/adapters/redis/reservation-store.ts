@@ -1,12 +1,18 @@
 import type { Complete, Mark, Reserve, StoredResponse } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { ReservationStore, StoreFailure, StoreShare, UnsettledRecords } from '../../ports/idempotency.js';
+import type {
+  ReservationStore,
+  StoreFailure,
+  StorePart,
+  StoreShare,
+  UnsettledRecords,
+} from '../../ports/idempotency.js';
 import type { SharedRateCounter } from '../../ports/limits.js';
 import type { RevocationStore } from '../../ports/revocations.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './scripts/replies.js';
-import { createRevocationStore } from './revocation-store.js';
+import { createRevocationStore, revocationTag } from './revocation-store.js';
 import type { ScriptReply } from './scripts/run-script.js';
 import { scripts, type Script } from './scripts/reservation.js';
 import { createServers, type Servers, type StoreDeps } from './topology/primaries.js';
@@ -19,6 +25,8 @@ import type { Clock, Log } from '../../ports/system.js';
 /** A store in Redis, and what else its connections are used for. */
 export interface RedisStore extends ReservationStore {
   readonly verdict: Servers['verdict'];
+  /** Why nothing can be asked now of what holds this; `null` where it can. */
+  readonly problemOf: (part: StorePart) => string | null;
   readonly rates: SharedRateCounter;
   readonly share: StoreShare;
   readonly revocations: RevocationStore;
@@ -52,6 +60,10 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     show: (scope) => settle(scope, null, scripts.show, [], readShown),
     state: servers.state,
     verdict: servers.verdict,
+    problemOf: (part) => {
+      if (part === 'all') return servers.state().problem;
+      return servers.problemOf(part === 'revocations' ? revocationTag : part.principal);
+    },
     rates: createSharedRateCounter(servers, settings),
     share: createStoreShare(servers, settings),
     revocations: createRevocationStore(servers, settings),

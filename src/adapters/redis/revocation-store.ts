@@ -22,7 +22,7 @@ import type { Servers } from './topology/primaries.js';
 import type { RedisSettings } from './client/settings.js';
 
 /** The hash tag of a Cluster: all of them are on one slot. No caller's digest is as short. */
-const tag = 'revoked';
+export const revocationTag = 'revoked';
 
 /** A whole list may take longer than a settlement. */
 const loadTimeoutMs = 2_000;
@@ -36,8 +36,8 @@ export function createRevocationStore(
   settings: RedisSettings,
 ): RevocationStore {
   const { prefix, settleTimeoutMs } = settings;
-  const key = `${prefix}:{${tag}}:list`;
-  const channel = `${prefix}:{${tag}}:news`;
+  const key = `${prefix}:{${revocationTag}}:list`;
+  const channel = `${prefix}:{${revocationTag}}:news`;
   const most = String(maxRevocationRecords);
 
   return {
@@ -55,7 +55,7 @@ export function createRevocationStore(
         failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`),
       );
     },
-    follow: (onNews) => subscribeToRevocations(settings, channel, () => servers.addressOf(tag), onNews),
+    follow: (onNews) => subscribeToRevocations(settings, channel, () => servers.addressOf(revocationTag), onNews),
     revoke: async (revocation, holdsMs, replicas = 0) => {
       const body = revocationBody(revocation);
       if (Buffer.byteLength(body) > maxRevocationBytes - 64) {
@@ -85,7 +85,13 @@ export function createRevocationStore(
     limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
     reader: (parts: readonly unknown[], ran: ScriptReply) => T,
   ): Promise<Result<T, StoreFailure>> {
-    const ran = await servers.run(tag, { script, keys: [key], values, withText: limits.replicas > 0, ...limits });
+    const ran = await servers.run(revocationTag, {
+      script,
+      keys: [key],
+      values,
+      withText: limits.replicas > 0,
+      ...limits,
+    });
     if (!ran.ok) {
       const { kind, reason, mayHaveRun } = ran.error;
       return refuse({ kind, reason, mayHaveRun });

@@ -24,6 +24,8 @@ import { reasonOf, replyCode } from '../scripts/errors.js';
 export interface Servers {
   /** @param tag the hash tag of the call's keys. */
   readonly run: (tag: string, call: ScriptCall) => Promise<RunResult>;
+  /** Why nothing can be asked now of the server of such keys; `null` where it can. */
+  readonly problemOf: (tag: string) => string | null;
   /** Where such keys are served now, as far as is known. */
   readonly addressOf: (tag: string) => RedisAddress | null;
   /** Bytes that the server of such keys may hold; `null` where nothing limits it, or that is not known. */
@@ -95,6 +97,10 @@ export function createServers(
       const ran = first.ok || topology.kind !== 'cluster' ? first : await redirected(first, primary, call);
       if (!ran.ok && ran.error.kind === 'unreachable') discovery?.doubt();
       return ran;
+    },
+    problemOf: (tag) => {
+      const primary = primaryOf(tag);
+      return primary === undefined ? nobody().reason : primary.view().problem;
     },
     addressOf: (tag) => primaryOf(tag)?.address ?? null,
     memoryOf: (tag) => {

@@ -2,7 +2,7 @@ import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { OpenStore } from '../../../app/store/store.js';
 import type { Resolution, Resolved } from '../../../decision/idempotency/record.js';
 import { parseRecordId, type ReservationScope } from '../../../decision/idempotency/scope.js';
-import type { ReservationStore, UnsettledRecords } from '../../../ports/idempotency.js';
+import type { ReservationStore, StorePart, UnsettledRecords } from '../../../ports/idempotency.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import type { Io } from '../../io.js';
@@ -30,18 +30,20 @@ const noSharedStore = 'keeps reservations in the memory of the proxy: nobody els
 
 /** Prints the records that nobody has settled. */
 export async function listRecords(options: ListOptions & ConfigArguments, io: Io): Promise<void> {
-  await withStore(options, io, ({ unsettled }) => list(unsettled, options, io));
+  await withStore('all', options, io, ({ unsettled }) => list(unsettled, options, io));
 }
 
 /** Prints a record. */
 export async function showRecord(id: string, options: RecordOptions & ConfigArguments, io: Io): Promise<void> {
-  await withStore(options, io, ({ store }) => show(store, scopeOf(id), id, options, io));
+  const scope = scopeOf(id);
+  await withStore(scope, options, io, ({ store }) => show(store, scope, id, options, io));
 }
 
 /** Settles a write in doubt. */
 export async function resolveRecord(id: string, options: ResolveOptions & ConfigArguments, io: Io): Promise<void> {
   const { outcome, reason } = options;
-  await withStore(options, io, ({ store }) => resolve(store, scopeOf(id), { id, outcome, reason }, io));
+  const scope = scopeOf(id);
+  await withStore(scope, options, io, ({ store }) => resolve(store, scope, { id, outcome, reason }, io));
 }
 
 /** The id was looked at as an argument. */
@@ -49,11 +51,16 @@ function scopeOf(id: string): ReservationScope {
   return { ...(parseRecordId(id) ?? { principal: '', operation: '' }), token: null };
 }
 
-/** Opens the store of the config for as long as it is used. */
-async function withStore(named: ConfigArguments, io: Io, use: (opened: OpenStore) => Promise<void>): Promise<void> {
+/** Opens the store of the config for as long as this part of it is used. */
+async function withStore(
+  part: StorePart,
+  named: ConfigArguments,
+  io: Io,
+  use: (opened: OpenStore) => Promise<void>,
+): Promise<void> {
   const loaded = await loadChosen(named, io);
   const opened = loaded.ok
-    ? await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore)
+    ? await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore, part)
     : loaded;
   if (!opened.ok) {
     fail(opened.error, io);

@@ -58,7 +58,7 @@ export async function revoke(options: RevokeOptions & ConfigArguments, io: Io): 
     fail(made.error, io);
     return;
   }
-  const opened = await openSharedStore(config.store, name, noSharedStore);
+  const opened = await openSharedStore(config.store, name, noSharedStore, 'revocations');
   if (!opened.ok) {
     fail(opened.error, io);
     return;
