@@ -47,12 +47,16 @@ export async function openSharedStore(
   return refuse(startFailure('unavailable', `the store is out of reach: ${problem ?? 'no answer'}`));
 }
 
-/** Says that the store did not do what it was asked. @param lookWith what shows whether it did all the same. */
-export function failStore({ kind, reason, mayHaveRun }: StoreFailure, lookWith: string, io: Io): void {
+/**
+ * Says that the store did not do what it was asked.
+ *
+ * @param lookWith what shows whether it did all the same; `null` where it was only asked, which changes nothing.
+ */
+export function failStore({ kind, reason, mayHaveRun }: StoreFailure, lookWith: string | null, io: Io): void {
   if (kind === 'full') {
     fail(startFailure('invalid', reason), io);
     return;
   }
-  const doubt = mayHaveRun ? `; it may have taken effect: look with ${lookWith}` : '';
+  const doubt = mayHaveRun && lookWith !== null ? `; it may have taken effect: look with ${lookWith}` : '';
   fail(startFailure('unavailable', escapeControls(`the store gave no answer: ${reason}${doubt}`)), io);
 }

@@ -33,6 +33,9 @@ export interface RedisStore extends ReservationStore {
   readonly unsettled: UnsettledRecords;
 }
 
+/** What is said of a record that is there, and cannot be read. */
+const notOurs = 'a record of another version, or a damaged one';
+
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
 export function createRedisStore(settings: RedisSettings, deps: StoreDeps): RedisStore {
   const listeners: (() => void)[] = [];
@@ -106,11 +109,11 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     }
     try {
       const value = reader(ran.value);
-      if (isUnsupported(value)) unexpected.tell(keys.join(' '), 'a record of another version, or a damaged one');
+      if (isUnsupported(value)) unexpected.tell(keys.join(' '), notOurs);
       return accept(value);
     } catch {
       // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
-      const reason = 'the store answered with something unexpected';
+      const reason = script === scripts.show ? notOurs : 'the store answered with something unexpected';
       unexpected.tell(keys.join(' '), reason);
       return refuse({ kind: 'refused', reason, mayHaveRun: true });
     }

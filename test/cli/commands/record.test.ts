@@ -175,6 +175,19 @@ t.test('it is shown and resolved where the server may forget: that makes nothing
   t.equal((await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'x')).code(), 0);
 });
 
+t.test('of a record that cannot be read nothing is asked, and nothing may have taken effect', async (t) => {
+  const { config, redis } = await setup(t);
+  await redis.client.hset(`sallyport:{${'p'.repeat(43)}}:i:${'o'.repeat(43)}`, { v: '2', s: 'unknown' });
+  const id = `${'p'.repeat(43)}.${'o'.repeat(43)}`;
+  const shown = await record(t, config, 'show', id);
+  const resolved = await record(t, config, 'resolve', id, '--outcome', 'committed', '--reason', 'x');
+  t.match(JSON.parse(resolved.out()), { result: 'not_asked', before: { record: id } });
+  for (const io of [shown, resolved]) {
+    t.equal(io.code(), 3);
+    t.equal(io.err(), 'error: the store gave no answer: a record of another version, or a damaged one\n');
+  }
+});
+
 t.test('what is in doubt is listed, and with it what may be under way', async (t) => {
   const { config } = await setup(t);
   const inDoubt = await record(t, config, 'list', '--in-doubt');

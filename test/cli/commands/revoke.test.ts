@@ -6,7 +6,7 @@ import { run } from '../../../src/cli/program.js';
 import { tokenDigest } from '../../../src/decision/revocation/match.js';
 import { maxRevocationRecords } from '../../../src/decision/revocation/record.js';
 import { rsaKey } from '../../support/keys.js';
-import { startFakeRedis } from '../../support/fake-redis.js';
+import { bulk, startFakeRedis } from '../../support/fake-redis.js';
 import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -311,6 +311,18 @@ t.test('a store that sends what is no reply is out of reach', async (t) => {
     t.equal(io.out(), '');
     t.match(io.err(), /^error: the store is out of reach: the server sends what is not RESP 2\n/);
   }
+});
+
+t.test('a list that is not answered has changed nothing', async (t) => {
+  const beginning = ['select', 'info', 'auth', 'client'];
+  const { port } = await startFakeRedis(t, ([name = '']) => {
+    if (name === 'info') return bulk('redis_version:7.0.0\r\nrole:master\r\n');
+    return beginning.includes(name) ? '+OK\r\n' : '$3\r\nodd\r\n';
+  });
+  const config = { store: { redis: { url: `redis://127.0.0.1:${String(port)}` } } };
+  const io = await revoke(t, ['--list'], { config });
+  t.equal(io.code(), 3);
+  t.equal(io.err(), 'error: the store gave no answer: the server answers what was not asked\n');
 });
 
 t.test('a store that nobody else sees, that is not there, or that is full', async (t) => {

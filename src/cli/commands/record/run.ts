@@ -126,7 +126,7 @@ async function show(
 ): Promise<void> {
   const shown = await store.show(scope);
   if (!shown.ok) {
-    failStore(shown.error, 'show', io);
+    failStore(shown.error, null, io);
     return;
   }
   if (shown.value === null) {
@@ -160,12 +160,13 @@ async function resolve(
   const before = await store.show(scope);
   const resolved = before.ok ? await store.resolve(scope, outcome) : before;
   const found = before.ok && before.value !== null ? recordAsData(id, before.value) : { record: id };
-  const result = resolved.ok ? resolved.value : resolved.error.mayHaveRun ? 'unanswered' : 'not_asked';
+  const mayHaveRun = before.ok && !resolved.ok && resolved.error.mayHaveRun;
+  const result = resolved.ok ? resolved.value : mayHaveRun ? 'unanswered' : 'not_asked';
   io.stdout(
     `${JSON.stringify({ audit: 'record resolve', time: new Date().toISOString(), user: userName(), outcome, reason, result, before: found })}\n`,
   );
   if (!resolved.ok) {
-    failStore(resolved.error, 'show', io);
+    failStore(resolved.error, before.ok ? 'show' : null, io);
     return;
   }
   io.stderr(`${resultWords[resolved.value]}\n`);

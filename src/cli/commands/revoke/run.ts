@@ -202,7 +202,7 @@ function notAnnounced(isAnnounced: boolean): readonly string[] {
 
 async function list(store: RevocationStore, { json }: RevokeOptions, io: Io): Promise<void> {
   const loaded = await store.load(null);
-  if (!loaded.ok) failStore(loaded.error, again, io);
+  if (!loaded.ok) failStore(loaded.error, null, io);
   // Asked without a version, the store always says what it holds.
   if (!loaded.ok || loaded.value === null) return;
   io.stdout(json === true ? `${JSON.stringify(listAsData(loaded.value))}\n` : listInWords(loaded.value));
