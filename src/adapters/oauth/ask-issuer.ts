@@ -55,8 +55,8 @@ export interface IssuerConnections {
     url: URL,
     nowMs: number,
   ) => Promise<Result<IssuerResponse, IssuerRequestFailure>>;
-  /** Questions under way are answered. */
-  readonly retire: () => void;
+  /** Asks as this client from now on, those too that still wait for a turn; questions under way are answered. */
+  readonly use: (credentials: ClientCredentials) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -67,17 +67,22 @@ export const acceptedTypes = {
 
 /** Opens connections, when they are needed. TLS is verified by the issuer's authorities alone where there are some. */
 export function connectToIssuer(
-  credentials: ClientCredentials,
+  initial: ClientCredentials,
   settings: Pick<IntrospectionSettings, 'answer' | 'timeoutMs' | 'maxBytes'>,
 ): IssuerConnections {
   const { timeoutMs, maxBytes, answer } = settings;
-  const limits = { timeoutMs, maxConnections };
-  const agents = {
-    known: agentFor(credentials, limits),
-    callers: agentFor(credentials, limits),
-    strangers: agentFor(credentials, limits),
-  };
+  let client = open(initial);
   const turns = createNetworkTurns(maxConnections);
+
+  function open(credentials: ClientCredentials) {
+    const limits = { timeoutMs, maxConnections };
+    const agents = {
+      known: agentFor(credentials, limits),
+      callers: agentFor(credentials, limits),
+      strangers: agentFor(credentials, limits),
+    };
+    return { credentials, agents };
+  }
 
   async function ask(
     question: IssuerQuestion,
@@ -119,6 +124,7 @@ export function connectToIssuer(
     nowMs: number,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
+    const { credentials, agents } = client;
     const { authorization, form } = credentials.authenticate(nowMs);
     return agents[group].request({
       origin: url.origin,
@@ -137,11 +143,12 @@ export function connectToIssuer(
 
   return {
     ask,
-    retire: () => {
-      for (const agent of Object.values(agents)) agent.close().catch(() => undefined);
+    use: (credentials) => {
+      for (const agent of Object.values(client.agents)) agent.close().catch(() => undefined);
+      client = open(credentials);
     },
     close: async () => {
-      await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
+      await Promise.all(Object.values(client.agents).map((agent) => agent.destroy()));
     },
   };
 }

@@ -268,8 +268,8 @@ export function createIntrospector(
   }
 
   function use(credentials: ClientCredentials): void {
-    connections?.retire();
-    connections = connectToIssuer(credentials, settings);
+    if (connections === null) connections = connectToIssuer(credentials, settings);
+    else connections.use(credentials);
     // What failed with the old ones may do with these.
     circuits.close();
     certificate = credentials.certificate?.cert ?? null;

@@ -1,8 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { circuitPauseMs, circuitThreshold } from '../../../src/decision/limits/circuit-breaker.js';
 import { accept } from '../../../src/lib/result.js';
-import { startIntrospection } from '../../support/introspection-server.js';
+import { sayJson, startIntrospection } from '../../support/introspection-server.js';
 import { until } from '../../support/until.js';
 import { asker, startIntrospector } from './introspector-harness.js';
 
@@ -230,6 +231,37 @@ t.test('a secret that is replaced is taken up, and one that is none is not', asy
   await ask('three');
   t.not(server.questions[2]?.headers.authorization, server.questions[0]?.headers.authorization);
   t.notOk(JSON.stringify(lines).includes('another'));
+});
+
+t.test('questions that wait for a connection while a secret is replaced are asked with the new one', async (t) => {
+  const { introspection, server, secretFile, lines, asked, active } = await startIntrospector(t, {
+    settings: { unknownPerSecond: 1_000, unknownPerAddress: 1_000 },
+  });
+  const held: (() => void)[] = [];
+  const tokens = Array.from({ length: 40 }, (_, index) => `token${String(index)}`);
+  for (const token of tokens) server.tokens.set(token, active());
+  server.behave(({ form }, res) => {
+    held.push(() => {
+      sayJson(res, server.tokens.get(form.get('token') ?? '') ?? {});
+    });
+  });
+  const caller = asker('192.0.2.1', true);
+  const answers = tokens.map(async (token) => (await introspection.ask(token, null, caller)).kind);
+  await until('those that have a turn are asked', () => held.length === 16);
+  writeFileSync(secretFile, 'another');
+  await until('the new one was seen', () => lines.some(({ msg }) => msg.includes('were taken up')));
+  server.behave(null);
+  for (const answer of held) answer();
+  t.same(new Set(await Promise.all(answers)), new Set(['active']), introspection.failure()?.why ?? '');
+  t.same(new Set(asked), new Set(['active']));
+  const shown = server.questions.map(({ headers }) => headers.authorization);
+  t.equal(new Set(shown.slice(0, 16)).size, 1);
+  t.equal(new Set(shown.slice(16)).size, 1);
+  t.not(shown[16], shown[0]);
+  t.match(
+    lines.filter(({ level }) => level === 'warn'),
+    [],
+  );
 });
 
 t.test('files that change again while they are read are read once more behind that, never beside it', async (t) => {
