@@ -202,4 +202,6 @@ export interface RefreshLimits extends LoadLimits {
 /** The text of a key set, and for how long it may be kept. */
 export interface LoadedKeySet extends KeepingRules {
   readonly bytes: Uint8Array;
+  /** Called once the set is in hand: what was refused, or is still in doubt, says nothing of later ones. */
+  readonly onTaken?: () => void;
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual as isSameValue } from 'node:util';
 import type { KeySourceSettings } from '../../config/types.js';
-import { lifetimeMs, longestKeyWaitMs, type KeepingRules } from '../../decision/http/http-freshness.js';
+import { lifetimeMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyRules } from '../../decision/token/profiles.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
@@ -21,7 +21,7 @@ import {
   readKeySet,
   type KeySet,
 } from './key-set.js';
-import { type KeyOrigin, createUrlOrigin, type RefreshLimits } from './fetch-url.js';
+import { type KeyOrigin, type LoadedKeySet, createUrlOrigin, type RefreshLimits } from './fetch-url.js';
 import { createWaitingRoom, type Waiter } from './waiting-room.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 
@@ -227,6 +227,7 @@ export function createKeySource(
   function take(loaded: LoadedKeys): void {
     const before = held;
     held = holdKeys(before, loaded, attemptedAtMs);
+    loaded.onTaken?.();
     const left = withdrawnFrom(before, held);
     const isNews = failures > 0 || !sameKeys(before, held);
     failures = 0;
@@ -396,7 +397,7 @@ function createOrigin(
 }
 
 /** A key set that may replace the one in hand. */
-export interface LoadedKeys extends KeySet, KeepingRules {}
+export interface LoadedKeys extends KeySet, Omit<LoadedKeySet, 'bytes'> {}
 
 /** An attempt under way. */
 interface KeyLoad {
@@ -444,11 +445,10 @@ async function load(
 ): Promise<Result<LoadedKeys, string>> {
   const loaded = await origin.load(limits, signal);
   if (!loaded.ok) return loaded;
-  const { bytes, freshnessMs, mustRevalidate } = loaded.value;
+  const { bytes, ...keeping } = loaded.value;
   const set = await readKeySet(bytes, rules);
   if (!set.ok) return set;
-  const { keys, skipped } = set.value;
-  return accept({ keys, skipped, freshnessMs, mustRevalidate });
+  return accept({ ...set.value, ...keeping });
 }
 
 /** Share of their lifetime after which keys are fetched anew: ahead of expiry, so that no request meets stale keys. */

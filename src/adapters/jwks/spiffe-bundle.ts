@@ -25,8 +25,10 @@ export function createBundleOrigin(origin: KeyOrigin, clock: Pick<Clock, 'monoto
       return refuse(`the bundle is older than the one in hand: its spiffe_sequence is ${String(sequence)}`);
     }
     const freshnessMs = shorter(loaded.value.freshnessMs, refreshHintMs);
-    last = sequence === null ? null : { sequence, freshUntilMs: nowMs + lifetimeMs(freshnessMs, limits) };
-    return accept({ ...loaded.value, freshnessMs });
+    const onTaken = (): void => {
+      last = sequence === null ? null : { sequence, freshUntilMs: nowMs + lifetimeMs(freshnessMs, limits) };
+    };
+    return accept({ ...loaded.value, freshnessMs, onTaken });
   }
 
   return { load, metadata: origin.metadata, close: origin.close };
