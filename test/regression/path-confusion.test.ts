@@ -107,6 +107,8 @@ t.test('no header gets a caller past the checks', async (t) => {
     ['X-Envoy-Original-Path', '/public/x'],
     ['X-Skipper-Proxy', 'x'],
     ['X-Middleware-Subrequest', 'middleware:middleware'],
+    ['X-Matched-Path', '/public/x'],
+    ['X-Invoke-Path', '/public/x'],
     ['X-Auth-Subject', 'root'],
     ['X-HTTP-Method-Override', 'OPTIONS'],
     ['Host', '127.0.0.1:9901'],

@@ -303,7 +303,17 @@ export const overrideHeaders: readonly string[] = [
 ];
 
 /** Families of the same. */
-export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware', 'xhttpmethod'];
+export const overridePrefixes: readonly string[] = [
+  'xoriginal',
+  'xrewrite',
+  'xskipper',
+  'xhttpmethod',
+  // Next.js has taken the path, and what its middleware did, from these.
+  'xmiddleware',
+  'xmatchedpath',
+  'xnowroute',
+  'xinvoke',
+];
 
 /** Headers that name a second path by rule (RFC 4918 §10.3). The policy judges one. */
 export const secondPathHeaders: readonly string[] = ['Destination'];
