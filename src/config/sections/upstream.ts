@@ -112,7 +112,9 @@ export const upstream = section({
     url: {
       of: ({ upstream }) => withoutSecrets(upstream.url),
       // Who is let through is not changed by where they go; who can read along is.
-      widens: (from, to) => String(from).startsWith('https:') && !String(to).startsWith('https:'),
+      widens: (from, to) =>
+        (String(from).startsWith('https:') && !String(to).startsWith('https:')) ||
+        (crossesInClear(String(to)) && !crossesInClear(String(from))),
     },
     ca_file: { of: ({ upstream }) => upstream.caFile, widens: whenReplaced },
     // The name that a certificate has to bear is another one then.
@@ -131,6 +133,11 @@ export const upstream = section({
     reuse: { of: ({ upstream }) => upstream.reuse, widens: towards('never', 'safe', 'always') },
   },
 });
+
+/** Whether others on the network can read what is sent there. */
+function crossesInClear(url: string): boolean {
+  return url.startsWith('http:') && !isLoopback(readUrl(url)?.hostname ?? '');
+}
 
 /**
  * Whether the upstream reads the body of each request, or else closes. `unless_refused`, of targets of the calling

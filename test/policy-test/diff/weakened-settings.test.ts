@@ -104,6 +104,11 @@ t.test('what guards less is told, and widens access; back again it does not', as
       both: true,
     },
     { weak: { upstream: { url: 'http://app.example' } }, strong: https({}), setting: 'upstream.url' },
+    ...['unix:/run/app.sock', 'http://127.0.0.1:3000', 'http://localhost:3000', 'http://[::1]:3000'].map((url) => ({
+      weak: { upstream: { url: 'http://10.9.8.7:3000' } },
+      strong: { upstream: { url } },
+      setting: 'upstream.url',
+    })),
     { weak: https({}), strong: https({ ca_file: '/ca' }), setting: 'upstream.ca_file' },
     { weak: https({}), strong: https({ server_name: 'x.example' }), setting: 'upstream.server_name', both: true },
     ...['case_sensitive', 'strict_slash'].map((key) => ({
