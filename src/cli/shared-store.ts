@@ -12,6 +12,10 @@ import { fail } from './options.js';
 
 /** How long the store may take to be there, and to answer, milliseconds: an operator waits longer than a caller. */
 const reachWithinMs = 3_000;
+
+/** So long the whole store may take: a slot of a Cluster that is handed over is asked for at two of its parts. */
+const wholeWithinMs = 500;
+
 const replyWithinMs = 5_000;
 
 /**
@@ -38,6 +42,7 @@ export async function openSharedStore(
     maxTokenLifetimeMs: () => 0,
     looksOn: true,
   });
+  await waitUntil(() => opened.problemOf('all') === null, wholeWithinMs);
   if (await waitUntil(() => opened.problemOf(part) === null, reachWithinMs)) {
     return accept({ ...opened, replicas: settings.replicas });
   }
@@ -57,6 +62,7 @@ export function failStore({ kind, reason, mayHaveRun }: StoreFailure, lookWith: 
     fail(startFailure('invalid', reason), io);
     return;
   }
+  const said = kind === 'refused' ? 'the store did not do it' : 'the store gave no answer';
   const doubt = mayHaveRun && lookWith !== null ? `; it may have taken effect: look with ${lookWith}` : '';
-  fail(startFailure('unavailable', escapeControls(`the store gave no answer: ${reason}${doubt}`)), io);
+  fail(startFailure('unavailable', escapeControls(`${said}: ${reason}${doubt}`)), io);
 }

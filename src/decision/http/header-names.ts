@@ -300,6 +300,14 @@ export const overrideHeaders: readonly string[] = [
   'X-Accel-Mapping',
   // IIS answers with the text of a script in the place of what it does.
   'Translate',
+  // Next.js has taken the path from these.
+  'X-Matched-Path',
+  'X-Now-Route-Matches',
+  'X-Invoke-Path',
+  'X-Invoke-Query',
+  'X-Invoke-Status',
+  'X-Invoke-Error',
+  'X-Invoke-Output',
 ];
 
 /** Families of the same. */
@@ -308,11 +316,8 @@ export const overridePrefixes: readonly string[] = [
   'xrewrite',
   'xskipper',
   'xhttpmethod',
-  // Next.js has taken the path, and what its middleware did, from these.
+  // Next.js has taken from these what its middleware did.
   'xmiddleware',
-  'xmatchedpath',
-  'xnowroute',
-  'xinvoke',
 ];
 
 /** Headers that name a second path by rule (RFC 4918 §10.3). The policy judges one. */

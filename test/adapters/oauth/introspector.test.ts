@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { circuitPauseMs, circuitThreshold } from '../../../src/decision/limits/circuit-breaker.js';
@@ -248,7 +248,9 @@ t.test('questions that wait for a connection while a secret is replaced are aske
   const caller = asker('192.0.2.1', true);
   const answers = tokens.map(async (token) => (await introspection.ask(token, null, caller)).kind);
   await until('those that have a turn are asked', () => held.length === 16);
-  writeFileSync(secretFile, 'another');
+  // At once: one that is read half written is warned of.
+  writeFileSync(`${secretFile}.new`, 'another', { mode: 0o600 });
+  renameSync(`${secretFile}.new`, secretFile);
   await until('the new one was seen', () => lines.some(({ msg }) => msg.includes('were taken up')));
   server.behave(null);
   for (const answer of held) answer();
@@ -258,7 +260,7 @@ t.test('questions that wait for a connection while a secret is replaced are aske
   t.equal(new Set(shown.slice(0, 16)).size, 1);
   t.equal(new Set(shown.slice(16)).size, 1);
   t.not(shown[16], shown[0]);
-  t.match(
+  t.same(
     lines.filter(({ level }) => level === 'warn'),
     [],
   );

@@ -184,7 +184,7 @@ t.test('of a record that cannot be read nothing is asked, and nothing may have t
   t.match(JSON.parse(resolved.out()), { result: 'not_asked', before: { record: id } });
   for (const io of [shown, resolved]) {
     t.equal(io.code(), 3);
-    t.equal(io.err(), 'error: the store gave no answer: a record of another version, or a damaged one\n');
+    t.equal(io.err(), 'error: the store did not do it: a record of another version, or a damaged one\n');
   }
 });
 

@@ -100,7 +100,7 @@ export function createServers(
     },
     problemOf: (tag) => {
       const primary = primaryOf(tag);
-      return primary === undefined ? nobody().reason : primary.view().problem;
+      return primary === undefined ? nobody().reason : problemWith(primary);
     },
     addressOf: (tag) => primaryOf(tag)?.address ?? null,
     memoryOf: (tag) => {
@@ -304,11 +304,17 @@ export function createServers(
 
   function problemNow(): string | null {
     if (undiscovered !== null) return undiscovered;
-    for (const [name, primary] of primaries) {
-      const { problem } = primary.view();
-      if (problem !== null) return primaries.size === 1 ? problem : `${name}: ${problem}`;
+    for (const primary of primaries.values()) {
+      const problem = problemWith(primary);
+      if (problem !== null) return problem;
     }
     return slots.includes(undefined) ? 'parts of the Cluster have no primary' : null;
+  }
+
+  /** Where there are several, it says which one. */
+  function problemWith(primary: Primary): string | null {
+    const { problem } = primary.view();
+    return problem === null || primaries.size === 1 ? problem : `${nameOf(primary.address)}: ${problem}`;
   }
 
   function fewestReplicas(): number | null {
