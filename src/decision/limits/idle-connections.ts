@@ -13,7 +13,7 @@ export function noConnectionEndings(): Record<ConnectionEnding, number> {
   return { gave_way: 0, refused: 0, too_much_waiting: 0, http2_abuse: 0, key_updates: 0 };
 }
 
-/** What a client connection is, while no request of it is being served. */
+/** What a client connection is, while no request of it waits for its response. */
 export interface IdleConnection {
   readonly networks: ClientNetworks;
   /** Whether a request of it was let through for somebody with a good credential. */

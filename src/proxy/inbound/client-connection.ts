@@ -164,9 +164,9 @@ export class ClientConnection {
     return this.isAuthenticated;
   }
 
-  /** How little would be lost with it; `null` while a request is being served. */
+  /** How little would be lost with it; `null` while a request is being served, and not while it ends after the last. */
   idleState(): IdleConnection | null {
-    if (this.current !== null || this.isClosing) return null;
+    if (this.current !== null) return null;
     return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
   }
 

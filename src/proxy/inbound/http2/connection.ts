@@ -218,10 +218,21 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     return this.served.size;
   }
 
-  /** How little would be lost with it; `null` while requests are being served. */
+  /**
+   * How little would be lost with it; `null` while requests are being served. One whose response was written counts as
+   * served: who takes nothing would hold the connection by it.
+   */
   idleState(): IdleConnection | null {
-    if (this.served.size > 0 || this.isClosing) return null;
-    return { networks: this.networks, hasAuthenticated: this.isAuthenticated, sinceMs: this.idleSinceMs };
+    const { networks, isAuthenticated } = this;
+    let sinceMs: number | null = null;
+    for (const request of this.served.values()) {
+      const untakenMs = request.untakenSinceMs();
+      if (untakenMs === null) return null;
+      // Of a stranger the first counts, so that it does not stay young by asking again.
+      const choose = isAuthenticated ? Math.max : Math.min;
+      sinceMs = choose(sinceMs ?? untakenMs, untakenMs);
+    }
+    return { networks, hasAuthenticated: isAuthenticated, sinceMs: sinceMs ?? this.idleSinceMs };
   }
 
   finish(exchange: PipelinedRequest, nowMs: number): void {

@@ -32,6 +32,10 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   /** When its response began to wait for the caller to take it; monotonic milliseconds, `null` while it does not. */
   stalledSinceMs: number | null = null;
   writer: Http2ResponseWriter | null = null;
+  /** When the last of its response was written; monotonic milliseconds, `null` before. */
+  writtenMs: number | null = null;
+  /** Whether its response was broken off since the caller did not take it. */
+  isUntaken = false;
   /** When it was us who broke it off; monotonic milliseconds, `null` where we did not. */
   abortedMs: number | null = null;
   private hasEnded: boolean;
@@ -150,6 +154,12 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
     return this.rawTrailers;
   }
 
+  /** Since when nothing but its caller keeps it, who has yet to take what was written; `null` before all was. */
+  untakenSinceMs(): number | null {
+    const { writtenMs, stalledSinceMs } = this;
+    return writtenMs === null ? null : Math.max(writtenMs, stalledSinceMs ?? writtenMs);
+  }
+
   onRead(bytes: number): void {
     this.bytesOfBody += bytes;
   }
@@ -160,12 +170,12 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   }
 
   /**
-   * Whether the caller ended the stream before it was answered, by a reset or by a mistake. This may be so with
-   * NO_ERROR as well: Node ends our side of a stream that is reset, so that the stream itself does not tell whether it
-   * was answered.
+   * Whether the caller ended the stream before it was answered, by a reset or by a mistake, or did not take its
+   * response. The first may be so with NO_ERROR as well: Node ends our side of a stream that is reset, so that the
+   * stream itself does not tell whether it was answered.
    */
   wasTakenBack(): boolean {
-    if (this.abortedMs !== null) return false;
+    if (this.abortedMs !== null) return this.isUntaken;
     return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isWritten !== true;
   }
 

@@ -66,7 +66,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const { stream } = this;
     if (stream.destroyed || stream.headersSent) return;
     this.flushMs = refusalFlushMs;
-    this.isWritten = true;
+    this.markWritten();
     if (this.request.isGrpc()) {
       const { status, headers } = grpcRefusalOf(reason, requestId, () => this.host.challenges());
       this.sentGrpcStatus = grpcStatusIn(headers);
@@ -116,7 +116,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   end(trailers: readonly string[] | null): void {
     const { stream } = this;
     if (stream.destroyed || stream.writableEnded) return;
-    this.isWritten = true;
+    this.markWritten();
     this.trailers = trailers;
     if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
@@ -173,6 +173,12 @@ export class Http2ResponseWriter implements ResponseWriter {
     if (stream.writableFinished) request.stalledSinceMs = null;
     const { stalledSinceMs } = request;
     if (stalledSinceMs === null || nowMs - stalledSinceMs < flushMs || stream.destroyed) return;
+    this.endUntaken();
+  }
+
+  /** The caller does not take it, or not as soon as it has to. */
+  private endUntaken(): void {
+    this.request.isUntaken = true;
     this.host.onWriteTimeout();
   }
 
@@ -196,7 +202,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     const head: OutgoingHttpHeaders = http2Headers(headers);
     head[':status'] = status;
     this.sentStatus = status;
-    if (endStream) this.isWritten = true;
+    if (endStream) this.markWritten();
     if (this.takesTrailers) {
       this.stream.on('wantTrailers', this.sendTrailers);
       this.stream.respond(head, { waitForTrailers: true });
@@ -212,6 +218,11 @@ export class Http2ResponseWriter implements ResponseWriter {
     if (this.listensForDrain) return;
     this.listensForDrain = true;
     this.stream.on('drain', () => this.onDrain());
+  }
+
+  private markWritten(): void {
+    this.isWritten = true;
+    this.request.writtenMs ??= this.request.connection.now();
   }
 
   private awaitFlush(): void {
