@@ -15,6 +15,7 @@ import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './i
 import { Http2ClientConnection } from './inbound/http2/connection.js';
 import { createLargeHeads } from './inbound/http2/large-heads.js';
 import { maxOpenHeads, type Http2Request } from './inbound/http2/request.js';
+import { StreamPlaces } from './inbound/http2/stream-places.js';
 import { describeBug } from '../lib/errors.js';
 import { ClientRequest, Http1Request, type RequestHandler } from './inbound/http1-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';
@@ -141,7 +142,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen } = deps;
   const slots = deps.places?.inFlight ?? createSlots(listen.maxInFlight);
   const maxConnections = deps.places?.maxConnections ?? maxConnectionsOf(listen);
-  let streams = 0;
+  // As many as there may be connections, each of which may have a request.
+  const streamPlaces = new StreamPlaces(maxConnections, deps);
   const openHeads = createFairQueue<Http2Request>(maxOpenHeads);
   const onHeaders = createLargeHeads(deps.collectGarbage);
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
@@ -288,7 +290,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     reauthorizeConnections: async () => {
       await Promise.all([webSockets.reauthorize(), grpcCalls.reauthorize()]);
     },
-    counts: () => ({ connections: connections.count(), inFlight: slots.taken(), streams }),
+    counts: () => ({ connections: connections.count(), inFlight: slots.taken(), streams: streamPlaces.taken() }),
     connectionsByProtocol: connections.byProtocol,
   };
 
@@ -300,15 +302,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       keepAliveMs: listen.keepAliveTimeoutMs,
       serve: (request) =>
         listen.answersGrpcHealth && isHealthCheck(request.head) ? new HealthCheck(request, healthDeps) : serve(request),
-      takePlace: () => {
-        // Streams of all connections together: as many as there may be connections, each of which may have a request.
-        if (streams >= maxConnections) return false;
-        streams += 1;
-        return true;
-      },
-      givePlace: () => {
-        streams -= 1;
-      },
+      streamPlaces,
       openHeads,
       onHeaders,
       fail: reportBug,

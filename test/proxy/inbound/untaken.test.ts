@@ -71,3 +71,40 @@ t.test('connections that linger after a refusal give way to new ones', async (t)
   t.equal((await connection.readResponse())?.status, 200);
   t.notOk(proxy.counted.connectionEndings.includes('refused'));
 });
+
+t.test('streams whose refusals nobody takes shut nobody out', async (t) => {
+  const proxy = await start(t);
+  const origin = `http://127.0.0.1:${proxy.port}`;
+  const [known, stranger] = [await connectHttp2(t, origin), await connectHttp2(t, origin)];
+  const known200 = { ':path': '/orders', authorization: proxy.authorization().Authorization };
+  t.equal((await ask(known, known200)).status, 200);
+  const clients = await openMany(11, () => connectFrames(t, proxy.port, [[4, 0]]));
+  let next = 1;
+  for (const client of clients) {
+    for (let i = 0; i < 100; i += 1) client.write(headers(next + 2 * i, fields));
+  }
+  next += 200;
+  await until('all were answered, in one way or another', () =>
+    clients.every(
+      (client) =>
+        client.socket.closed || countOf(client, frameTypes.headers) + countOf(client, frameTypes.reset) >= 100,
+    ),
+  );
+  for (let round = 0; round < 20; round += 1) {
+    // Whatever was ended is asked for again.
+    for (const client of clients) if (!client.socket.closed) client.write(headers(next, fields));
+    next += 2;
+    t.equal((await ask(known, known200)).status, 200, 'a caller that was there');
+    t.equal((await ask(stranger, { ':path': '/healthz' })).status, 200, 'a stranger');
+    const session = await connectHttp2(t, origin);
+    t.equal((await ask(session, known200)).status, 200, 'a new one');
+  }
+  t.ok(proxy.server.counts().streams <= limit);
+  t.match(
+    proxy.logged.filter(({ message }) => message.startsWith('streams of HTTP/2')),
+    [{ level: 'warn', fields: { gave_way: Number, refused: 0 } }],
+    'one line',
+  );
+  for (const client of clients) client.socket.destroy();
+  await until('every place is given back', () => proxy.server.counts().streams === 0, 8_000);
+});

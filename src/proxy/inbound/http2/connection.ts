@@ -27,6 +27,7 @@ import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
 import { Http2Request } from './request.js';
+import type { StreamHolder, StreamPlaces } from './stream-places.js';
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
@@ -103,9 +104,8 @@ export interface Http2ClientConnectionOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Makes of a request what serves it. */
   readonly serve: (request: ReceivedRequest) => PipelinedRequest;
-  /** Takes a place for a stream among those of all connections; `false` where there is none. */
-  readonly takePlace: () => boolean;
-  readonly givePlace: () => void;
+  /** Those of all connections. */
+  readonly streamPlaces: StreamPlaces;
   /** Requests of all connections of which nobody knows yet whether a body follows. */
   readonly openHeads: FairQueue<Http2Request>;
   /** Has it read beside those of others. */
@@ -122,7 +122,7 @@ export interface Http2ClientConnectionOptions {
  * asking for anything is bounded by token buckets; who empties one is told to calm down (ENHANCE_YOUR_CALM), and the
  * connection ends.
  */
-export class Http2ClientConnection implements RequestConnection, TurnTaker {
+export class Http2ClientConnection implements RequestConnection, TurnTaker, StreamHolder {
   readonly peer: Peer;
   private readonly socket: Socket;
   private readonly session: ServerHttp2Session;
@@ -175,8 +175,12 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       maxOutstandingPings: 2,
     });
     endAfterReading(this.session);
-    socket.on('end', this.onCallerEnd).once('close', () => options.readTurns.delete(this));
+    socket.on('end', this.onCallerEnd).once('close', () => {
+      options.readTurns.delete(this);
+      options.streamPlaces.delete(this);
+    });
     options.readTurns.add(this);
+    options.streamPlaces.add(this);
     this.native = new NativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
@@ -235,11 +239,23 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
     return { networks, hasAuthenticated: isAuthenticated, sinceMs: sinceMs ?? this.idleSinceMs };
   }
 
+  untaken(sinceMs: number): number {
+    return this.untakenSince(sinceMs).length;
+  }
+
+  endUntaken(sinceMs: number): void {
+    for (const request of this.untakenSince(sinceMs)) {
+      this.givePlace(request);
+      // Not in the midst of reading its connection.
+      setImmediate(() => request.writer?.endUntaken());
+    }
+  }
+
   finish(exchange: PipelinedRequest, nowMs: number): void {
     const request = this.served.get(exchange);
     if (request === undefined) return;
     this.served.delete(exchange);
-    this.options.givePlace();
+    this.givePlace(request);
     this.idleSinceMs = nowMs;
     this.usefulBytes += request.bodyBytes();
     // The rest of a body that nobody reads any more may be on its way: it is no overhead.
@@ -329,13 +345,15 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
       return;
     }
     const request = new Http2Request(stream, head, this, options.openHeads);
-    const exchange = options.serve(request);
     if (this.isClosing || !this.takePlaces(request)) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       this.native.freeAfter(stream);
+      // Callers that are known to be such would lose their other requests, too.
+      if (!this.isClosing && !this.isAuthenticated && !this.resets.take(1, this.now())) this.calm();
       return;
     }
+    const exchange = this.exchangeOf(request);
     this.served.set(exchange, request);
     // Its place ends with its stream, whatever becomes of the exchange.
     stream.once('close', () => {
@@ -349,11 +367,33 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker {
   }
 
   private takePlaces(request: Http2Request): boolean {
-    const { takePlace, givePlace } = this.options;
-    if (!takePlace()) return false;
+    request.hasPlace = this.options.streamPlaces.take(this);
+    if (!request.hasPlace) return false;
     if (request.takePlace()) return true;
-    givePlace();
+    this.givePlace(request);
     return false;
+  }
+
+  private givePlace(request: Http2Request): void {
+    if (request.hasPlace) this.options.streamPlaces.give();
+    request.hasPlace = false;
+  }
+
+  private exchangeOf(request: Http2Request): PipelinedRequest {
+    try {
+      return this.options.serve(request);
+    } catch (error) {
+      this.givePlace(request);
+      request.leave();
+      throw error;
+    }
+  }
+
+  /** Those with a place whose response was written by then, and is still to be taken. */
+  private untakenSince(sinceMs: number): readonly Http2Request[] {
+    return [...this.served.values()].filter(
+      (request) => request.hasPlace && (request.untakenSinceMs() ?? Infinity) <= sinceMs,
+    );
   }
 
   /** Part of a response was written. */

@@ -34,6 +34,8 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   writer: Http2ResponseWriter | null = null;
   /** When the last of its response was written; monotonic milliseconds, `null` before. */
   writtenMs: number | null = null;
+  /** Whether it has a place among the streams of all connections. */
+  hasPlace = false;
   /** Whether its response was broken off since the caller did not take it. */
   isUntaken = false;
   /** When it was us who broke it off; monotonic milliseconds, `null` where we did not. */
@@ -101,6 +103,11 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   /** Its stream has ended. */
   onClosed(): void {
     this.stopWaiting();
+  }
+
+  /** It could not be served. */
+  leave(): void {
+    this.openHeads.leave(this);
   }
 
   /** It was not looked at, and may be sent again (RFC 9113 §8.7). */

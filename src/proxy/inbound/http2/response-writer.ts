@@ -177,7 +177,8 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 
   /** The caller does not take it, or not as soon as it has to. */
-  private endUntaken(): void {
+  endUntaken(): void {
+    if (this.stream.destroyed) return;
     this.request.isUntaken = true;
     this.host.onWriteTimeout();
   }
