@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/system.js';
 import type { QueueBudget } from './queue-budget.js';
 import { ReadControl } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';
-import { onDestroySoon } from '../node-internals/socket.js';
+import { onDestroySoon, unsentBytes } from '../node-internals/socket.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
 export interface PipelinedRequest {
@@ -44,6 +44,9 @@ const oneReadBytes = 64 * 1024;
  * meanwhile, so that it gets to read our last response.
  */
 export const lingerMs = 2_000;
+
+/** Who takes less of a response in its time, and not the rest of it, does not keep up. */
+const leastTakenBytes = 16 * 1024;
 
 export interface ClientConnectionOptions {
   readonly peer: Peer;
@@ -297,10 +300,16 @@ export class ClientConnection {
     }
   };
 
-  /** Gives the caller that long to take what was written. */
+  /** Gives the caller that long to take what was written, and as long again where it took some of a large response. */
   startWriteTimeout(limitMs: number, onStalled: () => void): void {
+    const { socket } = this;
     this.stopFlushTimer();
-    if (this.socket.writableLength > 0) this.flushTimer = setTimeout(onStalled, limitMs);
+    if (socket.writableLength === 0) return;
+    const unsent = unsentBytes(socket);
+    this.flushTimer = setTimeout(() => {
+      if (unsent - unsentBytes(socket) < leastTakenBytes) onStalled();
+      else this.startWriteTimeout(limitMs, onStalled);
+    }, limitMs);
   }
 
   /** The caller took what was written. */

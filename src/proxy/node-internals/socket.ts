@@ -78,6 +78,7 @@ export function socketBelow(socket: TLSSocket): Socket {
 
 interface Handle {
   readonly reading: boolean;
+  readonly writeQueueSize: number;
   readonly readStop: () => void;
   readonly readStart: () => void;
 }
@@ -102,6 +103,14 @@ export function startReading(socket: Socket): void {
  */
 export function isReading(socket: Socket): boolean {
   return handleOf(socket)?.reading ?? false;
+}
+
+/**
+ * Bytes of writes under way that the system has not taken: `_handle.writeQueueSize`. Over TLS, of their records. Node
+ * counts a write as a whole until all of it was taken.
+ */
+export function unsentBytes(socket: Socket): number {
+  return handleOf(socket)?.writeQueueSize ?? 0;
 }
 
 /** `null` once the connection is closed. */

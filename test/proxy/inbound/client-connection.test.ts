@@ -39,6 +39,23 @@ function turn(started: string[], name: string, isReceived = true): PipelinedRequ
   };
 }
 
+t.test('a caller that takes a large response all the time is not given up', async (t) => {
+  const { ours, callers } = await pair(t);
+  const connection = new ClientConnection(ours, options);
+  let taken = 0;
+  const size = 32 * 1024 * 1024;
+  callers.on('data', (piece) => {
+    taken += piece.length;
+    if (taken === size) return;
+    callers.pause();
+    // Of 64 KiB each.
+    setTimeout(() => callers.resume(), 4);
+  });
+  ours.write(Buffer.alloc(size));
+  connection.startWriteTimeout(600, () => t.fail('it was given up'));
+  await until('all is taken', () => taken === size, 25_000);
+});
+
 t.test('a caller that leaves what was written in its connection is given up, one that takes it is not', async (t) => {
   const { ours, callers } = await pair(t);
   const connection = new ClientConnection(ours, options);

@@ -22,6 +22,12 @@ const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
  */
 const lastBytesMs = 1_000;
 
+/**
+ * So much of a whole response is written at a time, and the caller has its time anew for each: Node does not tell how
+ * much of a write was taken.
+ */
+const pieceBytes = 64 * 1024;
+
 /** Writes a response of HTTP/2: the upstream's response as it comes, or a refusal. */
 export class Http2ResponseWriter implements ResponseWriter {
   private readonly request: Http2Request;
@@ -38,6 +44,8 @@ export class Http2ResponseWriter implements ResponseWriter {
   private flushMs = refusalFlushMs;
   private listensForDrain = false;
   private gatheredWrites: GatheredWrites | null = null;
+  /** What is still to be written of a whole response. */
+  private rest: Buffer | null = null;
 
   constructor(request: Http2Request, host: ResponseWriterHost) {
     this.request = request;
@@ -115,21 +123,41 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   end(trailers: readonly string[] | null): void {
     const { stream } = this;
-    if (stream.destroyed || stream.writableEnded) return;
+    if (stream.destroyed || stream.writableEnded || this.isWritten) return;
     this.markWritten();
     this.trailers = trailers;
     if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
     this.awaitFlush();
-    stream.end();
+    if (this.rest === null) stream.end();
     this.endRequest();
   }
 
   sendWhole(status: number, headers: string[], body: Buffer): void {
     const hasLength = headers.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     if (!hasLength && !this.isHead() && !bodyless.has(status)) headers.push('content-length', String(body.length));
-    if (!this.begin(status, headers) && body.length > 0) this.write(body);
+    if (this.begin(status, headers) || body.length === 0) return;
+    this.rest = body;
+    this.writePiece();
   }
+
+  /** The one before was taken. */
+  private readonly writePiece = (): void => {
+    const { stream, rest } = this;
+    if (rest === null || stream.destroyed || stream.writableEnded) return;
+    if (rest.length > pieceBytes) {
+      this.rest = rest.subarray(pieceBytes);
+      this.request.connection.onWritten(pieceBytes);
+      this.awaitFlush();
+      stream.write(rest.subarray(0, pieceBytes), this.writePiece);
+      return;
+    }
+    this.rest = null;
+    this.write(rest);
+    if (!this.isWritten) return;
+    this.awaitFlush();
+    stream.end();
+  };
 
   abort(): void {
     this.request.abortedMs ??= this.request.connection.now();
@@ -139,7 +167,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   /** A gRPC call has its status behind the messages, whatever came of them. */
   breakOff(reason: Denial, requestId: string): void {
     const { stream } = this;
-    if (stream.destroyed || stream.writableEnded || !this.takesTrailers || !this.request.isGrpc()) {
+    if (stream.destroyed || this.isWritten || !this.takesTrailers || !this.request.isGrpc()) {
       this.abort();
       return;
     }

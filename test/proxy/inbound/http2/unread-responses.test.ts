@@ -1,6 +1,7 @@
 /** Responses that a caller does not take yet: its other requests on the connection are served all the same. */
 import t from 'tap';
 import { ask, connectHttp2 } from '../../../support/http2-client.js';
+import { connectFrames, flags, frame, frameTypes, headers, uint32 } from '../../../support/http2-frames.js';
 import { until } from '../../../support/until.js';
 import { startProxy } from '../../harness.js';
 import { startReservingProxy } from '../../idempotency/reserving-proxy.js';
@@ -47,4 +48,47 @@ t.test('45 kept responses of 256 KiB that no window is opened for, and then a sm
     req.resume().on('end', () => res.writeHead(204).end());
   });
   t.equal((await ask(session, { ...headers, 'idempotency-key': 'small' }, 'body')).status, 204);
+});
+
+t.test('a large kept response that is taken slowly, and one that is not', async (t) => {
+  const config = {
+    listen: { http2: true },
+    upstream: { idle_timeout: '1s' },
+    routes: [
+      {
+        ...{ name: 'create', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [] },
+        idempotency: { mode: 'required', max_stored_response: '1MiB' },
+      },
+    ],
+  };
+  const proxy = await startReservingProxy(t, { config });
+  const size = 700_000;
+  proxy.receiver.behave((req, res) => {
+    req.resume().on('end', () => res.end(Buffer.alloc(size)));
+  });
+  const client = await connectFrames(t, proxy.port, [[4, 65_535]]);
+  const { Authorization: authorization } = proxy.authorization();
+  const fields = (key: string): readonly string[] => [
+    ...[':method', 'POST', ':scheme', 'http', ':path', '/orders', ':authority', 'a'],
+    ...['authorization', authorization, 'idempotency-key', key],
+  ];
+  const of = (stream: number, type: number): typeof client.frames =>
+    client.frames.filter((sent) => sent.stream === stream && sent.type === type);
+  const isOver = (stream: number): boolean =>
+    client.socket.closed ||
+    of(stream, frameTypes.reset).length > 0 ||
+    of(stream, frameTypes.data).some((sent) => (sent.flags & flags.endStream) !== 0);
+  client.write(headers(1, fields('slow')));
+  client.write(headers(3, fields('untaken')));
+  client.write(frame(frameTypes.windowUpdate, 0, 0, uint32(1_000_000)));
+  await until('both have begun', () => [1, 3].every((stream) => of(stream, frameTypes.data).length > 0));
+  const taking = setInterval(() => client.write(frame(frameTypes.windowUpdate, 0, 1, uint32(16_384))), 100);
+  t.teardown(() => clearInterval(taking));
+  await until('both are over', () => isOver(1) && isOver(3), 20_000);
+  t.same(of(1, frameTypes.reset), []);
+  t.equal(
+    of(1, frameTypes.data).reduce((sum, { payload }) => sum + payload.length, 0),
+    size,
+  );
+  t.equal(of(3, frameTypes.reset).length, 1);
 });
