@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/system.js';
 import type { QueueBudget } from './queue-budget.js';
 import { ReadControl } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';
-import { onDestroySoon, unsentBytes } from '../node-internals/socket.js';
+import { onDestroySoon, sentBytes } from '../node-internals/socket.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
 export interface PipelinedRequest {
@@ -305,9 +305,9 @@ export class ClientConnection {
     const { socket } = this;
     this.stopFlushTimer();
     if (socket.writableLength === 0) return;
-    const unsent = unsentBytes(socket);
+    const sent = sentBytes(socket);
     this.flushTimer = setTimeout(() => {
-      if (unsent - unsentBytes(socket) < leastTakenBytes) onStalled();
+      if (sentBytes(socket) - sent < leastTakenBytes) onStalled();
       else this.startWriteTimeout(limitMs, onStalled);
     }, limitMs);
   }

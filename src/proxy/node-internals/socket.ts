@@ -78,6 +78,7 @@ export function socketBelow(socket: TLSSocket): Socket {
 
 interface Handle {
   readonly reading: boolean;
+  readonly bytesWritten: number;
   readonly writeQueueSize: number;
   readonly readStop: () => void;
   readonly readStart: () => void;
@@ -106,11 +107,13 @@ export function isReading(socket: Socket): boolean {
 }
 
 /**
- * Bytes of writes under way that the system has not taken: `_handle.writeQueueSize`. Over TLS, of their records. Node
- * counts a write as a whole until all of it was taken.
+ * Bytes that the system has taken: `_handle.bytesWritten` less `_handle.writeQueueSize`. Node counts a write as a whole
+ * until all of it was taken, and TLS has a queue of its own, so that it is asked of TCP below it. 0 once it is closed.
  */
-export function unsentBytes(socket: Socket): number {
-  return handleOf(socket)?.writeQueueSize ?? 0;
+export function sentBytes(socket: Socket): number {
+  const isTls = (socket as Partial<TLSSocket>).encrypted === true;
+  const handle = handleOf(isTls ? socketBelow(socket as TLSSocket) : socket);
+  return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 
 /** `null` once the connection is closed. */

@@ -14,6 +14,7 @@ import {
   onDestroySoon,
   onPushedEnd,
   readInPlaceOfParser,
+  sentBytes,
   socketBelow,
   startReading,
   stopReading,
@@ -204,6 +205,46 @@ t.test('tls._parent: the connection that TLS was begun on', async (t) => {
     t.equal(below[i], accepted[i]);
     accepted[i]?.destroy();
     await until('it is closed', () => accepted[i]?.closed === true);
+  }
+});
+
+t.test('_handle.bytesWritten, _handle.writeQueueSize: what the other side has taken, over TLS too', async (t) => {
+  const {
+    ca,
+    server: { cert, key },
+  } = certificates(t);
+  const size = 32 * 1024 * 1024;
+  for (const isTls of [false, true]) {
+    const opened: Socket[] = [];
+    const serve = (socket: Socket): unknown => opened.push(socket.on('error', () => undefined));
+    const server = isTls ? createTlsServer({ cert, key }, serve) : createTcpServer(serve);
+    const { port } = await listen(t, server);
+    const client = isTls
+      ? connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca.cert })
+      : connect(port, '127.0.0.1');
+    t.teardown(() => client.destroy());
+    client.pause();
+    const socket = await until('it is open', () => opened[0]);
+    let isWritten = false;
+    socket.write(Buffer.alloc(size), () => (isWritten = true));
+    await until('some was taken', () => sentBytes(socket) > 0);
+    t.ok(sentBytes(socket) < size / 2, 'not what waits');
+    let taken = 0;
+    client.on('data', (piece: Buffer) => {
+      taken += piece.length;
+      if (taken > size / 2 && !isHalf) client.pause();
+    });
+    let isHalf = false;
+    client.resume();
+    await until('half is taken', () => taken > size / 2);
+    const half = sentBytes(socket);
+    t.ok(half > size / 2 && half < size, `half of it: ${String(half)}`);
+    isHalf = true;
+    client.resume();
+    await until('all is taken', () => isWritten && taken === size);
+    t.ok(sentBytes(socket) >= size);
+    socket.destroy();
+    t.equal(sentBytes(socket), 0, 'it is closed');
   }
 });
 

@@ -361,6 +361,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
       request.onClosed();
       this.finish(exchange, this.now());
     });
+    stream.once('aborted', () => setImmediate(() => request.endTakenBack()));
     if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
     request.awaitBody(() => exchange.start());

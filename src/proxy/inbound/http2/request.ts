@@ -186,6 +186,14 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
     return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isWritten !== true;
   }
 
+  /**
+   * The caller reset it. With NO_ERROR Node closes the stream, but ends it only once what came before was read, for
+   * which a body that is held back for the upstream waits.
+   */
+  endTakenBack(): void {
+    if (this.abortedMs === null && this.stream.rstCode === constants.NGHTTP2_NO_ERROR) this.stream.destroy();
+  }
+
   sendContinue(): void {
     const { destroyed, closed, headersSent } = this.stream;
     if (!destroyed && !closed && !headersSent) this.stream.additionalHeaders({ ':status': 100 });

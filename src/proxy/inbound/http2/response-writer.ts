@@ -72,7 +72,7 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   refuse(reason: Denial, requestId: string): void {
     const { stream } = this;
-    if (stream.destroyed || stream.headersSent) return;
+    if (stream.destroyed || stream.closed || stream.headersSent) return;
     this.flushMs = refusalFlushMs;
     this.markWritten();
     if (this.request.isGrpc()) {
@@ -91,7 +91,7 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   begin(status: number, headers: string[]): boolean {
     const { stream } = this;
-    if (stream.destroyed) return true;
+    if (stream.destroyed || stream.closed) return true;
     this.flushMs = this.host.writeTimeoutMs();
     const isGrpc = this.request.isGrpc();
     // A gRPC call that ends with its head has to be seen to (Trailers-Only).
