@@ -4,10 +4,6 @@ import { certificates } from '../../../support/certificates.js';
 import { connect as connectTls } from 'node:tls';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
-import { createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { connectHttp2 as connectHttp2Client } from '../../../support/http2-client.js';
-import { listen } from '../../../support/listening.js';
 import { connectFrames, flags, frame, frameTypes, headers, preface, uint32 } from '../../../support/http2-frames.js';
 import type { Scope } from '../../../support/scope.js';
 import { until } from '../../../support/until.js';
@@ -159,37 +155,3 @@ t.test(
     await Promise.all([proxy.server.drain(1_000), client.closed]);
   },
 );
-
-t.test('an upload that its caller takes back with NO_ERROR while the upstream reads nothing is over', async (t) => {
-  const upstream = createServer((socket) => socket.on('error', () => undefined).pause());
-  const { port } = await listen(t, upstream);
-  const route = {
-    ...{ name: 'upload', methods: ['POST'], path: '/upload', subjects: ['checkout'], permissions: [] },
-    ...{ max_body: '64MiB', idempotency: { mode: 'none', because: 'a test' } },
-  };
-  const proxy = await start(t, { upstreamUrl: `http://127.0.0.1:${String(port)}`, config: { routes: [route] } });
-  const session = await connectHttp2Client(t, `http://127.0.0.1:${String(proxy.port)}`);
-  const { Authorization: authorization } = proxy.authorization();
-  const stream = session.request({ ':method': 'POST', ':path': '/upload', authorization });
-  stream.on('error', () => undefined);
-  stream.write(Buffer.alloc(32 * 1024 * 1024));
-  let sent = 0;
-  await until('nothing more is taken', async () => {
-    const before = sent;
-    await delay(500);
-    sent = session.socket.bytesWritten - (session.state.outboundQueueSize ?? 0);
-    return sent > 65_535 && sent === before;
-  });
-  t.equal(proxy.server.counts().inFlight, 1);
-  stream.close(0);
-  const isFree = (): boolean => proxy.server.counts().inFlight === 0 && proxy.server.counts().streams === 0;
-  await until('nothing is held', isFree, 5_000);
-  t.same(
-    proxy.records.map(({ reason }) => reason),
-    ['caller_gone'],
-  );
-  t.same(
-    proxy.logged.filter(({ level }) => level === 'error'),
-    [],
-  );
-});
