@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 
 /**
  * Asks `takesOver` when Node wants to end a connection after its last response. Node calls `socket.destroySoon` then,
@@ -111,8 +111,7 @@ export function isReading(socket: Socket): boolean {
  * until all of it was taken, and TLS has a queue of its own, so that it is asked of TCP below it. 0 once it is closed.
  */
 export function sentBytes(socket: Socket): number {
-  const isTls = (socket as Partial<TLSSocket>).encrypted === true;
-  const handle = handleOf(isTls ? socketBelow(socket as TLSSocket) : socket);
+  const handle = handleOf(socket instanceof TLSSocket ? socketBelow(socket) : socket);
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 
