@@ -296,17 +296,20 @@ export class DecidedRequest implements KeyAsker {
     if (this.summary.reason === null && !raw.writableFinished) this.summary.reason = 'caller_gone';
     if (this.summary.askedMs !== null) this.summary.upstreamResponded();
     const { head, peer, summary, parts, request } = this;
-    recordRequest(
-      { ...parts, requestLog: (record) => parts.requestLog(record, request) },
-      {
-        head,
-        peer,
-        status: raw.headersSent ? raw.statusCode : 0,
-        grpcStatus: null,
-        summary,
-        endedMs: parts.clock.monotonic(),
-      },
-    );
+    // Thrown here, by an event of the response, a bug would end the application.
+    this.attempt(() => {
+      recordRequest(
+        { ...parts, requestLog: (record) => parts.requestLog(record, request) },
+        {
+          head,
+          peer,
+          status: raw.headersSent ? raw.statusCode : 0,
+          grpcStatus: null,
+          summary,
+          endedMs: parts.clock.monotonic(),
+        },
+      );
+    });
   };
 
   /** Whether nothing that is said from now on would be heard. */

@@ -22,6 +22,12 @@ const siteGroups = 3;
 /** What some proxies write behind an address: a port, for which an IPv6 address stands in brackets. */
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/;
 
+/**
+ * What may be an IPv6 address, and the zone behind it: with that, a long one is too long for the system, though Node.js
+ * calls it an address.
+ */
+const ipv6Text = /^([0-9A-Fa-f:.]+)(?:%[0-9A-Za-z.:-]+)?$/;
+
 /** Proxies between a client and us: nobody has more. Behind a list of them a caller could have us look at thousands. */
 const maxHops = 32;
 
@@ -171,7 +177,17 @@ function forwardedAddress(element: string): string | null {
   const [, bracketed, dotted] = withPort.exec(element) ?? [];
   const address = bracketed ?? dotted ?? element;
   if (isIPv4(address)) return bracketed === undefined ? address : null;
-  return isIPv6(address) ? plainAddress(new SocketAddress({ address, family: 'ipv6' }).address) : null;
+  const [, withoutZone] = ipv6Text.exec(address) ?? [];
+  return withoutZone === undefined ? null : systemForm(withoutZone);
+}
+
+/** The system alone says what an IPv6 address is: what it does not take is none, and no error. */
+function systemForm(address: string): string | null {
+  try {
+    return plainAddress(new SocketAddress({ address, family: 'ipv6' }).address);
+  } catch {
+    return null;
+  }
 }
 
 function readBlock(text: string): AddressBlock | null {

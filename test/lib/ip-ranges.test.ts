@@ -112,6 +112,9 @@ t.test('addresses are written without mapping and zone', (t) => {
 
 const proxies = ['10.0.0.0/8', '2001:db8:1::/48'];
 
+/** As many characters as an address can have: with a zone behind it the system reads it no more. */
+const longest = '0000:0000:0000:0000:0000:ffff:255.255.255.255';
+
 const forwarded = [
   { name: 'one client', input: '203.0.113.7', expected: '203.0.113.7' },
   { name: 'the client behind two proxies', input: '203.0.113.7, 10.0.0.9, 10.0.0.8', expected: '203.0.113.7' },
@@ -129,6 +132,12 @@ const forwarded = [
   { name: 'IPv6 in brackets', input: '[2001:db8:2::1]', expected: '2001:db8:2::1' },
   { name: 'IPv6 with a port', input: '[2001:db8:2::1]:443', expected: '2001:db8:2::1' },
   { name: 'IPv6 with a zone', input: 'fe80::1%eth0', expected: 'fe80::1' },
+  { name: 'the longest with a zone', input: `${longest}%a`, expected: '255.255.255.255' },
+  {
+    name: 'the longest with a zone, of a client',
+    input: `${longest.replace('0000', '2001')}%a, 10.0.0.9`,
+    expected: '2001::ffff:ffff:ffff',
+  },
   { name: 'IPv4 mapped into IPv6', input: '::ffff:203.0.113.7', expected: '203.0.113.7' },
   { name: 'mapped in hexadecimal digits, of a proxy', input: '203.0.113.7, ::FFFF:0a00:0009', expected: '203.0.113.7' },
   ...[
@@ -147,6 +156,14 @@ const forwarded = [
     '203.0.113.7\n',
     '<script>',
     '2001:db8:2::1]:443',
+    '2001:db8:2::1%',
+    '2001:db8:2::1%eth0%eth1',
+    '2001:db8:2::g',
+    '1:2:3:4:5:6:7:8:9',
+    `${longest}0`,
+    '1.2.3',
+    ':',
+    'a%b',
   ].flatMap((input) => [
     { name: `${JSON.stringify(input)} is no address: the peer`, input, expected: '192.0.2.1' },
     {

@@ -119,10 +119,20 @@ type GrowingRecord = Omit<RequestRecord, OptionalPart> & {
   -readonly [Part in OptionalPart]?: NonNullable<Pick<RequestRecord, OptionalPart>>[Part];
 };
 
-/** Logs and counts one request at its end. */
-export function recordRequest(
+/** Logs and counts one request at its end. A bug where its client is looked for takes neither away. */
+export function recordRequest(recorder: Recorder, request: EndedRequest): void {
+  let client = '';
+  try {
+    client = clientOf(recorder, request.head, request.peer);
+  } finally {
+    recordOf(recorder, request, client);
+  }
+}
+
+function recordOf(
   recorder: Recorder,
   { head, peer, status, grpcStatus, summary, endedMs }: EndedRequest,
+  client: string,
 ): void {
   const requestId = summary.identify();
   const { findings, trace } = summary;
@@ -160,7 +170,7 @@ export function recordRequest(
     trace_id: trace?.traceId ?? traceId,
     protocol: protocolOf(head),
     grpc_status: grpcStatus,
-    client_address: clientOf(recorder, head, peer) || null,
+    client_address: client || null,
     user_agent: headerValue(head, 'user-agent'),
   };
   const certificate = findings.clientCertificate ?? null;

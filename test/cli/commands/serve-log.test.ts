@@ -15,6 +15,11 @@ t.test('a line names the client behind trusted proxies and its user agent', asyn
       line: { client_address: '203.0.113.7' },
     },
     { id: 'odd', headers: { 'X-Forwarded-For': 'unknown' }, line: { client_address: '127.0.0.1' } },
+    {
+      id: 'longest',
+      headers: { 'X-Forwarded-For': '0000:0000:0000:0000:0000:ffff:255.255.255.255%a' },
+      line: { client_address: '255.255.255.255' },
+    },
     { id: 'agent', headers: { 'User-Agent': 'checkout/1.2 (café)\tx' }, line: { user_agent: 'checkout/1.2 (caf?)?x' } },
   ];
   for (const { id, headers, line } of rows) {

@@ -1,5 +1,8 @@
 import t from 'tap';
+import { systemClock } from '../../../src/adapters/system/clock.js';
 import { isFailure } from '../../../src/decision/denial.js';
+import { ExchangeSummary, recordRequest } from '../../../src/proxy/exchange/access-log-record.js';
+import type { Metrics, RequestRecord } from '../../../src/ports/observability.js';
 import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
@@ -163,4 +166,31 @@ t.test('a record is written once, whichever side ends the connection', async (t)
   await until('both are gone', () => proxy.server.counts().connections === 0);
   t.equal(proxy.records.length, 2);
   t.ok(proxy.records.every(({ decision, reason }) => decision === 'forwarded' && reason === null));
+});
+
+t.test('a bug where the client is looked for takes neither line nor count away', (t) => {
+  const summary = new ExchangeSummary(systemClock);
+  summary.begin();
+  const lines: RequestRecord[] = [];
+  const counted: string[] = [];
+  const recorder = {
+    clock: systemClock,
+    metrics: { request: (route: string) => counted.push(route) } as Partial<Metrics> as Metrics,
+    requestLog: (record: RequestRecord) => lines.push(record),
+    findClient: () => {
+      throw new Error('a bug');
+    },
+  };
+  const request = {
+    head: { method: 'GET', target: '/orders', httpVersion: '1.1', rawHeaders: ['X-Forwarded-For', '192.0.2.1'] },
+    peer: { remoteAddress: '10.0.0.1', trusted: true, encrypted: false },
+    status: 200,
+    grpcStatus: null,
+    summary,
+    endedMs: systemClock.monotonic(),
+  };
+  t.throws(() => recordRequest(recorder, request), { message: 'a bug' });
+  t.match(lines, [{ path: '/orders', status: 200, client_address: null }]);
+  t.same(counted, ['none']);
+  t.end();
 });
