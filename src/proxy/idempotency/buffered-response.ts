@@ -30,7 +30,10 @@ export class BufferedResponse {
 
   /** Whether it will not be kept, by what came of it or by what its head announces. */
   isTooLarge(): boolean {
-    return Math.max(this.announcedBytes, this.body.length) > this.write.preparation.rules.maxStoredResponseBytes;
+    // Of a length that cannot be read, which is no number, nothing holds.
+    const isKept =
+      Math.max(this.announcedBytes, this.body.length) <= this.write.preparation.rules.maxStoredResponseBytes;
+    return !isKept;
   }
 
   /** What came of the body and goes on to the client; `null` where that is nothing. */

@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http2';
 import t from 'tap';
+import { BufferedResponse } from '../../../src/proxy/idempotency/buffered-response.js';
+import { listen } from '../../support/listening.js';
 import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { commandLost, gate } from './faulty-store.js';
@@ -188,3 +191,41 @@ function endless(res: ServerResponse): void {
   };
   more();
 }
+
+t.test('over HTTP/2 a length that nobody can count to has nothing held without a bound', async (t) => {
+  const receiver = createServer();
+  let sentBytes = 0;
+  receiver.on('stream', (stream) => {
+    stream.on('error', () => undefined).respond({ ':status': 201, 'content-length': '9007199254740993' });
+    const piece = Buffer.alloc(65_536);
+    const goOn = (): void => {
+      while (sentBytes < 60_000_000 && !stream.destroyed) {
+        sentBytes += piece.length;
+        if (!stream.write(piece)) return;
+      }
+    };
+    stream.on('drain', goOn);
+    goOn();
+  });
+  const upstreamUrl = `http://127.0.0.1:${String((await listen(t, receiver)).port)}`;
+  const config = { upstream: { url: upstreamUrl, http2: true } };
+  const proxy = await startReservingProxy(t, { upstreamUrl, config });
+  t.equal((await proxy.write({ key: 'k' })).status, 502);
+  await until('it to be over', proxy.isIdle);
+  t.ok(sentBytes < 10_000_000, `${String(sentBytes)} bytes were sent`);
+});
+
+t.test('a response whose length cannot be read is too large to keep', (t) => {
+  const write = {
+    method: 'POST',
+    preparation: { rules: { maxStoredResponseBytes: 10 } },
+  } as unknown as ConstructorParameters<typeof BufferedResponse>[2];
+  for (const [length, expected] of [
+    ['10', false],
+    ['11', true],
+    ['9007199254740993', true],
+  ] as const) {
+    t.equal(new BufferedResponse(200, ['Content-Length', length], write).isTooLarge(), expected, length);
+  }
+  t.end();
+});

@@ -29,7 +29,7 @@ const trailersOnly = 'trailers';
 const wellFormed =
   /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 
-/** The length that the headers give the body; `null` where they give none. */
+/** The length that the headers give the body; `null` where they give none, `NaN` where it cannot be read. */
 export function statedLength(headers: readonly string[]): number | null {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] ?? '';

@@ -147,12 +147,15 @@ export class RequestStream implements CallConnection, StreamReader {
   onResponse(status: number, rawHeaders: string[], contentLength: string | undefined): void {
     const { events } = this;
     if (events === null) return;
-    if (this.hasHead || status < 200 || isTooLarge(rawHeaders)) {
+    const length = contentLength === undefined ? null : contentLengthOf(contentLength);
+    // nghttp2 counts further than we do.
+    const isUncounted = contentLength !== undefined && length === null;
+    if (this.hasHead || status < 200 || isUncounted || isTooLarge(rawHeaders)) {
       this.breakOff('the upstream sent what is no response');
       return;
     }
     const hasNoBody = this.request?.method === 'HEAD' || bodyless.has(status);
-    this.expectedBytes = hasNoBody ? 0 : contentLength === undefined ? null : contentLengthOf(contentLength);
+    this.expectedBytes = hasNoBody ? 0 : length;
     // Names of pseudo-headers come first, and a response has one of them (RFC 9113 §8.3.2).
     events.onHead(status, rawHeaders.slice(2));
     this.hasHead = true;

@@ -180,6 +180,23 @@ t.test('a body that is not as long as its Content-Length is broken', async (t) =
   }
 });
 
+t.test('a Content-Length that nobody can count to is broken by its head, as over HTTP/1.1', async (t) => {
+  for (const length of ['9007199254740993', '00000000000000005']) {
+    const fields = [['content-length', length]] as const;
+    for (const [method, status] of [
+      ['POST', 201],
+      ['HEAD', 200],
+      ['GET', 304],
+    ] as const) {
+      const upstream = await startFrameUpstream(t, (id, peer) => peer.send(head(id, status, { fields })));
+      const heard = startUpstream(t, upstream.url, http2).send({ method });
+      await until('it ended', () => heard.ends() > 0);
+      t.equal(heard.failure()?.reason, 'upstream_failed', `${method} ${length}`);
+      await until('the stream was reset', () => upstream.came(frameType.rstStream).length === 1);
+    }
+  }
+});
+
 t.test('a complete response before the end of the request is whole, and the rest is not sent', async (t) => {
   const { PassThrough } = await import('node:stream');
   for (const resets of [true, false]) {
