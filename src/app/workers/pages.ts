@@ -71,22 +71,24 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
     return asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   }
 
-  /** Of one that does not answer, what it said last: totals never fall. */
-  async function numbers(): Promise<readonly { readonly worker: WorkerProcess; readonly numbers: Numbers }[]> {
-    const all = pool.serving();
-    await ask('numbers', null);
-    return all.flatMap((worker) => {
+  /**
+   * Of one that does not answer, what it said last: totals never fall. To be read in one turn with what those that are
+   * gone counted: one that goes in between would be in both, or in neither.
+   */
+  function lastNumbers(): readonly { readonly worker: WorkerProcess; readonly numbers: Numbers }[] {
+    return pool.serving().flatMap((worker) => {
       const last = worker.lastNumbers();
       return last === null ? [] : [{ worker, numbers: last }];
     });
   }
 
   async function snapshot(): Promise<MetricsSnapshot> {
-    const all = await numbers();
+    await ask('numbers', null);
+    const primary = metricsData(await metrics.snapshot());
     const parts: readonly MetricsPart[] = [
-      { worker: 'primary', data: metricsData(await metrics.snapshot()) },
+      { worker: 'primary', data: primary },
       { worker: '', data: pool.retired().metrics },
-      ...all.map(({ worker, numbers: { metrics: data } }) => ({ worker: String(worker.number), data })),
+      ...lastNumbers().map(({ worker, numbers: { metrics: data } }) => ({ worker: String(worker.number), data })),
     ];
     return mergeMetrics(parts);
   }
@@ -100,7 +102,10 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
   }
 
   async function status(): Promise<Status | null> {
-    const [first, ...others] = (await ask('status', null)).map(({ answer }) => answer);
+    const answers = await ask('status', null);
+    // What one counted that is gone by now is with those that are gone.
+    const still = new Set(pool.serving());
+    const [first, ...others] = answers.flatMap(({ worker, answer }) => (still.has(worker) ? [answer] : []));
     if (first === undefined) return null;
     const merged = mergeStatuses(first, others);
     const { config, reloads, ...rest } = own();
@@ -153,7 +158,8 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
   /** What the console polls. */
   const collectState = collectSparingly(async () => {
     await takeRefusals();
-    const counted = (await numbers()).map(({ numbers: { traffic } }) => traffic);
+    await ask('numbers', null);
+    const counted = lastNumbers().map(({ numbers: { traffic } }) => traffic);
     const retired = pool.retired().traffic;
     const traffic = [...counted, ...(retired === null ? [] : [retired])].reduce(addTraffic, metrics.traffic());
     return { traffic, doubtful: (await ask('inDoubt', mostInDoubt)).flatMap(({ answer }) => answer) };

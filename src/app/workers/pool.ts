@@ -3,6 +3,7 @@ import { systemClock } from '../../adapters/system/clock.js';
 import { noMetrics, retireMetrics, type MetricsData } from '../../adapters/metrics/merge.js';
 import type { Counts } from '../../admin/status.js';
 import { messageOf } from '../../lib/errors.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Log } from '../../ports/system.js';
 import type { Traffic } from '../../ports/observability.js';
 import { startFailure, type StartFailure } from '../start-failure.js';
@@ -83,7 +84,7 @@ export function createPool(deps: PoolDeps): Pool {
   let youngDeaths = 0;
   let isStopping = false;
   const stops = (): boolean => isStopping;
-  let looking: NodeJS.Timeout | null = null;
+  let looking: NodeJS.Timeout | undefined;
 
   const killAll = (): void => {
     for (const worker of alive) worker.kill();
@@ -96,27 +97,40 @@ export function createPool(deps: PoolDeps): Pool {
     if (isStopping && serving.size === 0) handover.drop();
   }
 
+  /** Starts a process. For want of memory, as for most that may be wrong, Node.js throws. */
+  function launch(number: number): Result<WorkerProcess, StartFailure> {
+    try {
+      const worker = startWorkerProcess(number, {
+        program: deps.program,
+        nowMs: systemClock.monotonic,
+        counts: shared.ofWorker(),
+        places,
+        onLines: deps.onLines,
+        onFree: handover.goOn,
+        onGone: () => {
+          // In one turn: whoever adds up finds its numbers in one place, and in one only.
+          serving.delete(number);
+          retire(worker.lastNumbers());
+          dropWhereOver();
+        },
+        onLeft: (left) => {
+          for (const accepted of left) handover.give(accepted);
+        },
+      });
+      return accept(worker);
+    } catch (error) {
+      return refuse(startFailure('unavailable', `worker ${String(number)} cannot be started: ${messageOf(error)}`));
+    }
+  }
+
   /** Starts one; resolves when it serves, or with why it does not. */
   async function begin(number: number): Promise<StartFailure | null> {
-    const worker = startWorkerProcess(number, {
-      program: deps.program,
-      nowMs: systemClock.monotonic,
-      counts: shared.ofWorker(),
-      places,
-      onLines: deps.onLines,
-      onFree: handover.goOn,
-      onGone: () => {
-        serving.delete(number);
-        dropWhereOver();
-      },
-      onLeft: (left) => {
-        for (const accepted of left) handover.give(accepted);
-      },
-    });
+    const launched = launch(number);
+    if (!launched.ok) return launched.error;
+    const worker = launched.value;
     alive.add(worker);
     const ended = worker.ended.then((end) => {
       alive.delete(worker);
-      retire(worker.lastNumbers());
       return end;
     });
     const order = deps.order(number);
@@ -224,9 +238,10 @@ export function createPool(deps: PoolDeps): Pool {
     };
   }
 
+  /** One that starts is asked too: it answers that it has not started. */
   function look(): void {
     places.look();
-    for (const worker of serving.values()) {
+    for (const worker of alive) {
       if (worker.silentMs() > longestSilenceMs) {
         log.error('a worker does not answer and is ended', { number: worker.number, worker_pid: worker.pid });
         worker.kill();
@@ -242,9 +257,9 @@ export function createPool(deps: PoolDeps): Pool {
       // By a second signal or a bug it ends at once. A worker that does not run would not notice, and stay for ever.
       process.once('exit', killAll);
       const numbers = Array.from({ length: count }, (_, index) => index + 1);
+      // Where we stood still ourselves, what came meanwhile is read before anybody is called silent.
+      looking = setInterval(() => setImmediate(look), numbersEveryMs).unref();
       const failures = await Promise.all(numbers.map(begin));
-      looking = setInterval(look, numbersEveryMs);
-      looking.unref();
       return failures.find((failure) => failure !== null) ?? null;
     },
     serving: () => [...serving.values()],
@@ -259,11 +274,12 @@ export function createPool(deps: PoolDeps): Pool {
     },
     stop: () => {
       isStopping = true;
-      if (looking !== null) clearInterval(looking);
+      clearInterval(looking);
       dropWhereOver();
     },
     close: async () => {
       isStopping = true;
+      clearInterval(looking);
       handover.drop();
       killAll();
       await Promise.all([...alive].map(async ({ ended }) => ended));

@@ -1,10 +1,11 @@
 /** The pool by itself, with a program that answers as a worker does and ends as soon as it has. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { createPool } from '../../../src/app/workers/pool.js';
 import { childrenOf } from '../../support/linux.js';
+import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 
@@ -100,3 +101,131 @@ t.test('a worker serves in the turn in which nothing is left to tell it: no relo
   t.equal(await pool.start(), null);
   t.same(seen, [true]);
 });
+
+/** Has the clock of all that runs here go ahead. */
+function shiftClock(t: Scope): (ms: number) => void {
+  const now = performance.now.bind(performance);
+  let aheadMs = 0;
+  performance.now = () => now() + aheadMs;
+  t.teardown(() => (performance.now = now));
+  return (ms) => (aheadMs += ms);
+}
+
+for (const [name, silent] of [
+  ['its start', "if (name === 'start' || name === 'numbers') return;"],
+  ['another config', "if (name === 'prepare' || name === 'numbers') return;"],
+] as const) {
+  t.test(`a worker that hangs at ${name} is ended`, async (t) => {
+    const program = join(tempDir(t), 'worker.cjs');
+    writeFileSync(program, answers(silent));
+    const goOn = shiftClock(t);
+    const errors: string[] = [];
+    let looks = 0;
+    const pool = createPool({
+      ...poolDeps(program),
+      log: { ...log, error: (message) => errors.push(message) },
+      order: (number) => ({ ...order, number, current: ++looks > 1 ? config : null }),
+    });
+    t.teardown(pool.close);
+    const started = pool.start();
+    await delay(2_500);
+    t.same(errors, []);
+    goOn(30_000);
+    t.same((await started)?.messages, ['worker 1 ended before it served: SIGKILL']);
+    t.ok(errors.length > 0 && errors.every((each) => each === 'a worker does not answer and is ended'), errors.join());
+  });
+}
+
+t.test('a worker that starts slowly is waited for as long as it answers', async (t) => {
+  const program = join(tempDir(t), 'worker.cjs');
+  writeFileSync(
+    program,
+    answers(`
+  if (name === 'start') return setTimeout(() => process.send({ kind: 'answer', id, answer: null }), 6_000);
+  if (name === 'numbers') return process.send({ kind: 'failed', id, reason: 'it has not started' });`),
+  );
+  const goOn = shiftClock(t);
+  const errors: string[] = [];
+  const pool = createPool({
+    ...poolDeps(program),
+    log: { ...log, error: (message) => errors.push(message) },
+    order: (number) => ({ ...order, number }),
+  });
+  t.teardown(pool.close);
+  const started = pool.start();
+  await delay(2_500);
+  goOn(25_000);
+  await delay(2_500);
+  goOn(25_000);
+  t.equal(await started, null);
+  t.same(errors, []);
+});
+
+t.test('a process that cannot be started is tried again', async (t) => {
+  const program = join(tempDir(t), 'worker.cjs');
+  writeFileSync(program, answers(''));
+  // More than a process may be given.
+  const fill = (): void => {
+    process.env['TOO_LARGE'] = 'x'.repeat(1 << 18);
+  };
+  const empty = (): void => {
+    delete process.env['TOO_LARGE'];
+  };
+  t.teardown(empty);
+  const problems: unknown[] = [];
+  const pool = createPool({
+    ...poolDeps(program),
+    order: (number) => ({ ...order, number }),
+    log: {
+      ...log,
+      error: (message, fields) => {
+        if (message === 'a worker cannot be replaced') {
+          problems.push(fields?.['problems']);
+          empty();
+        }
+      },
+    },
+  });
+  t.teardown(pool.close);
+  fill();
+  t.match((await pool.start())?.messages, ['worker 1 cannot be started: spawn E2BIG']);
+  empty();
+  t.equal(await pool.start(), null);
+  const [first] = pool.serving();
+  fill();
+  first?.kill();
+  const second = await until('the next', () => pool.serving().find(({ pid }) => pid !== first?.pid));
+  t.ok(second.pid > 0);
+  t.match(problems, [['worker 1 cannot be started: spawn E2BIG']]);
+});
+
+t.test(
+  'what a worker counted is with those that are gone from the turn on in which it leaves the others',
+  async (t) => {
+    const program = join(tempDir(t), 'worker.cjs');
+    writeFileSync(
+      program,
+      `${answers(`
+  if (name === 'page') return process.disconnect();
+  if (name === 'numbers') {
+    const traffic = { duration_bounds: [], overhead_bounds: [], routes: [] };
+    return process.send({ kind: 'answer', id, answer: { metrics: { families: [], histograms: [] }, counts: {}, traffic } });
+  }`)}
+process.on('disconnect', () => setTimeout(() => undefined, 500));`,
+    );
+    const pool = createPool({ ...poolDeps(program), order: (number) => ({ ...order, number }) });
+    t.teardown(pool.close);
+    t.equal(await pool.start(), null);
+    const [worker] = pool.serving();
+    await worker?.call('numbers', null);
+    t.equal(pool.retired().traffic, null);
+    worker?.call('page', { path: '', query: '' }).catch(() => undefined);
+    await untilTurn(() => pool.serving().length === 0);
+    t.not(pool.retired().traffic, null);
+    t.equal(worker?.isGone(), true);
+  },
+);
+
+async function untilTurn(holds: () => boolean): Promise<void> {
+  while (!holds()) await setImmediate();
+}
