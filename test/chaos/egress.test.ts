@@ -58,7 +58,14 @@ t.test(
     t.same(report.violations, []);
     // The other service has failures of its own.
     const orders = report.writes.filter(({ target }) => target === 'orders');
-    t.same([...new Set(orders.map(({ answer }) => answer.status))], [201]);
+    t.ok(orders.length > 0);
+    t.same(
+      orders.filter(({ answer }) => answer.status !== 201),
+      [],
+      `each is 201; faults by seconds: ${report.faults
+        .map(({ name, fromS, toS }) => `${name} ${fromS.toFixed(1)} to ${toS.toFixed(1)}`)
+        .join(', ')}`,
+    );
     t.ok(report.faults.length > 2);
     t.ok(report.fetches <= report.seconds / 5 + report.faults.length, 'a handful of tokens');
   },
