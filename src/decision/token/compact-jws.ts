@@ -60,10 +60,14 @@ export function readPayload({ encodedPayload }: SignedToken): Result<JsonObject,
   return payload === null ? refuse(denial('token_malformed')) : accept(payload);
 }
 
-/** The header of what may be a token, for its form only; `null` where there is none to be read. */
-export function peekHeader(token: string): JsonObject | null {
+/**
+ * The header of what may be a token, for its form only; `null` where there is none to be read.
+ *
+ * @param maxLength above which it is not looked at: a token that is not accepted may have to be recognised.
+ */
+export function peekHeader(token: string, maxLength: number = maxTokenBytes): JsonObject | null {
   const end = token.indexOf('.');
-  if (end < 0 || token.length > maxTokenBytes) return null;
+  if (end < 0 || token.length > maxLength) return null;
   return headerOf(token.slice(0, end));
 }
 

@@ -1,24 +1,27 @@
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
-import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import { peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
 import { subjectOf } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { RequestHeaders } from '../../decision/http/request-headers.js';
-import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
+import { namesKey } from '../../decision/revocation/named-keys.js';
 import { readSessionHeaders } from '../../decision/session/headers.js';
-import type { KeyAsker, KeySource, VerificationKey } from '../../ports/auth.js';
+import { isSessionHeader, sessionKeyIds } from '../../decision/session/token.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import type { KeyAsker, KeyLookup, KeySource, VerificationKey } from '../../ports/auth.js';
 import type { ActiveConfig, ActiveIssuer } from './active-config.js';
 import { checkSignature, type SignatureVerdict } from './signature-queue.js';
 import { askedIssuer, findRevokedClaims } from './credentials/opaque-token.js';
-import { sessionKeyIds } from '../../decision/session/token.js';
+import { meantAmong, missingKey } from './credentials/service-token.js';
 
-/** Keys, and for which key ids they are asked. */
+/** Keys, and for which tokens they are asked. */
 interface Keys {
   readonly keys: KeySource;
   readonly keyIds: KeyIdRules;
-  /** Of an issuer, which say who calls; `null` of sessions. */
-  readonly rules: IssuerRules | null;
+  readonly algorithms: ReadonlySet<unknown>;
+  /** The issuer, which says who calls; `null` of sessions. */
+  readonly issuer: ActiveIssuer | null;
 }
 
 type Found = Denial | null;
@@ -29,8 +32,8 @@ type Found = Denial | null;
  *
  * A revoked key id counts as the header has it, whoever the issuer, for the key may have left its set by now. A digest
  * stands for this token alone. Subject, id and time count only where the signature holds: tokens of other issuers may
- * bear the same names, and are not meant. A token is found however it is spelt: the request goes on as it came, to a
- * service that may be less strict.
+ * bear the same names, and are not meant. A token is found however it is spelt and however long it is: the request goes
+ * on as it came, to a service that may be less strict.
  *
  * @param asker who waits for a signature that is slow to check.
  */
@@ -39,55 +42,84 @@ export function findRevokedToken(
   activeConfig: ActiveConfig,
   asker: KeyAsker | null = null,
 ): Found | Promise<Found> {
-  const { sessions } = activeConfig;
+  const { sessions, issuers } = activeConfig;
   const revoked = activeConfig.revocations();
-  const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionHeaders(passed).accessTokens)];
+  const credentials = [authorization ?? '', ...(sessions === null ? [] : sessionTokensIn(passed))];
+  if (namesRevokedKey(credentials, revoked)) return denial('key_revoked');
   const tokens = [...new Set(credentials.flatMap(tokensIn))];
-  if (tokens.some((token) => namesRevokedKey(token, revoked))) return denial('key_revoked');
-  const opaque = opaqueTokensIn(authorization ?? '', activeConfig.issuers);
-  if (
-    [...tokens, ...opaque].some((token) =>
-      revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))),
-    )
-  ) {
-    return denial('token_revoked');
+  const words = wordsIn(authorization ?? '', issuers);
+  const isKnown = activeConfig.knowsRevocations();
+  const digests = revoked.map(({ tokenDigests }) => tokenDigests).filter(({ size }) => size > 0);
+  const looksAtClaims = revoked.some(revokesClaims);
+  // Looking each of them up would keep everybody else waiting.
+  if ((digests.length > 0 || looksAtClaims) && (tokens.length > maxTokens || words.length > maxWords)) {
+    return denial('credential_ambiguous');
+  }
+  const opaque = words.filter((word) => askedIssuer(word, issuers) !== null);
+  if (digests.length > 0) {
+    const found = new Set([...tokens, ...opaque].map(tokenDigest));
+    if (digests.some((known) => [...found].some((digest) => known.has(digest)))) return denial('token_revoked');
   }
   // Whatever else is wrong with the token, it may be one that every other proxy refuses as revoked.
-  if (tokens.length + opaque.length > 0 && !activeConfig.knowsRevocations()) return denial('revocations_unknown');
-  if (!revoked.some(revokesClaims)) return null;
+  if (!isKnown && tokens.length + opaque.length > 0) return denial('revocations_unknown');
+  if (!looksAtClaims) return null;
   for (const token of opaque) {
-    const found = findRevokedClaims(token, activeConfig.issuers, revoked);
+    const found = findRevokedClaims(token, issuers, revoked);
     if (found !== null) return found;
   }
   const sources: readonly Keys[] = [
-    ...activeConfig.issuers.map(({ keys, rules }) => ({ keys, keyIds: rules.keyIds, rules })),
-    ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds, rules: null }]),
+    ...issuers.map((issuer) => ({
+      keys: issuer.keys,
+      keyIds: issuer.rules.keyIds,
+      algorithms: issuer.rules.algorithms,
+      issuer,
+    })),
+    ...(sessions === null
+      ? []
+      : [{ keys: sessions.keys, keyIds: sessionKeyIds, algorithms: sessionAlgorithms, issuer: null }]),
   ];
   return findAmong(tokens, sources, activeConfig, asker);
 }
 
-/** Everything in a credential that an issuer may be asked about, whatever stands around it. */
-function opaqueTokensIn(credential: string, issuers: readonly ActiveIssuer[]): readonly string[] {
-  return credential.split(/[^\w.~+/=-]+/).filter((part) => part !== '' && askedIssuer(part, issuers) !== null);
+const sessionAlgorithms = new Set(['RS256']);
+
+/** What has the form of a token in one request, and is looked up. */
+const maxTokens = 16;
+
+/** Words that an issuer may be asked about: schemes with signed parameters have some 40 of them. */
+const maxWords = 128;
+
+/** The access tokens of sessions in cookies, as they came and as a service has them that decodes cookies. */
+function sessionTokensIn(passed: readonly string[]): readonly string[] {
+  return readSessionHeaders(passed).accessTokens.flatMap((token) => {
+    const decoded = token.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    );
+    return decoded === token ? [token] : [token, decoded];
+  });
 }
 
-/** Everything in a credential that has the form of a token, whatever stands around it. */
-function tokensIn(credential: string): readonly string[] {
-  return credential.split(/[^\w.+/-]+/).filter((part) => part.split('.').length === 3);
+function namesRevokedKey(credentials: readonly string[], revoked: readonly Revocations[]): boolean {
+  const known = revoked.map(({ keyIds }) => keyIds).filter(({ size }) => size > 0);
+  if (known.length === 0) return false;
+  return credentials.some((credential) => namesKey(credential, (keyId) => known.some((keyIds) => keyIds.has(keyId))));
+}
+
+/** What an issuer may be asked about, whatever stands around it; nothing where no issuer is asked. */
+function wordsIn(credential: string, issuers: readonly ActiveIssuer[]): readonly string[] {
+  const prefixes = issuers.flatMap(({ introspection }) => introspection?.rules.tokenPrefix ?? []);
+  if (prefixes.length === 0) return [];
+  const words = new Set(credential.split(/[^\w.~+/=-]+/));
+  return [...words].filter((word) => word !== '' && prefixes.some((prefix) => word.startsWith(prefix)));
 }
 
 /**
- * The token with its signature in canonical base64url: lax readers take either alphabet, and ignore the bits that are
- * left over at its end.
+ * Everything in a credential that has the form of a token, whatever stands around it; also with more parts than a token
+ * has, or padded ones, since some readers take these.
  */
-function canonicalSpelling(token: string): string {
-  const end = token.lastIndexOf('.') + 1;
-  return `${token.slice(0, end)}${Buffer.from(token.slice(end), 'base64').toString('base64url')}`;
-}
-
-function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolean {
-  const keyId = peekHeader(token)?.['kid'];
-  return typeof keyId === 'string' && revoked.some(({ keyIds }) => keyIds.has(keyId));
+function tokensIn(credential: string): readonly string[] {
+  const padded = credential.replace(/=+(\.?)/g, (padding, dot: string) => (dot === '' ? ' ' : padding));
+  return padded.split(/[^\w.+/=-]+/).filter((part) => part.split('.', 3).length === 3);
 }
 
 /** Tokens of one request whose signatures are checked: callers send one, and some a session beside it. */
@@ -108,44 +140,94 @@ async function findAmong(
   const candidates = tokens.flatMap((token) => candidateOf(token, sources) ?? []);
   // Checking so many signatures would keep everybody else waiting.
   if (candidates.length > maxVerified) return denial('credential_ambiguous');
+  let undecided: Found = null;
   for (const { token, sources: asked } of candidates) {
+    const meant = meantBy(token, asked);
     const checked: (readonly [VerificationKey, SignatureVerdict])[] = [];
-    for (const { keys, rules } of asked) {
-      const found = await keyFor(token, keys);
-      if (found === null) continue;
+    let missing: Found = null;
+    for (const source of asked) {
+      const found = await lookUp(token, source.keys);
+      if (found.kind !== 'found') {
+        if (found.kind !== 'unknown' && meant.includes(source)) missing ??= missingKey(found.kind);
+        continue;
+      }
+      const { key } = found;
+      if (key.algorithm !== token.header['alg']) continue;
       // Issuers may have one key set.
-      const same = checked.find(([{ key, algorithm }]) => algorithm === found.algorithm && key.equals(found.key));
-      const verdict = same?.[1] ?? (await checkSignature(token, found, asker));
-      checked.push([found, verdict]);
+      const same = checked.find(([other]) => other.algorithm === key.algorithm && other.key.equals(key.key));
+      const verdict = same?.[1] ?? (await checkSignature(token, key, asker));
+      checked.push([key, verdict]);
       if (verdict === 'busy') return denial('overloaded');
-      const revoked = verdict === 'holds' ? revokedClaims(token, revocations(), rules) : null;
+      const revoked = verdict === 'holds' ? revokedClaims(token, revocations(), source.issuer?.rules ?? null) : null;
       if (revoked !== null) return revoked;
     }
+    // A token whose signature held is that issuer's, and no other's.
+    if (!checked.some(([, verdict]) => verdict === 'holds')) undecided ??= missing;
   }
-  return null;
+  return undecided;
 }
 
 function candidateOf(token: string, sources: readonly Keys[]): Candidate | null {
-  const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
-  if (!signed.ok) return null;
-  const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
-  return asked.length === 0 ? null : { token: signed.value, sources: asked };
+  const signed = readLaxly(token);
+  if (signed === null) return null;
+  const { keyId, header } = signed;
+  const asked = sources.filter(
+    ({ keyIds, algorithms }) => acceptsKeyId(keyIds, keyId) && algorithms.has(header['alg']),
+  );
+  return asked.length === 0 ? null : { token: signed, sources: asked };
 }
 
-/** The key that may have signed it, by its id and its algorithm. */
-async function keyFor({ keyId, header }: SignedToken, keys: KeySource): Promise<VerificationKey | null> {
+/**
+ * Takes a token apart as a lax reader does, who takes either alphabet of base64, ignores the bits that are left over
+ * and goes by the last of two names: the signature tells whether it is an issuer's.
+ */
+function readLaxly(token: string): SignedToken | null {
+  const [encodedHeader = '', encodedPayload = '', signature = '', ...more] = token.split('.', 4);
+  const header = more.length > 0 ? null : (peekHeader(token, Infinity) ?? parseLaxly(encodedHeader));
+  if (header === null) return null;
+  const { kid } = header;
+  return {
+    keyId: typeof kid === 'string' ? kid : '',
+    header,
+    signingInput: Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1'),
+    signature: Buffer.from(signature, 'base64'),
+    encodedPayload,
+  };
+}
+
+function parseLaxly(encoded: string): JsonObject | null {
+  const json = Buffer.from(encoded, 'base64').toString('utf8');
+  if (!json.trimStart().startsWith('{')) return null;
   try {
-    const lookup = await keys.find(keyId);
-    return lookup.kind === 'found' && lookup.key.algorithm === header['alg'] ? lookup.key : null;
+    const value = JSON.parse(json) as JsonValue;
+    return isJsonObject(value) ? value : null;
   } catch {
-    // A key source must not reject; if it does, nothing is known of the token.
     return null;
   }
 }
 
+/** Those without whose keys nobody knows of the token: as where a token is verified, those that it says it is from. */
+function meantBy(token: SignedToken, asked: readonly Keys[]): readonly Keys[] {
+  const meant = meantAmong(
+    asked.flatMap(({ issuer }) => issuer ?? []),
+    token,
+  );
+  return asked.filter(({ issuer }) => (issuer === null ? isSessionHeader(token.header) : meant.includes(issuer)));
+}
+
+async function lookUp({ keyId }: SignedToken, keys: KeySource): Promise<KeyLookup> {
+  try {
+    return await keys.find(keyId);
+  } catch {
+    // A key source must not reject; if it does, nothing is known of the token.
+    return { kind: 'unknown' };
+  }
+}
+
+/** What its issuer says of the caller; where two readers may take that differently, it may be somebody revoked. */
 function revokedClaims(token: SignedToken, revoked: readonly Revocations[], rules: IssuerRules | null): Found {
   const payload = readPayload(token);
-  if (!payload.ok) return null;
+  if (!payload.ok) return payload.error;
   const claimed = signedClaims(token.keyId, payload.value);
   // What is revoked is named as callers are: by the subject that the profile reads, and its issuer.
   const named =

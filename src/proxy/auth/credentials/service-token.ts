@@ -77,7 +77,7 @@ export function verifyCredential(
  * whatever key verified it, so this only saves asking them. All are asked where the token names none of them, and where
  * all are Cores, whose key ids the operator keeps apart.
  */
-function meantAmong(accepting: readonly ActiveIssuer[], token: SignedToken): readonly ActiveIssuer[] {
+export function meantAmong(accepting: readonly ActiveIssuer[], token: SignedToken): readonly ActiveIssuer[] {
   if (accepting.length === 1 || accepting.every(({ rules }) => rules.profile === 'core')) return accepting;
   const payload = readPayload(token);
   const meant = payload.ok ? accepting.filter(({ rules }) => isMeantFor(payload.value, rules)) : [];

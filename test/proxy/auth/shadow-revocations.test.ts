@@ -1,0 +1,240 @@
+/** What is revoked is not let through by shadow mode, whatever form of it only the upstream can read. */
+import t, { type Test } from 'tap';
+import type { Revocations } from '../../../src/decision/route/policy.js';
+import type { KeyLookup } from '../../../src/ports/auth.js';
+import { revocations } from '../../decision/samples.js';
+import { rsaKey, withKeyId } from '../../support/keys.js';
+import { request } from '../../support/raw-client.js';
+import { base64url, mintToken, serviceClaims, signToken, type Claims } from '../../support/tokens.js';
+import { mintSession } from '../../support/sessions.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
+import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
+import { sessionConfig, sessionsOf, userRoute } from '../websocket/stand-in-sessions.js';
+
+const routes = [{ name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }];
+
+interface Shadow extends Harness {
+  readonly revoke: (...rules: readonly Partial<Revocations>[]) => void;
+  /** Status and reason of a request with this `Authorization`. */
+  readonly ask: (authorization: string, headers?: Readonly<Record<string, string>>) => Promise<string>;
+}
+
+async function startShadow(t: Test, { config = {}, ...options }: HarnessOptions = {}): Promise<Shadow> {
+  let listed: readonly Revocations[] = [];
+  const usual: ConfigTree = { mode: 'shadow', routes, listen: { max_header_bytes: '32KiB' } };
+  const proxy = await startProxy(t, { ...options, config: { ...usual, ...config }, listed: () => listed });
+  return {
+    ...proxy,
+    revoke: (...rules) => {
+      listed = rules.map(revocations);
+    },
+    ask: async (authorization, headers = {}) => {
+      const all = authorization === '' ? headers : { ...headers, Authorization: authorization };
+      const { status } = await request(proxy.port, { path: '/orders', headers: all });
+      return `${String(status)} ${String(proxy.records.at(-1)?.reason)}`;
+    },
+  };
+}
+
+const groups = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `group-${String(at)}`);
+
+t.test('a token that is too long to be accepted', async (t) => {
+  const shadow = await startShadow(t);
+  const mint = (claims: Claims): string => mintToken({ key: shadow.key, claims: { groups: groups(700), ...claims } });
+  const [eve, bob] = [mint({ sub: 'eve', jti: '1' }), mint({ sub: 'bob', jti: '2' })];
+  t.equal(eve.length > 8_192, true);
+  t.equal(await shadow.ask(`Bearer ${eve}`), '200 credential_malformed');
+  for (const [rules, reason] of [
+    [{ subjects: new Set(['eve']) }, 'subject_revoked'],
+    [{ tokenIds: new Set(['1']) }, 'token_revoked'],
+  ] as const) {
+    shadow.revoke(rules);
+    t.equal(await shadow.ask(`Bearer ${eve}`), `401 ${reason}`);
+    t.equal(await shadow.ask(`Bearer ${bob}`), '200 credential_malformed');
+  }
+  shadow.revoke({ keyIds: new Set([shadow.key.keyId]) });
+  t.equal(await shadow.ask(`Bearer ${bob}`), '401 key_revoked');
+  const wide = mintToken({ key: shadow.key, header: { x5c: groups(700) } });
+  t.equal(await shadow.ask(`Bearer ${wide}`), '401 key_revoked', 'a header as long');
+  shadow.revoke({ keyIds: new Set(['d-other']) });
+  t.equal(await shadow.ask(`Bearer ${bob}`), '200 credential_malformed');
+});
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** Base64url of the same bytes for whoever does not look at the bits that are left over. */
+const loose = (encoded: string): string =>
+  `${encoded.slice(0, -1)}${alphabet[alphabet.indexOf(encoded.slice(-1)) + 1] ?? ''}`;
+
+t.test('a revoked key whose holder writes headers that only the upstream can read', async (t) => {
+  const shadow = await startShadow(t);
+  const payload = base64url(JSON.stringify(serviceClaims()));
+  const of = (header: string | Buffer): string => `${base64url(header)}.${payload}.c2ln`;
+  const plain = '{"alg":"RS256","kid":"d-lost","typ":"JWT"}';
+  const encoded = base64url(plain);
+  const rows: readonly (readonly [string, string])[] = [
+    ['given twice', `Bearer ${of('{"alg":"RS256","kid":"d-ok","kid":"d-lost"}')}`],
+    ['given twice, the first one', `Bearer ${of('{"alg":"RS256","kid":"d-lost","kid":"d-ok"}')}`],
+    ['a bit that is left over', `Bearer ${loose(base64url(`${plain} `))}.${payload}.c2ln`],
+    ['padded', `Bearer ${base64url(`${plain} `)}==.${payload}.c2ln`],
+    [
+      'the other alphabet',
+      `Bearer ${of('{"kid":"d-lost","x":"ÿÿÿÿ~~~???>>>"}').replace(/-/g, '+').replace(/_/g, '/')}`,
+    ],
+    ['nested deeply', `Bearer ${of(`{"kid":"d-lost","x":${'['.repeat(20)}${']'.repeat(20)}}`)}`],
+    ['a byte order mark', `Bearer ${of(`\ufeff${plain}`)}`],
+    ['no UTF-8', `Bearer ${of(Buffer.from('{"kid":"d-lost","x":"\xff"}', 'latin1'))}`],
+    ['UTF-16', `Bearer ${of(Buffer.from(plain, 'utf16le'))}`],
+    ['UTF-16, the other way round', `Bearer ${of(Buffer.from(plain, 'utf16le').swap16())}`],
+    ['escaped', `Bearer ${of('{"kid":"d-ok","k\\u0069d":"\\u0064\\u002Dlost"}')}`],
+    ['no JSON, for strict readers', `Bearer ${of("{'alg':'RS256',kid:'d-lost'}")}`],
+    ['without quotes', `Bearer ${of('{alg:RS256,kid=d-lost}')}`],
+    ['a comma at the end', `Bearer ${of('{"kid":"d-lost",}')}`],
+    [
+      'with characters in between that lax readers pass over',
+      `Bearer ${encoded.slice(0, 3)}!${encoded.slice(3)}.${payload}.c2ln`,
+    ],
+    ['with blanks in between', `Bearer  ${encoded.slice(0, 10)} ${encoded.slice(10)}.${payload}.c2ln`],
+    ['a dot in the payload', `Bearer ${encoded}.${payload}.${payload}.c2ln`],
+    ['a dot at the end', `Bearer ${encoded}.${payload}.c2ln.`],
+    ['behind other words', `Token v1.2 ${encoded}.${payload}.c2ln`],
+    ['behind another token', `Bearer ${of('{"kid":"d-ok"}')}, ${of('{"kid":"d-lost"}')}`],
+  ];
+  for (const [name, authorization] of rows) {
+    shadow.revoke();
+    t.match(await shadow.ask(authorization), /^200 /, `${name}: shadow mode lets it pass`);
+    shadow.revoke({ keyIds: new Set(['d-other']) }, { keyIds: new Set(['d-lost']) });
+    t.equal(await shadow.ask(authorization), '401 key_revoked', name);
+    shadow.revoke({ keyIds: new Set(['d-los', 'lost', 'd-lost2', 'D-LOST']) });
+    t.match(await shadow.ask(authorization), /^200 /, `${name}: not that of another key`);
+  }
+});
+
+t.test('while keys are revoked, what merely looks like a token goes on', async (t) => {
+  const shadow = await startShadow(t);
+  shadow.revoke({ keyIds: new Set(['d-lost']), subjects: new Set(['eve']) });
+  const foreign = rsaKey('s-foreign');
+  for (const authorization of [
+    'Version 1.2.3',
+    'Bearer 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',
+    'Bearer example.com.d-lost',
+    'Basic d-lost',
+    'Digest username="d-lost", realm="a.b.c", uri="/v1.2.3/x", response="6629fae4"',
+    `Bearer ${mintToken({ key: foreign })}`,
+    `Bearer ${mintToken({ key: foreign, header: { x: 'd-lost' } })}`,
+    `Bearer ${signToken('{"kid":"s-1","kid":"s-2"}', '{"sub":"eve"}', foreign.privateKey)}`,
+    `Bearer ${signToken('{"kid":"d-1","kid":"d-2"}', '{"sub":"eve","sub":"eve"}', foreign.privateKey)}`,
+    `Bearer ${base64url('{"enc":"A256GCM","kid":"d-lost-not"}')}.a.b.c.d`,
+  ]) {
+    t.match(await shadow.ask(authorization), /^200 /, authorization);
+  }
+});
+
+t.test('claims that only the upstream can read, of a token whose signature holds', async (t) => {
+  const shadow = await startShadow(t);
+  const { privateKey, keyId } = shadow.key;
+  const header = JSON.stringify({ alg: 'RS256', kid: keyId, typ: 'JWT' });
+  const twice = '{"sub":"bob","sub":"eve"}';
+  const token = signToken(header, twice, privateKey);
+  const stranger = signToken(header, twice, withKeyId(rsaKey('d-evil'), keyId).privateKey);
+  for (const scheme of ['Bearer ', 'Bearer  ']) {
+    shadow.revoke();
+    t.match(await shadow.ask(scheme + token), /^200 /);
+    shadow.revoke({ keyIds: new Set(['d-other']) });
+    t.match(await shadow.ask(scheme + token), /^200 /, 'no claim is revoked');
+    shadow.revoke({ subjects: new Set(['eve']) });
+    t.equal(await shadow.ask(scheme + token), '401 token_malformed');
+    t.match(await shadow.ask(scheme + stranger), /^200 /, 'what others sign is not ours');
+  }
+  const eve = JSON.stringify(serviceClaims({ claims: { sub: 'eve' } }));
+  for (const [name, odd] of [
+    ['a header with a name twice', `{"alg":"RS256","kid":"d-0","kid":"${keyId}"}`],
+    ['a header with a blank more', ` ${header}`],
+  ] as const) {
+    t.equal(await shadow.ask(`Bearer ${signToken(odd, eve, privateKey)}`), '401 subject_revoked', name);
+  }
+});
+
+t.test('a session in a cookie that the upstream decodes', async (t) => {
+  const key = rsaKey();
+  const shadow = await startShadow(t, {
+    config: { ...sessionConfig, routes: [...routes, userRoute] },
+    sessions: sessionsOf(key),
+  });
+  const session = mintSession({ key });
+  const cookie = { Cookie: `sAccessToken=%65${session.slice(1).replaceAll('.', '%2E')}` };
+  t.match(await shadow.ask('', cookie), /^200 /);
+  for (const rules of [{ keyIds: new Set([key.keyId]) }, { subjects: new Set(['user-1']) }]) {
+    shadow.revoke(rules);
+    t.match(await shadow.ask('', cookie), /^401 (key|subject)_revoked/);
+  }
+});
+
+t.test('while the keys are away nobody knows, however the token is spelt', async (t) => {
+  let lookup: KeyLookup = { kind: 'unavailable' };
+  const shadow = await startShadow(t, { find: () => lookup });
+  const past = Math.floor(Date.now() / 1_000) - 600;
+  const mint = (header: Claims = {}, claims: Claims = {}): string =>
+    mintToken({ key: shadow.key, claims: { exp: past, ...claims }, header });
+  const spelt = `Bearer  ${mint()}`;
+  t.equal(await shadow.ask(spelt), '200 credential_malformed', 'nothing is revoked');
+  shadow.revoke({ keyIds: new Set(['d-other']) });
+  t.equal(await shadow.ask(spelt), '200 credential_malformed', 'nothing that needs a key');
+  shadow.revoke({ subjects: new Set(['eve']) });
+  t.equal(await shadow.ask(spelt), '503 keys_unavailable');
+  t.equal(await shadow.ask(`Bearer  ${mint({ kid: 's-1' })}`), '200 credential_malformed', 'no id of theirs');
+  t.equal(await shadow.ask(`Bearer ${mint({ alg: 'HS256' })}`), '200 algorithm_refused', 'they have no such key');
+  lookup = { kind: 'busy' };
+  t.equal(await shadow.ask(spelt), '503 overloaded');
+  lookup = { kind: 'unknown' };
+  t.equal(await shadow.ask(spelt), '200 credential_malformed');
+});
+
+t.test('an issuer whose keys are away keeps nobody out whose token is of another', async (t) => {
+  const own = rsaKey('d-own');
+  const shadow = await startShadow(t, {
+    config: {
+      issuers: {
+        other: {
+          profile: 'oauth',
+          issuer: 'https://other.example',
+          jwks_url: 'http://127.0.0.1:1/jwks',
+          audience: 'orders',
+          key_ids: { accept: ['d-*'] },
+        },
+      },
+    },
+    adapt: (config) => config,
+  });
+  const find = (keyId: string): KeyLookup =>
+    keyId === own.keyId
+      ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: own.publicKey } }
+      : { kind: 'unknown' };
+  const { issuers } = shadow.activeConfig();
+  for (const issuer of issuers) {
+    Object.assign(issuer, {
+      keys: {
+        find: (keyId: string): KeyLookup => (issuer.rules.name === 'core' ? find(keyId) : { kind: 'unavailable' }),
+      },
+    });
+  }
+  shadow.revoke({ subjects: new Set(['eve']) });
+  const mint = (iss: string, header: Claims = {}): string =>
+    `Bearer  ${mintToken({ key: own, claims: { iss }, header })}`;
+  t.equal(await shadow.ask(mint('https://api.example.com')), '200 credential_malformed', 'its signature holds');
+  t.equal(await shadow.ask(mint('https://api.example.com', { kid: 'd-gone' })), '200 credential_malformed');
+  t.equal(await shadow.ask(mint('https://other.example', { kid: 'd-gone' })), '503 keys_unavailable');
+});
+
+t.test('of a request with very many words none is looked up', async (t) => {
+  const shadow = await startShadow(t);
+  const tokens = (count: number): string => Array.from({ length: count }, (_, at) => `x${String(at)}.e30.AA`).join(',');
+  t.equal(await shadow.ask(`Bearer ${tokens(900)}`), '200 credential_malformed');
+  for (const rules of [{ subjects: new Set(['eve']) }, { tokenDigests: new Set(['none']) }]) {
+    shadow.revoke(rules);
+    t.equal(await shadow.ask(`Bearer ${tokens(17)}`), '401 credential_ambiguous');
+    t.equal(await shadow.ask(`Bearer ${tokens(16)}`), '200 credential_malformed');
+  }
+  shadow.revoke({ keyIds: new Set(['d-other']) });
+  t.equal(await shadow.ask(`Bearer ${tokens(900)}`), '200 credential_malformed', 'key ids are read all the same');
+});
