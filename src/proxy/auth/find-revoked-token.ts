@@ -114,12 +114,16 @@ function wordsIn(credential: string, issuers: readonly ActiveIssuer[]): readonly
 }
 
 /**
- * Everything in a credential that has the form of a token, whatever stands around it; also with more parts than a token
- * has, or padded ones, since some readers take these.
+ * Everything in a credential that has the form of a token, whatever stands around it. Some readers take padded parts,
+ * and some leave out what follows the third: Java splits `a.b.c.` in three.
  */
 function tokensIn(credential: string): readonly string[] {
   const padded = credential.replace(/=+(\.?)/g, (padding, dot: string) => (dot === '' ? ' ' : padding));
-  return padded.split(/[^\w.+/=-]+/).filter((part) => part.split('.', 3).length === 3);
+  return padded.split(/[^\w.+/=-]+/).flatMap((part) => {
+    const parts = part.split('.', 4);
+    if (parts.length < 3) return [];
+    return parts.length === 3 ? [part] : [parts.slice(0, 3).join('.'), part];
+  });
 }
 
 /** Tokens of one request whose signatures are checked: callers send one, and some a session beside it. */
