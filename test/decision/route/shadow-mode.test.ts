@@ -95,6 +95,8 @@ t.test('without a route: what the upstream may take for an enforced route does n
   const cases = [
     { method: 'GET', segments: ['elsewhere'], lax: true, strict: true },
     { method: 'GET', segments: ['Admin'], lax: false, strict: true },
+    { method: 'GET', segments: ['adm\u0130n'], lax: false, strict: true },
+    { method: 'GET', segments: ['adm\u0131n'], lax: false, strict: true },
     { method: 'GET', segments: ['admin', ''], lax: false, strict: true },
     { method: 'HEAD', segments: ['admin'], lax: false, strict: false },
     { method: 'HEAD', segments: ['ADMIN'], lax: false, strict: true },

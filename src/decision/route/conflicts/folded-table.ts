@@ -157,7 +157,24 @@ function endOf(path: RoutePath, folding: Folding): readonly Segment[] {
 /** Text as a laxer router compares it. */
 export function foldText(text: string, folding: Folding): string {
   const trimmed = folding.dots ? withoutBlanks(text) : text;
-  return folding.case ? trimmed.toLowerCase() : trimmed;
+  return folding.case ? foldCase(trimmed) : trimmed;
+}
+
+const ascii = /^[\0-\x7f]*$/;
+
+/**
+ * Letters as any router may compare them: Java takes ı and İ for i and ſ for s, each by its capital. `toLowerCase` makes
+ * an i with a dot of İ.
+ */
+function foldCase(text: string): string {
+  const lower = text.toLowerCase();
+  if (ascii.test(text)) return lower;
+  return Array.from(lower, (letter) => {
+    const folded = letter.toUpperCase().toLowerCase();
+    return folded.length === letter.length ? folded : letter;
+  })
+    .join('')
+    .replaceAll('i\u0307', 'i');
 }
 
 /** A text without blanks at its beginning, and dots and blanks at its end; one of nothing else stays as it is. */

@@ -116,3 +116,32 @@ t.test(
     t.end();
   },
 );
+
+t.test('letters are alike that any router takes for one, beyond ASCII too', (t) => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['ADMIN', 'admin'],
+    ['adm\u0130n', 'admin'], // capital I with dot: i to Java
+    ['adm\u0131n', 'admin'], // small i without dot: I, once it is a capital
+    ['admi\u0307n', 'admin'], // what JavaScript makes of the first
+    ['u\u017fers', 'users'], // long s
+    ['\u212aey', 'key'], // Kelvin sign
+    ['ΑΣ', 'ας'],
+    ['STRA\u1e9eE', 'straße'],
+    ['ΰ\u0149', 'ΰ\u0149'], // capitals of these are several letters
+    ['\u{10400}', '\u{10428}'],
+    ['É', 'é'],
+  ];
+  for (const [one, other] of rows) {
+    t.equal(foldText(one, both), foldText(other, both), `${one} ${other}`);
+    t.equal(foldText(foldText(one, both), both), foldText(one, both));
+    t.equal(foldText(one, neither), one);
+  }
+  for (const [one, other] of [
+    ['straße', 'strasse'],
+    ['é', 'e'],
+    ['ŉ', 'n'],
+  ] as const) {
+    t.not(foldText(one, both), foldText(other, both), `${one} ${other}`);
+  }
+  t.end();
+});
