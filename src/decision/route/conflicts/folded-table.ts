@@ -163,8 +163,8 @@ export function foldText(text: string, folding: Folding): string {
 const ascii = /^[\0-\x7f]*$/;
 
 /**
- * Letters as any router may compare them: Java takes ı and İ for i and ſ for s, each by its capital. `toLowerCase` makes
- * an i with a dot of İ.
+ * Letters as any router may compare them: Java takes ı and İ for i and ſ for s, each by its capital. Of İ,
+ * `toLowerCase` makes an i with a dot.
  */
 function foldCase(text: string): string {
   const lower = text.toLowerCase();
