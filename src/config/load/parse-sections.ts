@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Report } from './report.js';
 import { locate, type Path, replaceAt, type SourceMap, type SourceNode, valueOf } from './source-tree.js';
-import { reportIssue, reportUnknownKey, coercePlaceholder, specificIssues } from './zod-issues.js';
+import { type Coerced, coercePlaceholder, reportIssue, reportUnknownKey, specificIssues } from './zod-issues.js';
 import {
   type SectionName,
   sectionNames,
@@ -36,13 +36,18 @@ export interface ParsedConfig extends WholeSections {
   readonly applicationVerifies: boolean | null;
   /** Whether a key stands in the file, whatever its value. */
   readonly isPresent: (path: Path) => boolean;
-  /** What stands in the file, unchecked: for rules that hold whether or not the rest could be read. */
+  /**
+   * What stands in the file, unchecked, for rules that hold whether or not the rest could be read. A placeholder counts
+   * as what its key asks for.
+   */
   readonly rawValue: (path: Path) => unknown;
 }
 
 interface Reader {
   readonly root: SourceNode;
   readonly report: Report;
+  /** Placeholders that were read as numbers or truth values; added to as sections are read. */
+  readonly coerced: Coerced[];
 }
 
 /** Reads what the schema says of each section. */
@@ -66,18 +71,22 @@ export function parseSections(
     ? judging === null && forwardingSections.some(has)
     : !has('egress') || [...forwardingSections, ...policySections].some(has);
   const hasPolicy = servesCallers || decides;
-  const reader: Reader = { root: judging ?? source, report };
+  const reader: Reader = { root: judging ?? source, report, coerced: [] };
   const { upstream, listen } = unused;
+  const whole = readWholeSections(reader, servesCallers ? {} : { upstream, ...(judging === null ? { listen } : {}) });
+  const issuers = hasPolicy ? readIssuers(reader) : new Map<string, Entry<IssuerFile>>();
+  const routes = hasPolicy ? readRoutes(reader) : [];
+  const read = reader.coerced.reduce<SourceNode>((tree, { path, scalar }) => replaceAt(tree, path, scalar), source);
   return {
-    ...readWholeSections(reader, servesCallers ? {} : { upstream, ...(judging === null ? { listen } : {}) }),
+    ...whole,
     servesCallers,
     applicationVerifies,
-    issuers: hasPolicy ? readIssuers(reader) : new Map(),
+    issuers,
     issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
-    routes: hasPolicy ? readRoutes(reader) : [],
+    routes,
     isPresent: (path) => locate(source, path).node !== null,
     rawValue: (path) => {
-      const { node } = locate(source, path);
+      const { node } = locate(read, path);
       return node === null ? undefined : valueOf(node);
     },
   };
@@ -124,7 +133,7 @@ function readWholeSections(reader: Reader, given: Readonly<Partial<Record<Sectio
   return found as WholeSections;
 }
 
-function readValue<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader): Parsed<T> {
+function readValue<T>(schema: z.ZodType<T>, path: Path, { root, report, coerced }: Reader): Parsed<T> {
   let { node } = locate(root, path);
   let result = schema.safeParse(node === null ? undefined : valueOf(node));
   if (!result.success && node !== null) {
@@ -134,6 +143,7 @@ function readValue<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader
       const scalar = coercePlaceholder(issue, node);
       if (scalar === null) continue;
       node = replaceAt(node, scalar.path, scalar.scalar);
+      coerced.push({ path: [...path, ...scalar.path], scalar: scalar.scalar });
       changed = true;
     }
     if (changed) result = schema.safeParse(valueOf(node));

@@ -66,15 +66,19 @@ export function reportUnknownKey(path: Path, key: string, known: readonly string
   report.keyError(path, `unknown key ${JSON.stringify(key)} in ${nameOf(path.slice(0, -1))}${hint}`, known.join(', '));
 }
 
+/** A placeholder that is read as a number or a truth value, and where it stands. */
+export interface Coerced {
+  readonly path: Path;
+  readonly scalar: SourceScalar;
+}
+
 /**
  * A placeholder's text as what its key asks for: a number or a truth value. `null` where the issue is about something
  * else or the text reads as neither.
  */
-export function coercePlaceholder(
-  issue: Issue,
-  node: SourceNode,
-): { readonly path: Path; readonly scalar: SourceScalar } | null {
-  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return null;
+export function coercePlaceholder(issue: Issue, node: SourceNode): Coerced | null {
+  // Of alternatives some may be numbers or truth values: a text that none of them takes is no loss.
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value' && issue.code !== 'invalid_union') return null;
   const path = stepsOf(issue.path);
   const scalar = locate(node, path).node;
   if (scalar?.kind !== 'scalar' || !scalar.coercible || typeof scalar.value !== 'string') return null;
@@ -84,7 +88,7 @@ export function coercePlaceholder(
 
 /** YAML 1.2 core schema: what a plain scalar of this text would be. */
 function coreValue(text: string): number | boolean | null {
-  if (/^[-+]?[0-9]+$/.test(text)) return Number(text);
+  if (/^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(text)) return Number(text);
   if (/^(true|True|TRUE)$/.test(text)) return true;
   return /^(false|False|FALSE)$/.test(text) ? false : null;
 }

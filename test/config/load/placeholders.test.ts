@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { substitute } from '../../../src/config/load/placeholders.js';
 import { accept, refuse } from '../../../src/lib/result.js';
-import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
+import { compiled, configText, errorsOf, problemsOf, withRoutes } from '../inspection.js';
 
 const sources = {
   env: { NAME: 'value', EMPTY: '', NESTED: '${env:NAME}', LONG: 'x'.repeat(65_536), LONGER: 'x'.repeat(65_537) },
@@ -162,6 +162,66 @@ t.test('truth values of placeholders', (t) => {
   t.match(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'yes', B: '1' } }), [
     /receiver\.case_sensitive is what \$\{env:A\} stands for; allowed: true or false$/,
     /receiver\.strict_slash is what \$\{env:B\} stands for; allowed: true or false$/,
+  ]);
+  t.end();
+});
+
+const guarded = 'name: a, methods: [GET], path: /a, subjects: [s], permissions: []';
+const written = 'name: a, methods: [GET, POST], path: /a, subjects: [s], permissions: []';
+
+const judgedAlike = [
+  { name: 'single_use without a store', route: `${guarded}, single_use: VALUE` },
+  {
+    name: 'single_use of a public route',
+    route: 'name: a, methods: [GET], path: /a, access: public, single_use: VALUE',
+    store: '{ memory: {} }',
+  },
+  { name: 'single_use beside sessions', route: `${guarded}, single_use: VALUE, accept: [session], session: {}` },
+  {
+    name: 'websocket with other methods, and keys',
+    route: `${written}, websocket: VALUE, idempotency: required`,
+    store: '{ memory: {} }',
+  },
+  {
+    name: 'single_use beside websocket',
+    route: `${guarded}, websocket: VALUE, single_use: VALUE`,
+    store: '{ memory: {} }',
+  },
+  { name: 'origins', route: `${guarded}, websocket: VALUE, origins: ["https://a.example"]`, isRight: true },
+  { name: 'shared limits of a route', route: `${guarded}, limits: { requests_per_second: 1, shared: VALUE }` },
+  { name: 'shared limits of the file', route: guarded, limits: '{ requests_per_second: 1, shared: VALUE }' },
+  { name: 'a route that is wrong otherwise too', route: `${guarded}, single_use: VALUE, zzz: 1` },
+];
+
+t.test('a truth value of a placeholder is judged as one that is written', (t) => {
+  for (const { name, route, store = null, limits = null, isRight = false } of judgedAlike) {
+    const told = (value: string): readonly string[] => {
+      const text = withRoutes([route], { store, limits }).replaceAll('VALUE', value);
+      return errorsOf(text, { env: { X: 'true' } }).map((line) => line.replace(/^c\.yaml:\d+:\d+: /, ''));
+    };
+    t.same(told('"${env:X}"'), told('true'), name);
+    t.equal(told('true').length === 0, isRight, name);
+  }
+  t.end();
+});
+
+t.test('fractions, and numbers beside words', (t) => {
+  const text = configText({
+    store: '{ redis: { url: "redis://127.0.0.1" } }',
+    workers: '"${env:W}"',
+    limits: '{ requests_per_second: "${env:F}", burst: "${env:B}" }',
+    telemetry: '{ traces: { ratio: "${env:R}" } }',
+  });
+  const config = compiled(text, { env: { W: '4', F: '0.5', B: '1', R: '1e-2' } });
+  t.equal(config.workers, 4);
+  t.match(config.routes[0]?.limits, { rate: { perSecond: 0.5, burst: 1 } });
+  t.equal(config.telemetry.ratio, 0.01);
+  t.equal(compiled(text, { env: { W: 'auto', F: '1.', B: '1', R: '.5' } }).workers, 'auto');
+  t.match(errorsOf(text, { env: { W: '4.5', F: '1,5', B: '1.5', R: '50%' } }), [
+    /workers is what \$\{env:W\} stands for; allowed: a whole number from 1 to 64/,
+    /limits\.requests_per_second is what \$\{env:F\} stands for/,
+    /limits\.burst is what \$\{env:B\} stands for/,
+    /telemetry\.traces\.ratio is what \$\{env:R\} stands for/,
   ]);
   t.end();
 });
