@@ -113,6 +113,9 @@ function readNode(node: unknown, path: Path, reading: Reading, fallback: Positio
   return readScalar(node, path, position, reading);
 }
 
+/** In a map of free names the schema's library passes over it: what is asked for there would be asked for by nobody. */
+const prototypeKey = '__proto__';
+
 function readEntries(
   items: readonly unknown[],
   path: Path,
@@ -133,6 +136,14 @@ function readEntries(
         isCollection(item.key)
           ? 'quotes around a text that begins with { or ['
           : 'keys in quotes where they read as numbers or the like',
+      );
+      continue;
+    }
+    if (key === prototypeKey) {
+      report.errorAt(
+        position,
+        `${nameOf(path)} has the key ${JSON.stringify(key)}, which is never read`,
+        'another key',
       );
       continue;
     }

@@ -197,7 +197,7 @@ const extras = [
   {
     name: 'a prototype',
     input: { '"__proto__"': '{ a: 1 }' },
-    expected: [/^c\.yaml:5:1: error: unknown key "__proto__" in the config; /],
+    expected: [/^c\.yaml:5:1: error: the config has the key "__proto__", which is never read; allowed: another key$/],
   },
   { name: 'a constructor', input: { constructor: '1' }, expected: [/unknown key "constructor"/] },
   {
@@ -210,8 +210,19 @@ const extras = [
   {
     name: 'a prototype within',
     input: { log: '{ __proto__: { level: debug } }' },
+    expected: [/^c\.yaml:5:8: error: log has the key "__proto__", which is never read; allowed: another key$/],
+  },
+  {
+    name: 'a prototype among claims',
+    input: {
+      issuers:
+        '{ a: { profile: oauth, issuer: "https://a.example", audience: b, claims: { require: { __proto__: x } } } }',
+      sessions: '{ core_url: "http://127.0.0.1:3567", api_domain: "https://a.example" }',
+      routes: '[{ name: a, methods: [GET], path: /a, accept: [session], session: { claims: { "__proto__": x } } }]',
+    },
     expected: [
-      /^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level, client_address, user_agent, refusals_per_second$/,
+      /: error: issuers\.a\.claims\.require has the key "__proto__", which is never read; allowed: another key$/,
+      /: error: routes\[0\]\.session\.claims has the key "__proto__", which is never read; allowed: another key$/,
     ],
   },
   {
