@@ -82,6 +82,34 @@ export function createAddressTest(blocks: readonly string[]): (address: string) 
   };
 }
 
+/** What no stranger sends from: of this network, loopback, multicast and what nobody was given (RFC 6890). */
+const nobodysBlocks: readonly string[] = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/3', '4000::/2', '8000::/1'];
+
+/** Tells whether these blocks together hold every address, of IPv4 or of IPv6, that a stranger may have. */
+export function holdEveryAddress(blocks: readonly string[]): boolean {
+  const read = [...nobodysBlocks, ...blocks].flatMap((text) => readBlock(text) ?? []);
+  return (['ipv4', 'ipv6'] as const).some((family) =>
+    holdEverything(read.filter((block) => block.family === family).map(prefixBits), 0),
+  );
+}
+
+/** Whether every row of bits begins with one of these prefixes, which are alike up to here. */
+function holdEverything(prefixes: readonly string[], length: number): boolean {
+  if (prefixes.some((prefix) => prefix.length === length)) return true;
+  return ['0', '1'].every((bit) => {
+    const further = prefixes.filter((prefix) => prefix[length] === bit);
+    return further.length > 0 && holdEverything(further, length + 1);
+  });
+}
+
+function prefixBits({ address, family, prefixLength }: AddressBlock): string {
+  const bits =
+    family === 'ipv4'
+      ? address.split('.').map((part) => Number(part).toString(2).padStart(8, '0'))
+      : groupsOf(address).map((group) => Number.parseInt(group, 16).toString(2).padStart(16, '0'));
+  return bits.join('').slice(0, prefixLength);
+}
+
 /** The address of a socket's other end as the rest of the world writes it: no IPv4 mapped into IPv6, no zone. */
 export function plainAddress(address: string): string {
   // Almost every address is plain, and each request asks.

@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   createAddressTest,
   createClientFinder,
+  holdEveryAddress,
   isAddressBlock,
   isLoopback,
   clientNetworks,
@@ -223,5 +224,33 @@ t.test('an address is counted by what one client has, and by what one customer o
     { address: 'fe80::1%eth0', own: 'fe80:0:0:0::/64' },
   ];
   for (const { address, own, site = own } of rows) t.same(clientNetworks(address), { own, site }, address);
+  t.end();
+});
+
+t.test('blocks that together are everybody', (t) => {
+  const rows: { blocks: string[]; expected: boolean }[] = [
+    { blocks: [], expected: false },
+    { blocks: ['unix'], expected: false },
+    { blocks: ['10.0.0.1', '10.0.0.0/8', '127.0.0.1', '::1', 'fd00::/8'], expected: false },
+    { blocks: ['0.0.0.0/0'], expected: true },
+    { blocks: ['10.0.0.0/8', '192.0.2.1/0'], expected: true },
+    { blocks: ['::/0'], expected: true },
+    { blocks: ['0.0.0.0/1'], expected: false },
+    { blocks: ['0.0.0.0/1', '128.0.0.0/1'], expected: true },
+    { blocks: ['0.0.0.0/1', '8000::/1'], expected: false },
+    { blocks: ['128.0.0.0/2', '192.0.0.0/3', '64.0.0.0/2', '1.0.0.0/8', '2.0.0.0/7', '4.0.0.0/6'], expected: false },
+    {
+      blocks: ['128.0.0.0/2', '192.0.0.0/3', '64.0.0.0/2', '1.0.0.0/8', '2.0.0.0/7', '4.0.0.0/6', '8.0.0.0/5'].concat([
+        '16.0.0.0/4',
+        '32.0.0.0/3',
+      ]),
+      expected: true,
+    },
+    { blocks: ['::/1', '8000::/1'], expected: true },
+    { blocks: ['2000::/4', '3000::/4'], expected: true },
+    { blocks: ['2000::/4', '3000::/5'], expected: false },
+    { blocks: ['2000::/4', '3000::/5', '3800::/6', '3c00::/7', '3e00::/8', '3f01::/16'], expected: false },
+  ];
+  for (const { blocks, expected } of rows) t.equal(holdEveryAddress(blocks), expected, blocks.join(' '));
   t.end();
 });

@@ -8,6 +8,7 @@ import type { Path, SourceNode } from '../load/source-tree.js';
 import { readMethod } from '../../decision/http/request-head.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import { nearestName } from '../../lib/did-you-mean.js';
+import { holdEveryAddress } from '../../lib/ip-ranges.js';
 
 interface Check {
   readonly parts: ParsedConfig;
@@ -158,8 +159,11 @@ function letsStaticKeysIn(pattern: string, reject: KeyIdRules['reject']): boolea
 }
 
 function checkTrust(check: Check): void {
-  for (const { at, value } of textsAt(['listen', 'trust_forwarded'], check)) {
-    if (!/\/0$/.test(value)) continue;
+  const path = ['listen', 'trust_forwarded'];
+  const blocks = textsAt(path, check);
+  const whole = blocks.filter(({ value }) => holdEveryAddress([value])).map(({ at }) => at);
+  const together = whole.length === 0 && holdEveryAddress(blocks.map(({ value }) => value)) ? [path] : [];
+  for (const at of [...whole, ...together]) {
     check.report.warning(
       at,
       `${nameOf(at)} is every address: whoever connects writes X-Forwarded-For`,

@@ -146,6 +146,11 @@ const mistaken: readonly { readonly name: string; readonly text: string; readonl
     text: configText({ listen: `{ host: 127.0.0.1, port: 8080, trust_forwarded: ["10.0.0.1", "${block}"] }` }),
     says: /warning: listen\.trust_forwarded\[1\] is every address: whoever connects writes X-Forwarded-For; allowed: the proxies in front$/,
   })),
+  ...['"0.0.0.0/1", "128.0.0.0/1"', '"2000::/4", "3000::/4"'].map((blocks) => ({
+    name: `trust in ${blocks}`,
+    text: configText({ listen: `{ host: 127.0.0.1, port: 8080, trust_forwarded: [10.0.0.1, ${blocks}] }` }),
+    says: /warning: listen\.trust_forwarded is every address: whoever connects writes X-Forwarded-For; allowed: the proxies in front$/,
+  })),
   {
     name: 'a variable as a shell writes it',
     text: issuer({ audience: '$AUDIENCE' }),

@@ -9,7 +9,7 @@ import { section, type CompileContext } from '../../schema/section.js';
 import type { ListenSettings } from '../../types.js';
 import { acceptable, type Acceptance } from '../../../decision/decide/limits.js';
 import { forms, type Form } from '../../../decision/decide/forms.js';
-import { isLoopback } from '../../../lib/ip-ranges.js';
+import { holdEveryAddress, isLoopback } from '../../../lib/ip-ranges.js';
 import { checkDecideLimits, checkListenWithoutPlace } from './decide-limits.js';
 import { listen as callersListener, usualListener } from './listen.js';
 
@@ -180,7 +180,7 @@ function checkListener(file: ListenerFile, base: Path, report: Report): void {
     const at = [...base, 'prefix'];
     report.keyError(at, `${nameOf(at)} has no use with form: ${file.form}`, 'form: envoy beside it');
   }
-  if (file.trust.some((block) => block.endsWith('/0'))) {
+  if (holdEveryAddress(file.trust)) {
     const at = [...base, 'trust'];
     report.error(
       at,

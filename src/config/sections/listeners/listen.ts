@@ -32,7 +32,7 @@ import {
   word,
 } from '../../schema/scalars.js';
 import { section, type AbsolutePath } from '../../schema/section.js';
-import { isLoopback } from '../../../lib/ip-ranges.js';
+import { holdEveryAddress, isLoopback } from '../../../lib/ip-ranges.js';
 
 const tlsSchema = map({
   cert_file: filePath().describe('Certificate chain in PEM, the own certificate first. Read again when it changes.'),
@@ -298,6 +298,13 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
     report.keyError(
       ['listen', 'client_cert_header'],
       'listen.client_cert_header has no use without listen.trust_forwarded: nobody’s header would be believed',
+      'listen.trust_forwarded with the addresses of the proxy in front',
+    );
+  }
+  if (listen !== null && listen.value.client_cert_header && holdEveryAddress(listen.value.trust_forwarded)) {
+    report.keyError(
+      ['listen', 'client_cert_header'],
+      'listen.client_cert_header believes everybody: listen.trust_forwarded is every address, and whoever connects writes Client-Cert',
       'listen.trust_forwarded with the addresses of the proxy in front',
     );
   }

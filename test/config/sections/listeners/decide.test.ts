@@ -58,6 +58,7 @@ t.test('what is wrong has an error', (t) => {
     ['{ host: 10.0.0.1, port: 9000, form: nginx }', /tokens would cross the network in plaintext: decide.host/],
     ['{ port: 9000, form: nginx, trust: [] }', /trust/],
     ['{ port: 9000, form: nginx, trust: [0.0.0.0/0] }', /decide.trust is everybody/],
+    ['{ port: 9000, form: nginx, trust: [0.0.0.0/1, 128.0.0.0/1] }', /decide.trust is everybody/],
     ['{ port: 9000, form: nginx, prefix: /p }', /decide.prefix has no use with form: nginx/],
     ['{ port: 8080, form: nginx }', /decide.port is the port of another listener/],
     ['[{ port: 9000, form: nginx }, { port: 9000, form: caddy }]', /decide\[1\].port is the port of another listener/],

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf } from '../../inspection.js';
+import { compiled, configText, errorsOf, problemsOf } from '../../inspection.js';
 
 const plaintext = (place: string, host: string): string =>
   `c.yaml:${place}: error: tokens would cross the network in plaintext: listen.host is ${JSON.stringify(host)}, without TLS; ` +
@@ -192,6 +192,24 @@ t.test('trusted addresses', (t) => {
       block,
     );
   }
+  t.end();
+});
+
+t.test('certificates in a header are not believed of everybody', (t) => {
+  const told = (trusted: string): readonly string[] =>
+    errorsOf(
+      configText({
+        listen: `{ host: 127.0.0.1, port: 1, client_cert_header: true, trust_forwarded: [${trusted}] }`,
+      }),
+    );
+  for (const everybody of ['0.0.0.0/0', '"::/0"', '0.0.0.0/1, 128.0.0.0/1', '10.0.0.0/8, "2000::/4", "3000::/4"']) {
+    t.match(
+      told(everybody),
+      [/listen\.client_cert_header believes everybody: listen\.trust_forwarded is every address, and whoever connects/],
+      everybody,
+    );
+  }
+  t.same(told('10.0.0.0/8, 128.0.0.0/1'), []);
   t.end();
 });
 
