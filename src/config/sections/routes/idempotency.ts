@@ -201,19 +201,32 @@ function checkReserving({ path, parts, report, hasKey }: ReservingRoute): void {
   }
 }
 
-/** Checks that headers which are removed otherwise, and are to tell requests apart, are let through to the upstream. */
+/** Checks that headers which are to tell requests apart go on to the upstream under this config: others never count. */
 function checkCompared(parts: ParsedConfig, report: Report): void {
-  if (parts.upstream === null) return;
-  const passed = new Set(parts.upstream.value.pass_fields.map((name) => name.toLowerCase()));
+  const { upstream, listen, identity } = parts;
+  if (upstream === null || listen === null || identity === null) return;
+  const { headers, assertion } = identity.value;
+  const rules = createHeaderRules({
+    identityNames: [...Object.values(headers), assertion?.header ?? null].filter((name) => name !== null),
+    underscoreFields: listen.value.underscore_fields,
+    http10: 'refuse',
+    passFields: upstream.value.pass_fields,
+  });
   for (const { path, parsed } of parts.routes) {
     parsed?.value.idempotency?.fields.forEach((name, index) => {
-      const lower = name.toLowerCase();
-      if (lower === 'host' || isPassedOn(name) || passed.has(lower)) return;
+      const kind = rules.requestKind(name);
+      if (name.toLowerCase() === 'host' || kind === 'passed') return;
       const at = [...path, 'idempotency', 'fields', index];
+      const lets =
+        kind === 'underscored' || kind === 'refused'
+          ? '; or listen.underscore_fields: allow'
+          : isPassedOn(name)
+            ? ''
+            : `; or ${name} in upstream.pass_fields as well`;
       report.error(
         at,
         `${nameOf(at)} is ${report.show(at)}, which ${notPassedOn}`,
-        `another header, such as If-Match; or ${name} in upstream.pass_fields as well`,
+        `another header, such as If-Match${lets}`,
       );
     });
   }

@@ -81,7 +81,7 @@ const bounds = [
   { key: 'max_stored_response', good: ['0B', '4MiB'], bad: ['5MiB', '4194305B'] },
   {
     key: 'fields',
-    good: ['[]', '[Host]', '[If-Match, If-None-Match, Prefer, Accept-Language, X_Tenant]'],
+    good: ['[]', '[Host]', '[If-Match, If-None-Match, Prefer, Accept-Language, X-Tenant]'],
     bad: [
       '[Authorization]',
       '[date]',
