@@ -329,9 +329,16 @@ t.test("objects of the operator's own are rendered with the rest, with what the 
 });
 
 t.test('a release whose name is a number', async (t) => {
-  const { code, stdout, stderr } = helm(t, 'template', '123', chartDir, '--values', valuesFile(t, { config, tls }));
+  const values = valuesFile(t, {
+    config,
+    tls,
+    networkPolicy: { monitors: [{ podSelector: {} }] },
+    metrics: { serviceMonitor: { enabled: true } },
+  });
+  const { code, stdout, stderr } = helm(t, 'template', '123', chartDir, '--values', values);
   t.equal(code, 0, stderr);
-  const deployment = one(manifestsOf(stdout), 'Deployment');
-  t.same(await schemaFaults([deployment]), []);
+  const manifests = manifestsOf(stdout);
+  t.same(await schemaFaults(manifests), []);
+  const deployment = one(manifests, 'Deployment');
   t.match(deployment['spec'], { selector: { matchLabels: { 'app.kubernetes.io/instance': '123' } } });
 });
