@@ -292,6 +292,28 @@ t.test('a foreign Deployment takes Sallyport in by one include: as written down 
   t.same(manifests.filter(({ kind }) => kind === 'Deployment').length, 1, 'no pod of its own');
 });
 
+t.test('a pod of theirs has the time that Sallyport needs, or is not rendered', (t) => {
+  const said = (line: string): { readonly code: number | null; readonly stdout: string; readonly stderr: string } => {
+    const parent = parentChart(t);
+    const file = join(parent, 'templates/deployment.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('volumes:\n', `${line}\nvolumes:\n`));
+    return helm(t, 'template', 'shop', parent);
+  };
+  const short =
+    /sallyport\.podSpec: terminationGracePeriodSeconds: (20|39) is not more than the 35 s of .* by the 5 s in which/;
+  for (const seconds of [20, 39])
+    t.match(said(`terminationGracePeriodSeconds: ${seconds}`), { code: 1, stderr: short });
+  for (const [line, seconds] of [
+    ['terminationGracePeriodSeconds: 40', 40],
+    ['terminationGracePeriodSeconds:', 60],
+  ] as const) {
+    const { code, stdout, stderr } = said(line);
+    t.equal(code, 0, stderr);
+    t.equal(templateOf(one(manifestsOf(stdout), 'Deployment')).spec.terminationGracePeriodSeconds, seconds, line);
+  }
+  t.end();
+});
+
 t.test('image and chart have the version of package.json', async (t) => {
   const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
   t.match(parse(readFileSync(join(chartDir, 'Chart.yaml'), 'utf8')), { version, appVersion: version });

@@ -59,6 +59,18 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
     values: { config: { ...config, shutdown: { grace: '${env:GRACE}' } }, tls },
   },
   {
+    name: 'ports of the config that are those of the values',
+    values: {
+      config: {
+        ...config,
+        listen: { port: 8443, tls: { client_ca_file: '/ca.crt' } },
+        probes: { port: 9902 },
+        admin: { port: 9903 },
+      },
+      tls,
+    },
+  },
+  {
     name: 'a config that is to end with a marker',
     values: { config: { ...config, reload: { end_marker: 'required' } }, tls },
   },
@@ -268,6 +280,34 @@ export const refused: readonly { readonly name: string; readonly values: Values;
     name: 'no time to drain after the service',
     says: /60 is not more than the 60\.5 s/,
     values: { config: { ...config, shutdown: { delay: '500ms', grace: '50s' } }, tls, receiver: { container } },
+  },
+  {
+    name: 'no time to end after that',
+    says: /terminationGracePeriodSeconds: 34 is not more than the 30 s of .* by the 5 s/,
+    values: { config, tls, terminationGracePeriodSeconds: 34 },
+  },
+  {
+    name: 'another port of callers in the config',
+    says: /config\.listen\.port: 443 is not ports\.proxy \(8443\)/,
+    values: { config: { ...config, listen: { host: '0.0.0.0', port: 443 } }, tls },
+  },
+  {
+    name: 'another port of probes in the config',
+    says: /config\.probes\.port: 9999 is not ports\.probes \(9902\)/,
+    values: { config: { ...config, probes: { port: 9999 } }, tls },
+  },
+  {
+    name: 'TLS that ends here and in front',
+    says: /tls\.secretName: config\.listen\.tls_terminated_by says that TLS ends in front/,
+    values: { config: { ...config, listen: { tls_terminated_by: 'istio' } }, tls },
+  },
+  {
+    name: 'TLS that ends in front and here',
+    says: /tls\.terminatedBy: config\.listen\.tls ends TLS here/,
+    values: {
+      config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } },
+      tls: { terminatedBy: 'istio' },
+    },
   },
   {
     name: 'nothing for a monitor to find',

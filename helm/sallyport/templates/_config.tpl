@@ -20,13 +20,38 @@
 {{- $_ := set $base "egress" (dict "listen" (include "sallyport.egressListen" . | fromYaml)) }}
 {{- end }}
 {{- $config := mustMergeOverwrite $base $own }}
-{{- $needed := addf (include "sallyport.seconds" $config.shutdown.delay) (include "sallyport.seconds" $config.shutdown.grace) }}
-{{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
-{{- if le (float64 .Values.terminationGracePeriodSeconds) $needed }}
-{{- $says := "terminationGracePeriodSeconds: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds" }}
-{{- fail (printf $says .Values.terminationGracePeriodSeconds $needed) }}
+{{- range $section, $key := dict "listen" "proxy" "probes" "probes" }}
+{{- include "sallyport.checkPort" (list $section (get $config $section) $key (get $.Values.ports $key)) }}
 {{- end }}
+{{- include "sallyport.checkTime" (list . $config .Values.terminationGracePeriodSeconds "terminationGracePeriodSeconds") }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/*
+Fails where the config has a listener on another port than the pod and the Services go by. Takes a list: the section, its value, the key of `ports` and
+its value. What a placeholder stands for only Sallyport can read.
+*/}}
+{{- define "sallyport.checkPort" -}}
+{{- $port := (index . 1 | default dict).port }}
+{{- if and $port (not (kindIs "string" $port)) (ne (int $port) (int (index . 3))) }}
+{{- fail (printf "config.%s.port: %v is not ports.%s (%v), by which others find it; set that one" (index . 0) $port (index . 2) (index . 3)) }}
+{{- end }}
+{{- end }}
+
+{{/*
+Fails where a pod is ended before Sallyport is through. Takes a list: Sallyport's context, its config, the seconds that the pod has, and where they stand.
+Once the grace is over, Sallyport settles reserved writes and closes what is open, for at most 5 s.
+*/}}
+{{- define "sallyport.checkTime" -}}
+{{- $shutdown := (index . 1).shutdown }}
+{{- $needed := addf (include "sallyport.seconds" $shutdown.delay) (include "sallyport.seconds" $shutdown.grace) }}
+{{- with index . 0 }}
+{{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
+{{- end }}
+{{- if lt (float64 (index . 2)) (addf $needed 5) }}
+{{- $says := "%s: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds by the 5 s in which Sallyport ends" }}
+{{- fail (printf $says (index . 3) (index . 2) $needed) }}
+{{- end }}
 {{- end }}
 
 {{/* Whether others call this pod over the network: all but those whose config has the calling side alone. */}}
@@ -38,11 +63,18 @@
 {{/* The listener of callers, and what its config needs beside it. */}}
 {{- define "sallyport.listen" -}}
 {{- $listen := dict "host" "0.0.0.0" "port" (int .Values.ports.proxy) }}
+{{- $inFront := dig "listen" "tls_terminated_by" "" .Values.config }}
+{{- if and .Values.tls.secretName $inFront }}
+{{- fail "tls.secretName: config.listen.tls_terminated_by says that TLS ends in front; one of the two" }}
+{{- end }}
+{{- if and .Values.tls.terminatedBy (dig "listen" "tls" "" .Values.config) }}
+{{- fail "tls.terminatedBy: config.listen.tls ends TLS here; one of the two" }}
+{{- end }}
 {{- if .Values.tls.secretName }}
 {{- $_ := set $listen "tls" (dict "cert_file" "/tls/tls.crt" "key_file" "/tls/tls.key") }}
 {{- else if .Values.tls.terminatedBy }}
 {{- $_ := set $listen "tls_terminated_by" .Values.tls.terminatedBy }}
-{{- else if not (or (dig "listen" "tls" "" .Values.config) (dig "listen" "tls_terminated_by" "" .Values.config)) }}
+{{- else if not (or (dig "listen" "tls" "" .Values.config) $inFront) }}
 {{- fail "tls.secretName or tls.terminatedBy: say who ends TLS; tokens do not cross a network in the clear" }}
 {{- end }}
 {{- if not .Values.config.routes }}{{ fail "config.routes: at least one route" }}{{ end }}

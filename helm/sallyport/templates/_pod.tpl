@@ -167,8 +167,13 @@ of it sleeps before it ends, so that Sallyport still has somebody to forward to 
 {{- $after = include "sallyport.withSocket" (list $context $after) | fromYamlArray }}
 {{- $_ := set $spec "initContainers" (concat $before (include "sallyport.sidecar" $context | fromYamlArray) $after) }}
 {{- $_ := set $spec "volumes" (concat $volumes (include "sallyport.volumes" $context | fromYamlArray)) }}
-{{- if not (hasKey $spec "terminationGracePeriodSeconds") }}
+{{- if kindIs "invalid" $spec.terminationGracePeriodSeconds }}
 {{- $_ := set $spec "terminationGracePeriodSeconds" (int $context.Values.terminationGracePeriodSeconds) }}
+{{- end }}
+{{- if not $context.Values.existingConfigMap }}
+{{- $config := include "sallyport.config" $context | fromYaml }}
+{{- $where := "sallyport.podSpec: terminationGracePeriodSeconds" }}
+{{- include "sallyport.checkTime" (list $context $config $spec.terminationGracePeriodSeconds $where) }}
 {{- end }}
 {{- with mustMergeOverwrite (deepCopy $context.Values.podSecurityContext) ($spec.securityContext | default dict) }}
 {{- $_ := set $spec "securityContext" . }}
