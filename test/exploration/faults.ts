@@ -126,6 +126,7 @@ export const decisionFaults: readonly Fault[] = [
     lapses: ['clock'],
   },
   { name: 'what was settled is not offered again after a fail-over', foundBy: 'plain, forgets', lapses: ['offering'] },
+  { name: 'a mark is given up with its lease', foundBy: 'plain, forgets', lapses: ['patience'] },
   {
     name: 'the owner is not compared',
     foundBy: 'plain, forgets',

@@ -163,23 +163,23 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         }
         if (has('late')) {
           const [to, broken] = finish(put({ strays: [...attempt.strays, attempt.settlement] }));
-          add(
-            'settles in vain',
-            spent(withAttempt(to, index, lapses.has('patience') ? {} : { phase: 'owing' }), 'late'),
-            broken,
-          );
+          add('settles in vain', spent(withAttempt(to, index, { phase: 'owing' }), 'late'), broken);
         }
         break;
       }
-      case 'owing':
+      case 'owing': {
         add('tries again', put({ phase: 'settling' }));
-        if (attempt.ageMs >= leaseMs && attempt.settlement?.kind === 'mark') {
+        // It goes on for longer than a fail-over takes. What is given up is a doubt where its record is there, and where
+        // that is lost it is nothing: whoever asks next gets the key.
+        const isThere = store.slot(state.store).record?.owner === attemptName(index);
+        if (attempt.ageMs >= leaseMs && attempt.settlement?.kind === 'mark' && (isThere || lapses.has('patience'))) {
           add('gives up', {
-            ...put({ phase: 'done', settlement: null }),
-            counted: { ...state.counted, unknown: true },
+            ...put({ phase: 'done', settlement: isThere ? null : attempt.settlement }),
+            counted: { ...state.counted, unknown: state.counted.unknown || isThere },
           });
         }
         break;
+      }
       case 'offering': {
         if (attempt.settlement === null) break;
         const offered = run(state, index, attempt.settlement);

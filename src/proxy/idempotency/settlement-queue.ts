@@ -44,7 +44,10 @@ export interface Settlements {
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 
-/** What waits at once; beyond it the oldest is given up: its record ends in doubt, which is safe. */
+/**
+ * What waits at once; beyond it the oldest is given up: its record ends in doubt, which is safe unless the store has
+ * lost it.
+ */
 export interface SettlementLimits {
   readonly maxWaiting: number;
   /** Bytes of responses. */

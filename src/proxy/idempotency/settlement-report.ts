@@ -160,10 +160,13 @@ export function createSettlementReport({
       return;
     }
     metrics.unknownOutcome(record);
-    log.error('a reservation could not be settled: it ends in doubt, and its key answers 409', {
-      record,
-      settle: write.kind,
-      what_to_do: findOut,
-    });
+    log.error(
+      'a reservation could not be settled: it ends in doubt, and its key answers 409, unless the store has lost it',
+      {
+        record,
+        settle: write.kind,
+        what_to_do: findOut,
+      },
+    );
   }
 }

@@ -44,10 +44,7 @@ const recordKey = recordHeader.toLowerCase();
 /** Which host the caller asked for, as the upstream is told. */
 const forwardedHostKey = 'x-forwarded-host';
 
-/**
- * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
- * minutes.
- */
+/** How long what the store did not take is offered again, milliseconds: retries come within minutes. */
 const offeredForMs = 5 * 60_000;
 
 type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
@@ -273,12 +270,9 @@ export class WriteAttempt {
     // Only a token was reserved: there is no record to settle, and the token stays used, if it was.
     if (recordId === null) return;
     // A result is worth keeping, and a key worth freeing, for as long as somebody may ask for it, also after the lease.
-    // A mark is worth it only until the lease ends, which puts the write in doubt by itself.
+    // So is a mark: the end of the lease puts the write in doubt by itself only where the store has not lost the record.
     const leaseEndsMs = this.reservedAt.monotonicMs + this.leaseMs;
-    const untilMs =
-      write.kind === 'mark'
-        ? leaseEndsMs
-        : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, offeredForMs));
+    const untilMs = Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, offeredForMs));
     const startedMs = this.deps.clock.monotonic();
     const { trace } = this.write;
     await this.deps.settlements.settle({

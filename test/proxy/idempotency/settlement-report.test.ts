@@ -97,7 +97,13 @@ const cases: readonly Case[] = [
     write: complete,
     answer: null,
     counted: ['in doubt p.o'],
-    line: /^error a reservation could not be settled.*"record":"p\.o","settle":"complete".*sallyport record/,
+    line: /^error a reservation could not be settled.*409, unless the store has lost it.*"record":"p\.o","settle":"complete".*sallyport record/,
+  },
+  {
+    write: mark,
+    answer: null,
+    counted: ['in doubt p.o'],
+    line: /^error a reservation could not be settled.*409, unless the store has lost it.*"settle":"mark".*sallyport record/,
   },
 ];
 

@@ -272,10 +272,17 @@ t.test('how a write ended is written down by its attempt, for as long as somebod
     {
       name: 'in doubt',
       outcome: { kind: 'no_status' },
+      // The lease puts it in doubt by itself, unless the store has lost the record: then the mark is what counts.
       written: {
-        untilMs: 539_000,
+        untilMs: 800_007,
         write: { kind: 'mark', command: { fence: 7, route: 'r', retentionMs: rules.retentionMs } },
       },
+    },
+    {
+      name: 'in doubt, its lease longer than that',
+      outcome: { kind: 'no_status' },
+      options: { rules: { retentionMs: 1 } },
+      written: { untilMs: 539_000, write: { kind: 'mark' } },
     },
     { name: 'cut off', outcome: { kind: 'cut_off', status: 500, outcome: null }, written: { write: tombstone } },
     {
