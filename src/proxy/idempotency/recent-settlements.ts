@@ -1,3 +1,5 @@
+import { overtakingReleaseMs } from '../../decision/idempotency/record.js';
+import type { ReservationStore } from '../../ports/idempotency.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Settling } from './settlement-queue.js';
 
@@ -15,15 +17,15 @@ export function bytesOf({ write }: Settling): number {
 interface RecentSettlements {
   readonly add: (settling: Settling) => void;
   /**
-   * Takes out what the store took within `lastMs`, the latest first, since it is the most likely to be lost. Forgets
-   * the rest.
+   * Takes out what the store took within `lastMs` before it was last there, the latest first, since it is the most
+   * likely to be lost. Forgets the rest.
    */
   readonly take: (lastMs?: number) => readonly Settling[];
   readonly close: () => void;
 }
 
 export interface RecentLimits {
-  /** Milliseconds for which a settlement is kept. */
+  /** Milliseconds for which a settlement is kept while the store is there. */
   readonly lastMs: number;
   /** Bytes of all of them; the oldest give way. */
   readonly maxBytes: number;
@@ -38,6 +40,15 @@ export const unnoticedMs = 5_000;
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
 
+/** How often it is looked whether the store is there, milliseconds. */
+const lookEveryMs = 1_000;
+
+/**
+ * How long a settlement is kept while the store is away, milliseconds: a fail-over takes as long as those in charge of
+ * it take to be sure. As long as a key that an operator has freed is known by its record.
+ */
+const longestAwayMs = overtakingReleaseMs;
+
 interface Kept {
   readonly settling: Settling;
   readonly bytes: number;
@@ -45,18 +56,25 @@ interface Kept {
 }
 
 export function createRecentSettlements(
-  { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
+  {
+    store,
+    clock,
+    timers,
+  }: { readonly store: Pick<ReservationStore, 'state'>; readonly clock: Clock; readonly timers: Timers },
   limits = recentLimits,
 ): RecentSettlements {
   /** In the order of their times. */
   const kept = new Set<Kept>();
   let bytes = 0;
+  /** When the store was there for the last time, as far as was looked: what it took just before may be lost. */
+  let thereAtMs = -Infinity;
   let callOff: (() => void) | null = null;
 
   return {
     add: (settling) => {
       const small = compact(settling);
       const entry = { settling: small, bytes: bytesOf(small), atMs: clock.monotonic() };
+      if (kept.size === 0) thereAtMs = entry.atMs;
       kept.add(entry);
       bytes += entry.bytes;
       for (const oldest of kept) {
@@ -86,7 +104,7 @@ export function createRecentSettlements(
   }
 
   function dropOld(lastMs = limits.lastMs): void {
-    const sinceMs = clock.monotonic() - lastMs;
+    const sinceMs = Math.max(thereAtMs - lastMs, clock.monotonic() - longestAwayMs);
     for (const entry of kept) {
       if (entry.atMs > sinceMs) return;
       drop(entry);
@@ -96,8 +114,9 @@ export function createRecentSettlements(
   /** What is over its time leaves also where nothing comes after it. */
   function sweepLater(): void {
     if (callOff !== null || kept.size === 0) return;
-    callOff = timers.after(limits.lastMs, () => {
+    callOff = timers.after(lookEveryMs, () => {
       callOff = null;
+      if (store.state().up) thereAtMs = clock.monotonic();
       dropOld();
       sweepLater();
     });

@@ -27,6 +27,8 @@ interface Bench {
   readonly state: (operation: string) => Promise<string | null>;
   /** Everything is forgotten but this, and that is noticed. */
   readonly failOver: (forgets?: boolean) => void;
+  /** Whether the store says that it is there. */
+  readonly isUp: (up: boolean) => void;
   /** Everything is forgotten but this, and nobody notices. */
   readonly forget: () => void;
   /** Resolves once all is offered. */
@@ -39,8 +41,10 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
   let memory = createMemoryStore(time.clock);
   t.teardown(() => memory.close());
   const current = (): ReservationStore => memory;
+  let up = true;
   const store = createFaultyStore({
     ...memory,
+    state: () => ({ ...memory.state(), up }),
     reserve: (...args) => current().reserve(...args),
     complete: (...args) => current().complete(...args),
     release: (...args) => current().release(...args),
@@ -95,6 +99,9 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
     failOver: (forgets = true) => {
       if (forgets) forget();
       store.failOver();
+    },
+    isUp: (isIt) => {
+      up = isIt;
     },
     forget,
     offered: async () =>
@@ -186,6 +193,62 @@ t.test('the last 15 s are kept, the latest are offered first, and the time leave
   t.ok(time.due().length <= 1, 'one task at most');
   for (let left = 0; left < 4; left += 1) time.advance(15_000);
   t.same(time.due(), [], 'and none where nothing is kept');
+});
+
+t.test('the 15 s count back from when the store was last there, however long a fail-over takes', async (t) => {
+  for (const awayMs of [12_000, 32_000, 290_000]) {
+    const { time, reserve, settle, failOver, offered, state, isUp } = bench(t);
+    await settle('old', completion('a', await reserve('old')));
+    time.advance(15_000);
+    await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
+    time.advance(5_000);
+    await settle('done', completion('a', await reserve('done')));
+    time.advance(200);
+    isUp(false);
+    time.advance(awayMs);
+    isUp(true);
+    failOver();
+    t.match(await offered(), /"offered":2,"repaired":2/, String(awayMs));
+    t.same([await state('old'), await state('doubt'), await state('done')], [null, 'unknown', 'completed']);
+    isUp(true);
+    for (let left = 0; left < 4; left += 1) time.advance(15_000);
+    t.same(time.due(), [], 'and then they age again');
+  }
+});
+
+t.test(
+  'of a store that stays away nothing is kept for longer than 5 min, nor beyond the bound of memory',
+  async (t) => {
+    const { time, reserve, settle, failOver, offered, state, isUp } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
+    await settle('one', completion('a', await reserve('one'), 1_000));
+    isUp(false);
+    time.advance(299_000);
+    for (const operation of ['two', 'three', 'four']) {
+      await settle(operation, completion('a', await reserve(operation), 1_000));
+    }
+    time.advance(2_000);
+    failOver();
+    t.match(await offered(), /"offered":2,/);
+    t.same(
+      [await state('one'), await state('two'), await state('three'), await state('four')],
+      [null, null, 'completed', 'completed'],
+    );
+    await settle('five', completion('a', await reserve('five'), 1_000));
+    time.advance(301_000);
+    t.same(time.due(), []);
+  },
+);
+
+t.test('a shutdown while the store is away offers what was settled in the 5 s before', async (t) => {
+  const { time, reserve, settle, settlements, forget, isUp, state } = bench(t);
+  await settle('old', completion('a', await reserve('old')));
+  time.advance(6_000);
+  await settle('young', completion('a', await reserve('young')));
+  isUp(false);
+  time.advance(20_000);
+  forget();
+  await settlements.close();
+  t.same([await state('old'), await state('young')], [null, 'completed']);
 });
 
 t.test('their memory is bounded: the oldest give way', async (t) => {
