@@ -39,6 +39,9 @@ const checkStore = 'check the persistence and replication of the store: while it
 const findOut =
   'find out from the upstream whether the write was applied, then run: sallyport record --config FILE resolve ID';
 
+/** Where the upstream deduplicates nobody has to act: to resolve a record would keep its key from the retry. */
+const sentAgain = 'a retry is sent again once its lease is over, and the upstream runs it once; nothing has to be done';
+
 export function createSettlementReport({
   log,
   metrics,
@@ -90,6 +93,10 @@ export function createSettlementReport({
         metrics.reservation('released');
         return;
       case 'unknown':
+        if (settling.deduplicates) {
+          log.warn(`whether a write was applied is not known: ${sentAgain}`, { record });
+          return;
+        }
         metrics.unknownOutcome(record);
         log.warn('whether a write was applied is not known: its key answers 409 until that is resolved', {
           record,
@@ -115,9 +122,16 @@ export function createSettlementReport({
     }
   }
 
-  function tellRepaired({ recordId: record, write }: Settling): void {
+  function tellRepaired({ recordId: record, write, deduplicates }: Settling): void {
     if (write.kind !== 'mark') {
       log.error('the store had lost a reservation; its result was written anew', { record, what_to_do: checkStore });
+      return;
+    }
+    if (deduplicates) {
+      log.error(
+        `the store had lost the reservation of a write that may have been applied; it is there again: ${sentAgain}`,
+        { record, what_to_do: checkStore },
+      );
       return;
     }
     metrics.unknownOutcome(record);
@@ -147,7 +161,11 @@ export function createSettlementReport({
     log.error('a write may have run twice: it may have been applied, and another attempt owns its reservation', toDo);
   }
 
-  function givenUp({ recordId: record, write }: Settling): void {
+  function givenUp({ recordId: record, write, deduplicates }: Settling): void {
+    if (deduplicates) {
+      log.warn(`a reservation could not be settled: ${sentAgain}`, { record, settle: write.kind });
+      return;
+    }
     if (write.kind === 'release') {
       log.warn(
         `a reservation could not be released: ${write.wasSent ? 'nothing was applied' : 'nothing was sent'}, and its key answers 409 all the same`,

@@ -82,6 +82,27 @@ const cases: readonly Case[] = [
     line: /^warn a write was sent twice.*"record":"p\.o"/,
   },
   {
+    write: mark,
+    answer: 'unknown',
+    deduplicates: true,
+    counted: [],
+    line: /^warn whether a write was applied is not known: a retry is sent again.*\{"record":"p\.o"\}$/,
+  },
+  {
+    write: mark,
+    answer: 'repaired',
+    deduplicates: true,
+    counted: ['repaired'],
+    line: /^error the store had lost the reservation.*a retry is sent again.*"record":"p\.o","what_to_do":"check the persistence/,
+  },
+  ...[mark, complete, release].map((write): Case => ({
+    write,
+    answer: null,
+    deduplicates: true,
+    counted: [],
+    line: /^warn a reservation could not be settled: a retry is sent again.*\{"record":"p\.o","settle":"[a-z]+"\}$/,
+  })),
+  {
     write: release,
     answer: null,
     counted: [],
