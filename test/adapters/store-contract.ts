@@ -270,6 +270,25 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
   );
 
   t.test(
+    'a mark that was written anew with a later fence is its attempt’s still: offered again it is no second run',
+    async (t) => {
+      const scope = freshScope();
+      const later = await acquire(store(), scope, reserveOf('between'));
+      t.same(await store().release(scope, { attempt: 'between' }), { ok: true, value: 'released' });
+      t.same(await store().mark(scope, markOf('mine', later - 1)), { ok: true, value: 'repaired' });
+      t.match(await store().show(scope), { value: { record: { state: 'unknown', owner: 'mine', fence: later } } });
+      t.same(await store().mark(scope, markOf('mine', later - 1)), { ok: true, value: 'unknown' });
+      t.same(await store().mark(scope, markOf('between', later)), { ok: true, value: 'fenced' });
+      t.same(await store().complete(scope, completion('between', later)), { ok: true, value: 'fenced' });
+      for (const time of ['first', 'second']) {
+        t.same(await store().complete(scope, completion('mine', later - 1)), { ok: true, value: 'completed' }, time);
+      }
+      t.same(await store().mark(scope, markOf('mine', later - 1)), { ok: true, value: 'kept' });
+      t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'replayed' } } });
+    },
+  );
+
+  t.test(
     'guard doubt: a takeover that is sent again is one still, and its release leaves the write in doubt',
     async (t) => {
       const scope = freshScope();

@@ -130,7 +130,7 @@ export const decisionFaults: readonly Fault[] = [
   {
     name: 'the owner is not compared',
     foundBy: 'plain, forgets',
-    ...decisions('record.owner === command.attempt && record.fence', 'record.fence'),
+    ...decisions('record.owner === command.attempt && (record.state', '(record.state'),
   },
 ];
 
@@ -190,7 +190,7 @@ export const scriptFaults: readonly Fault[] = [
   {
     name: 'complete: neither owner nor fence is compared',
     foundBy: 'deduplicates, messages',
-    ...lua('complete', 'record.owner ~= ARGV[1] or record.fence ~= ARGV[2]', 'false'),
+    ...lua('complete', 'not owns(record)', 'false'),
   },
   {
     name: 'complete: a result overwrites a result',
@@ -200,7 +200,7 @@ export const scriptFaults: readonly Fault[] = [
   {
     name: 'complete: the owner is not compared',
     foundBy: 'plain, forgets',
-    ...lua('complete', 'record.owner ~= ARGV[1] or ', ''),
+    ...lua('complete', 'record.owner == ARGV[1] and (record.state', '(record.state'),
   },
   {
     name: 'release: the owner is not compared',
@@ -221,7 +221,7 @@ export const scriptFaults: readonly Fault[] = [
   {
     name: 'mark: neither owner nor fence is compared',
     foundBy: 'deduplicates, messages',
-    ...lua('mark', 'record.owner ~= ARGV[1] or record.fence ~= ARGV[2]', 'false'),
+    ...lua('mark', 'not owns(record)', 'false'),
   },
   {
     name: 'mark: a resolution is overwritten',

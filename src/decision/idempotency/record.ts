@@ -370,8 +370,12 @@ export function resolve(before: RecordSlot, resolution: Resolution, nowMs: numbe
   return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, reply: 'resolved' };
 }
 
+/**
+ * A record that is no longer pending is its owner's whatever the fence: a mark that was written anew has that of an
+ * attempt which was released in between.
+ */
 function owns(record: ReservationRecord, command: Owned): boolean {
-  return record.owner === command.attempt && record.fence === command.fence;
+  return record.owner === command.attempt && (record.state !== 'pending' || record.fence === command.fence);
 }
 
 /** The longest that a caller is told to wait for a write in progress, seconds: most end long before their lease. */

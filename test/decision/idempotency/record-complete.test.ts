@@ -61,6 +61,27 @@ const completions: readonly { name: string; slot: RecordSlot; command: Complete;
     writes: false,
   },
   {
+    name: 'UNKNOWN, with the fence of an attempt that was released since',
+    slot: slotOf({ state: 'unknown' }),
+    command: completeBy('mine', now - 501),
+    reply: 'completed',
+    writes: true,
+  },
+  {
+    name: 'COMPLETED before, with such a fence',
+    slot: slotOf({ state: 'completed', response }),
+    command: completeBy('mine', now - 501),
+    reply: 'completed',
+    writes: false,
+  },
+  {
+    name: "guard owner: another's doubt",
+    slot: slotOf({ state: 'unknown' }),
+    command: completeBy('thief', now - 501),
+    reply: 'fenced',
+    writes: false,
+  },
+  {
     name: 'guard version',
     slot: slotOf({ version: 2 }),
     command: completeBy('mine', now - 500),

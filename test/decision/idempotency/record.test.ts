@@ -134,6 +134,20 @@ t.test('mark: the owner says that nobody knows', (t) => {
     },
     { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, reply: 'fenced' },
     {
+      name: 'UNKNOWN, with the fence of an attempt that was released since',
+      change: { state: 'unknown' as const },
+      attempt: 'mine',
+      fence: now - 501,
+      reply: 'unknown',
+    },
+    {
+      name: 'guard owner: a doubt',
+      change: { state: 'unknown' as const },
+      attempt: 'thief',
+      fence: now - 500,
+      reply: 'fenced',
+    },
+    {
       name: 'COMPLETED',
       change: { state: 'completed' as const, response },
       attempt: 'mine',

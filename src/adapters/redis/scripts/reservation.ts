@@ -38,6 +38,10 @@ local function standing(record)
   if record and record.ours and record.state == 'withdrawn' then return nil end
   return record
 end
+-- Whether ARGV is attempt and fence of its owner; of what is no longer pending the fence may be a later one.
+local function owns(record)
+  return record.owner == ARGV[1] and (record.state ~= 'pending' or record.fence == ARGV[2])
+end
 -- Frees the key, keeps those away that have withdrawn, and remembers the fence until the clock is past it.
 local function free(record)
   local ahead = math.min(math.max(tonumber(record.fence) - now, 0), ${String(longestAheadMs)})
@@ -111,7 +115,7 @@ return told('acquired', fence, takenOver)
 const complete = `
 local record = standing(read())
 if record and not record.ours then return 'unsupported' end
-if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return 'fenced' end
+if record and not owns(record) then return 'fenced' end
 if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
 if not record then
   bounded()
@@ -163,7 +167,7 @@ if not record then
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
   return 'repaired'
 end
-if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] then return 'fenced' end
+if not owns(record) then return 'fenced' end
 if record.state ~= 'pending' and record.state ~= 'unknown' then return 'kept' end
 redis.call('HSET', KEYS[1], 's', 'unknown')
 return 'unknown'
