@@ -11,7 +11,10 @@ import type { RedisSettings } from './client/settings.js';
  */
 const smallResponse = 16 * 1024;
 
-/** Callers that are remembered to have used up their share. One that is forgotten is found again by its next write. */
+/**
+ * Callers that are remembered to have used up their share, those that were found last. One that is forgotten is found
+ * again by its next write.
+ */
 const mostRemembered = 10_000;
 
 /** What the whole server may hold, where nobody says how much of it one caller may take: this part. */
@@ -27,7 +30,7 @@ interface Counted {
  * the writes: what cannot be counted is kept as ever.
  */
 export function createStoreShare(servers: Pick<Servers, 'run' | 'memoryOf'>, settings: RedisSettings): StoreShare {
-  /** Callers that were over their share when they were last asked for. */
+  /** Callers that were over their share when they were last asked for, in the order of that. */
   const over = new Set<string>();
 
   return {
@@ -76,8 +79,11 @@ export function createStoreShare(servers: Pick<Servers, 'run' | 'memoryOf'>, set
   }
 
   function remember(principal: string, share: number, counted: Counted): Counted {
-    if (counted.isKept && counted.total <= share) over.delete(principal);
-    else if (over.size < mostRemembered) over.add(principal);
+    over.delete(principal);
+    if (counted.isKept && counted.total <= share) return counted;
+    const [oldest] = over;
+    if (oldest !== undefined && over.size >= mostRemembered) over.delete(oldest);
+    over.add(principal);
     return counted;
   }
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { createStoreShare } from '../../../src/adapters/redis/store-share.js';
+import { accept } from '../../../src/lib/result.js';
 import { bytesOfRecord } from '../../../src/decision/limits/store-share.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
@@ -78,6 +80,56 @@ t.test('the longest retention fits the ring, and it takes no more fields than th
   t.ok((await redis.client.pttl(`sallyport:{${one}}:k`)) > 31 * dayMs, 'the longest decides when it ends');
   t.equal(await redis.client.hlen(`sallyport:{${one}}:k`), 4);
 });
+
+t.test(
+  'the hour in which it ends may be one that has ended meanwhile: what is counted there is counted once',
+  async (t) => {
+    const redis = await startRedis(t);
+    const {
+      store: { share },
+      up,
+    } = openStore(t, redisSettings(redis.port, { keptPerCaller: 1024 * mebi }));
+    await up();
+    const kept = { bytes: 100_000, retentionMs: 31 * dayMs };
+    for (const silentHours of [270, 300, 1_500]) {
+      const one = caller();
+      const key = `sallyport:{${one}}:k`;
+      const hour = Math.floor(Date.now() / hourMs);
+      const ends = `h${String((hour + 31 * 24 + 1) % 1024)}`;
+      await redis.client.hset(key, { n: String(hour - silentHours), t: '7', [ends]: '7' });
+      t.equal(await share.keeps(one, kept), true);
+      await until('it is counted', async () => (await redis.client.hget(key, 'n')) === String(hour));
+      const { n, t: total, ...ring } = await redis.client.hgetall(key);
+      t.ok(n);
+      const sum = Object.values(ring).reduce((bytes, text) => bytes + Number(text), 0);
+      t.equal(Number(total), sum, `${String(silentHours)} h: the hours add up to all`);
+      t.equal(Number(ring[ends]), bytesOfRecord(kept).all + (silentHours < 279 ? 7 : 0));
+    }
+  },
+);
+
+t.test(
+  'of 10,000 callers over their share the one that was asked for longest ago gives way to a new one',
+  async (t) => {
+    const asked: string[] = [];
+    const servers: Parameters<typeof createStoreShare>[0] = {
+      run: (tag) => {
+        asked.push(tag);
+        return Promise.resolve(accept({ reply: ['0', '1000'], confirmedReplicas: null }));
+      },
+      memoryOf: () => null,
+    };
+    const share = createStoreShare(servers, redisSettings(1, { keptPerCaller: 10 }));
+    for (let one = 0; one < 10_000; one += 1) await share.keeps(`c${String(one)}`, answer);
+    await share.keeps('c0', answer);
+    await share.keeps('new', answer);
+    asked.length = 0;
+    t.equal(await share.isUsedUp('new'), true, 'it is known');
+    t.equal(await share.isUsedUp('c0'), true);
+    t.equal(await share.isUsedUp('c1'), false, 'which is not asked for any more');
+    t.same(asked, ['new', 'c0']);
+  },
+);
 
 t.test('a quarter of what the server may hold, unless said; without a limit nothing is counted', async (t) => {
   const redis = await startRedis(t);

@@ -229,12 +229,13 @@ local time = redis.call('TIME')
 local hour = math.floor(tonumber(time[1]) / 3600)
 local found = redis.call('HMGET', KEYS[1], 'n', 't')
 local seen, total = tonumber(found[1] or '') or hour, tonumber(found[2] or '') or 0
-local ended = {}
+local fields, ended = {}, {}
 for past = math.max(seen, hour - hours) + 1, hour do
   local field = 'h' .. text(past % hours)
   total = total - (tonumber(redis.call('HMGET', KEYS[1], field)[1] or '') or 0)
-  table.insert(ended, field)
-  table.insert(ended, '0')
+  ended[field] = true
+  table.insert(fields, field)
+  table.insert(fields, '0')
 end
 local share, least, all = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local fits = total + all <= share
@@ -243,11 +244,14 @@ if added > 0 then
   -- Rounded up: what began at the end of this hour ends that much later.
   local ends = math.ceil(tonumber(ARGV[4]) / hourMs) + 1
   local field = 'h' .. text((hour + ends) % hours)
-  local there = tonumber(redis.call('HMGET', KEYS[1], field)[1] or '') or 0
+  -- After a long silence this hour may be one of those that have ended.
+  local there = not ended[field] and tonumber(redis.call('HMGET', KEYS[1], field)[1] or '') or 0
+  table.insert(fields, field)
+  table.insert(fields, text(there + added))
   total = total + added
   local lasts = math.max(redis.call('PTTL', KEYS[1]), (ends + 1) * hourMs)
   redis.call('PEXPIRE', KEYS[1], text(lasts))
-  redis.call('HSET', KEYS[1], 'n', text(hour), 't', text(total), field, text(there + added), unpack(ended))
+  redis.call('HSET', KEYS[1], 'n', text(hour), 't', text(total), unpack(fields))
   redis.call('PEXPIRE', KEYS[1], text(lasts))
 end
 return { fits and '1' or '0', text(total) }
