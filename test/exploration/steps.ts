@@ -169,8 +169,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
       }
       case 'owing': {
         add('tries again', put({ phase: 'settling' }));
-        // It goes on for longer than a fail-over takes. What is given up is a doubt where its record is there, and where
-        // that is lost it is nothing: whoever asks next gets the key.
+        // It goes on for longer than a fail-over takes. What is given up is a doubt only where its record is there:
+        // where that is lost, whoever asks next gets the key.
         const isThere = store.slot(state.store).record?.owner === attemptName(index);
         if (attempt.ageMs >= leaseMs && attempt.settlement?.kind === 'mark' && (isThere || lapses.has('patience'))) {
           add('gives up', {

@@ -270,7 +270,7 @@ export class WriteAttempt {
     // Only a token was reserved: there is no record to settle, and the token stays used, if it was.
     if (recordId === null) return;
     // A result is worth keeping, and a key worth freeing, for as long as somebody may ask for it, also after the lease.
-    // So is a mark: the end of the lease puts the write in doubt by itself only where the store has not lost the record.
+    // So is a mark: the end of the lease puts the write in doubt by itself only where the store has the record.
     const leaseEndsMs = this.reservedAt.monotonicMs + this.leaseMs;
     const untilMs = Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, offeredForMs));
     const startedMs = this.deps.clock.monotonic();

@@ -278,12 +278,6 @@ t.test('how a write ended is written down by its attempt, for as long as somebod
         write: { kind: 'mark', command: { fence: 7, route: 'r', retentionMs: rules.retentionMs } },
       },
     },
-    {
-      name: 'in doubt, its lease longer than that',
-      outcome: { kind: 'no_status' },
-      options: { rules: { retentionMs: 1 } },
-      written: { untilMs: 539_000, write: { kind: 'mark' } },
-    },
     { name: 'cut off', outcome: { kind: 'cut_off', status: 500, outcome: null }, written: { write: tombstone } },
     {
       name: 'whole',
