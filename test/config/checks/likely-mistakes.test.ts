@@ -255,9 +255,17 @@ t.test('the upstream is no listener of Sallyport', (t) => {
     ['itself listens', 8080],
     ['listens for operators', 9901],
     ['listens for probes', 9902],
+    ['listens for the workload', 8181],
+    ['listens for proxies that ask', 9000],
   ] as const) {
     const found = errorsOf(
-      configText({ upstream: `{ url: "http://127.0.0.1:${String(port)}" }`, probes: '{ host: 127.0.0.1 }' }),
+      configText({
+        upstream: `{ url: "http://127.0.0.1:${String(port)}" }`,
+        probes: '{ host: 127.0.0.1 }',
+        egress:
+          '{ targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+        decide: '[{ port: 9001, form: caddy }, { port: 9000, form: nginx }]',
+      }),
     );
     t.match(
       found,

@@ -4,6 +4,7 @@ import { localFiles } from '../../../adapters/files/files.js';
 import { fetchText } from '../../../adapters/jwks/fetch-url.js';
 import { readListenerCertificates } from '../../../app/certificates/certificates.js';
 import { readNonceKeyFile } from '../../../app/keys/proofs.js';
+import { asksForCertificates } from '../../../config/sections/listeners/listen.js';
 import type { CompiledConfig, IssuerSettings, ListenSettings } from '../../../config/types.js';
 import { proofAlgorithms } from '../../../decision/binding/dpop-proof.js';
 import { isLoopback } from '../../../lib/ip-ranges.js';
@@ -85,11 +86,6 @@ async function checkNonceKeys(dpop: NonNullable<ListenSettings['dpop']>): Promis
   }
   const fix = 'a line for each key: openssl rand -base64 32';
   return read.error.messages.map((message) => problem('dpop nonces', message, fix));
-}
-
-/** Whether callers are asked for certificates, here or in front of us. */
-function asksForCertificates({ tls, readsClientCert }: ListenSettings): boolean {
-  return readsClientCert || (tls !== null && (tls.clientCaFile !== null || tls.clientAuth === 'request'));
 }
 
 async function checkIssuerBinding(issuer: IssuerSettings, listen: ListenSettings): Promise<readonly Finding[]> {

@@ -12,6 +12,7 @@ import { forms, type Form } from '../../../decision/decide/forms.js';
 import { holdEveryAddress, isLoopback } from '../../../lib/ip-ranges.js';
 import { checkDecideLimits, checkListenWithoutPlace } from './decide-limits.js';
 import { listen as callersListener, usualListener } from './listen.js';
+import { collide, egressPlace } from './ports.js';
 
 /** One listener for a proxy that asks, compiled. */
 export interface DecideSettings {
@@ -191,12 +192,14 @@ function checkListener(file: ListenerFile, base: Path, report: Report): void {
 }
 
 /** One port for two listeners would fail at start. */
-function checkPort({ port: own }: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
-  if (own === 0) return;
+function checkPort(own: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
+  if (own.port === 0) return;
   const { listen, admin, probes, decide: file } = parts;
   const before = base.length === 1 ? [] : listenersOf(file?.value ?? null).slice(0, Number(base[1]));
   const others = [listen?.value, admin?.value, probes?.value, ...before];
-  if (!others.some((other) => other?.port === own)) return;
+  const workload = egressPlace(parts);
+  const isTaken = others.some((other) => other?.port === own.port) || (workload !== null && collide(own, workload));
+  if (!isTaken) return;
   const at = [...base, 'port'];
   report.error(at, `${nameOf(at)} is the port of another listener`, 'a port of its own');
 }

@@ -2,10 +2,8 @@
 import type { z } from 'zod';
 import type { ParsedConfig } from '../../load/parse-sections.js';
 import type { Report } from '../../load/report.js';
-import type { Path } from '../../load/source-tree.js';
-import { isWildcard, readUrl } from '../../schema/addresses.js';
 import { checkDpop, compileDpop, dpopSchema } from './dpop.js';
-import type { HostPortFile } from './admin.js';
+import { checkPorts } from './ports.js';
 import {
   always,
   never,
@@ -185,6 +183,14 @@ function compileListen(file: ListenFile, absolute: AbsolutePath) {
 
 export type CompiledListen = ReturnType<typeof compileListen>;
 
+/** Whether callers are asked for certificates, here or in front of us. */
+export function asksForCertificates({
+  tls,
+  readsClientCert,
+}: Pick<CompiledListen, 'tls' | 'readsClientCert'>): boolean {
+  return readsClientCert || (tls !== null && (tls.clientCaFile !== null || tls.clientAuth === 'request'));
+}
+
 /** A listener of which only the place is given, and the rest is as usual. */
 export function usualListener(place: z.input<typeof listenSchema>): ListenFile {
   return listenSchema.parse(place);
@@ -325,50 +331,4 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
       'at most listen.max_header_bytes',
     );
   }
-}
-
-/** One port for two listeners would fail at start, or serve `/metrics` to callers. */
-function checkPorts({ listen, admin, probes, upstream }: ParsedConfig, report: Report): void {
-  const listeners: readonly { readonly path: Path; readonly at: HostPortFile | null; readonly job: string }[] = [
-    { path: ['listen', 'port'], at: listen?.value ?? null, job: 'itself listens' },
-    { path: ['admin', 'port'], at: admin?.value ?? null, job: 'listens for operators' },
-    { path: ['probes', 'port'], at: probes?.value ?? null, job: 'listens for probes' },
-  ];
-  listeners.forEach(({ path, at }, index) => {
-    const other = listeners
-      .slice(0, index)
-      .find((before) => at !== null && before.at !== null && collide(at, before.at));
-    if (other !== undefined) {
-      report.error(path, `${path.join('.')} is also ${other.path.join('.')}, on the same address`, 'a port of its own');
-    }
-  });
-  const target = upstream === null ? null : addressOf(upstream.value.url);
-  const own =
-    target === null || !isThisMachine(target.host)
-      ? undefined
-      : listeners.find(({ at }) => at !== null && collide(target, at));
-  if (own !== undefined) {
-    report.error(
-      ['upstream', 'url'],
-      `upstream.url is where Sallyport ${own.job}`,
-      'the address of the service behind it',
-    );
-  }
-}
-
-function collide(a: HostPortFile, b: HostPortFile): boolean {
-  if (a.port !== b.port || a.port === 0) return false;
-  if (a.host.toLowerCase() === b.host.toLowerCase() || isWildcard(a.host) || isWildcard(b.host)) return true;
-  return [a.host, b.host].includes('localhost') && isLoopback(a.host) && isLoopback(b.host);
-}
-
-function isThisMachine(host: string): boolean {
-  return isLoopback(host) || isWildcard(host);
-}
-
-function addressOf(origin: string): HostPortFile | null {
-  const url = readUrl(origin);
-  if (url === null || !url.protocol.startsWith('http')) return null;
-  const standardPort = url.protocol === 'https:' ? 443 : 80;
-  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: url.port === '' ? standardPort : Number(url.port) };
 }

@@ -258,6 +258,59 @@ const ports = [
     changes: { probes: '{ host: "::", port: 9901 }' },
     expected: /error: probes\.port is also admin\.port/,
   },
+  {
+    name: 'the workload’s port is the callers’',
+    changes: {
+      egress:
+        '{ listen: { port: 8080 }, targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: /error: egress\.listen\.port is also listen\.port, on the same address; /,
+  },
+  {
+    name: 'the workload’s default is the operators’',
+    changes: {
+      admin: '{ port: 8181 }',
+      egress:
+        '{ targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: /error: egress\.listen\.port is also admin\.port/,
+  },
+  {
+    name: 'the workload is served on a socket',
+    changes: {
+      admin: '{ port: 8181 }',
+      egress:
+        '{ listen: { unix: /run/a }, targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: null,
+  },
+  {
+    name: 'the workload is served on another address',
+    changes: {
+      admin: '{ port: 8181 }',
+      egress:
+        '{ listen: { host: 127.0.0.2 }, targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: null,
+  },
+  {
+    name: 'a proxy asks on the workload’s port',
+    changes: {
+      decide: '{ port: 8181, form: nginx }',
+      egress:
+        '{ targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: /error: decide\.port is the port of another listener; /,
+  },
+  {
+    name: 'a proxy asks on the workload’s port of another address',
+    changes: {
+      decide: '{ port: 8181, form: nginx }',
+      egress:
+        '{ listen: { host: 127.0.0.2 }, targets: [{ name: a, prefix: /a, url: "http://127.0.0.1:1", allow: [{ methods: [GET], path: /b }] }] }',
+    },
+    expected: null,
+  },
   { name: 'another address', changes: { admin: '{ host: 127.0.0.2, port: 8080 }' }, expected: null },
   {
     name: 'any free port',
