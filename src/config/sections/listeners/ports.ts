@@ -48,7 +48,7 @@ export function egressPlace({ egress }: Pick<ParsedConfig, 'egress'>): HostPortF
   return listen === null || listen.unix !== null ? null : listen;
 }
 
-/** One port for two listeners would fail at start, or serve `/metrics` to callers. Those of `decide` say it themselves. */
+/** One port for two listeners would fail at start, or serve `/metrics` to callers. `decide` checks its own ports. */
 export function checkPorts(parts: ParsedConfig, report: Report): void {
   const places = {
     listen: parts.listen?.value ?? null,
