@@ -70,8 +70,9 @@ const unsupported: Finding = (opened, wanted) => {
       const missing = acceptancesFor(route).find(
         (acceptance) => !before.has(acceptance) && isGained(acceptance, listener, later),
       );
-      if (missing !== undefined)
-        {return `${nameOf(route)} needs ${missing} in decide.accept, which is opened at start only`;}
+      if (missing !== undefined) {
+        return `${nameOf(route)} needs ${missing} in decide.accept, which is opened at start only`;
+      }
     }
   }
   return null;

@@ -1,5 +1,7 @@
 /** Lets every kind of caller that two policies tell apart ask for an operation, and compares what becomes of it. */
+import { METHODS } from 'node:http';
 import type { CallerCertificate } from '../../decision/binding/certificate.js';
+import { isHealthPath } from '../../decision/grpc/health.js';
 import { sampleSubjects } from '../../decision/route/approval.js';
 import type { Revocations, Route } from '../../decision/route/policy.js';
 import type { SessionPolicy } from '../../decision/session/claim-rules.js';
@@ -83,6 +85,9 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
       restrictionOf(operation.from),
       restrictionOf(operation.to),
       isByPath ? [operation.method, operation.target] : null,
+      methodKindOf(operation.method),
+      // What Sallyport answers itself needs no route.
+      isHealthPath(operation.target),
     ]);
     const found = known.get(asked) ?? (await tryCallers(operation));
     known.set(asked, found);
@@ -250,10 +255,15 @@ function sessionText({ claims }: SessionPolicy): string {
   return `a session with ${claims.map(({ path, value }) => `${path.join('.')} ${JSON.stringify(value)}`).join(', ')}`;
 }
 
+/** What of a method a caller's passing depends on: Node's parser knows not every one, and sessions ask more of some. */
+function methodKindOf(method: string): string {
+  return ['GET', 'POST'].includes(method) || !METHODS.includes(method) ? method : 'other';
+}
+
 /** What of a route a caller's passing depends on. */
 function restrictionOf(route: Route | null): unknown {
   if (route === null) return null;
-  const { access, mode, acceptsService, session, approvals, issuers, clientCertificates, isGrpc } = route;
+  const { access, mode, acceptsService, session, approvals, issuers, clientCertificates, isGrpc, reservation } = route;
   return {
     isGrpc,
     access,
@@ -263,5 +273,7 @@ function restrictionOf(route: Route | null): unknown {
     approvals: approvals.map(({ subjects, prefixes, permissions }) => [[...subjects], prefixes, permissions]),
     issuers: issuers === null ? null : [...issuers],
     clientCertificates: clientCertificates === null ? null : [...clientCertificates],
+    // What a proxy that asks cannot see to.
+    reservation: reservation === null ? null : [reservation.key, reservation.singleUse],
   };
 }

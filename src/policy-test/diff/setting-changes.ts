@@ -110,11 +110,13 @@ function changesOf<T>(section: string, keys: KeyChanges<T>, from: T, to: T): rea
     const valueOf = (config: T): unknown => (change.shown === undefined ? change.of?.(config) : change.shown(config));
     const [before, after] = [plain(valueOf(from)), plain(valueOf(to))];
     if (before === undefined || after === undefined) return [];
-    const looksSame = shown(before) === shown(after);
-    if (looksSame && change.hidden?.(from) === change.hidden?.(to)) return [];
+    const isSame = exact(before) === exact(after);
+    if (isSame && change.hidden?.(from) === change.hidden?.(to)) return [];
     const setting = [section, shownAs].filter((part) => part !== '').join('.');
-    const now = looksSame ? `${shown(after)}, with another query` : shown(after);
-    return [{ setting, from: shown(before), to: now, widens: widens(before, after) }];
+    // Of two lists that would read alike, such as `a b` in one item and in two, the items are told apart.
+    const text = !isSame && shown(before) === shown(after) ? exact : shown;
+    const now = isSame ? `${text(after)}, with another query` : text(after);
+    return [{ setting, from: text(before), to: now, widens: widens(before, after) }];
   });
 }
 
@@ -126,5 +128,14 @@ function plain(value: unknown): unknown {
 function shown(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(String).toSorted().join(' ');
   if (value === null || value === undefined) return 'none';
-  return typeof value === 'string' ? value : JSON.stringify(value, (_name, inner: unknown) => plain(inner));
+  return typeof value === 'string' ? value : json(value);
+}
+
+/** A text that no other value has, but for the order of a list. */
+function exact(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(json).toSorted().join(', ')}]` : json(value);
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value, (_name, inner: unknown) => plain(inner));
 }

@@ -23,6 +23,18 @@ t.test('what a route says of those whom it lets through', async (t) => {
     { name: 'an origin less', from: origins('a', 'b'), to: origins('a'), expected: ['origins: a b -> a, not wider'] },
     { name: 'any origin', from: origins('a'), to: origins(), expected: ['origins: a -> none, wider'] },
     { name: 'some origins only', from: origins(), to: origins('a'), expected: ['origins: none -> a, not wider'] },
+    {
+      name: 'two origins in one item',
+      from: origins('a b'),
+      to: origins('b', 'a'),
+      expected: ['origins: ["a b"] -> ["a", "b"], wider'],
+    },
+    {
+      name: 'an origin called none',
+      from: origins('none'),
+      to: origins(),
+      expected: ['origins: ["none"] -> null, wider'],
+    },
     { name: 'public', from: {}, to: { access: 'public' }, expected: ['access: protected -> public, wider'] },
     { name: 'enforced', from: { mode: 'shadow' }, to: {}, expected: ['mode: shadow -> enforce, not wider'] },
     {
