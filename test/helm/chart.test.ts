@@ -301,8 +301,9 @@ t.test('a pod of theirs has the time that Sallyport needs, or is not rendered', 
   };
   const short =
     /sallyport\.podSpec: terminationGracePeriodSeconds: (20|39) is not more than the 35 s of .* by the 5 s in which/;
-  for (const seconds of [20, 39])
-    {t.match(said(`terminationGracePeriodSeconds: ${seconds}`), { code: 1, stderr: short });}
+  for (const seconds of [20, 39]) {
+    t.match(said(`terminationGracePeriodSeconds: ${seconds}`), { code: 1, stderr: short });
+  }
   for (const [line, seconds] of [
     ['terminationGracePeriodSeconds: 40', 40],
     ['terminationGracePeriodSeconds:', 60],
