@@ -16,6 +16,7 @@ import {
   parentChart,
   render,
   valuesFile,
+  type HelmRun,
   type Manifest,
   type Values,
 } from '../support/helm.js';
@@ -293,14 +294,14 @@ t.test('a foreign Deployment takes Sallyport in by one include: as written down 
 });
 
 t.test('a pod of theirs has the time that Sallyport needs, or is not rendered', (t) => {
-  const said = (line: string): { readonly code: number | null; readonly stdout: string; readonly stderr: string } => {
+  const said = (line: string, ...set: readonly string[]): HelmRun => {
     const parent = parentChart(t);
     const file = join(parent, 'templates/deployment.yaml');
     writeFileSync(file, readFileSync(file, 'utf8').replace('volumes:\n', `${line}\nvolumes:\n`));
-    return helm(t, 'template', 'shop', parent);
+    return helm(t, 'template', 'shop', parent, ...set);
   };
   const short =
-    /sallyport\.podSpec: terminationGracePeriodSeconds: (20|39) is not more than the 35 s of .* by the 5 s in which/;
+    /sallyport\.podSpec: terminationGracePeriodSeconds: (20|39) is less than 40 s: .*preStopSleepSeconds and 5 s in which/;
   for (const seconds of [20, 39]) {
     t.match(said(`terminationGracePeriodSeconds: ${seconds}`), { code: 1, stderr: short });
   }
@@ -312,6 +313,9 @@ t.test('a pod of theirs has the time that Sallyport needs, or is not rendered', 
     t.equal(code, 0, stderr);
     t.equal(templateOf(one(manifestsOf(stdout), 'Deployment')).spec.terminationGracePeriodSeconds, seconds, line);
   }
+  const slow = ['--set', 'sallyport.config.shutdown.grace=90s'];
+  t.equal(said('terminationGracePeriodSeconds: 120', ...slow).code, 0, 'the values have 60, and the pod has not');
+  t.match(said('terminationGracePeriodSeconds:', ...slow), { code: 1, stderr: /podSpec: .*: 60 is less than 105 s/ });
   t.end();
 });
 

@@ -71,6 +71,16 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
     },
   },
   {
+    name: 'behind a container of the pod that ends TLS on the port of callers',
+    values: {
+      config: {
+        ...config,
+        listen: { host: '127.0.0.1', port: 8080, tls_terminated_by: 'nginx', trust_forwarded: ['127.0.0.1'] },
+      },
+      extraContainers: [{ name: 'nginx', image: 'nginx:1', ports: [{ containerPort: 8443 }] }],
+    },
+  },
+  {
     name: 'a config that is to end with a marker',
     values: { config: { ...config, reload: { end_marker: 'required' } }, tls },
   },
@@ -273,17 +283,17 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   },
   {
     name: 'no time to drain',
-    says: /terminationGracePeriodSeconds: 60 is not more than the 65 s/,
+    says: /terminationGracePeriodSeconds: 60 is less than 70 s: shutdown\.delay, /,
     values: { config: { ...config, shutdown: { grace: '1m' } }, tls },
   },
   {
     name: 'no time to drain after the service',
-    says: /60 is not more than the 60\.5 s/,
+    says: /60 is less than 65\.5 s: .*receiver\.preStopSleepSeconds and 5 s in which Sallyport ends/,
     values: { config: { ...config, shutdown: { delay: '500ms', grace: '50s' } }, tls, receiver: { container } },
   },
   {
     name: 'no time to end after that',
-    says: /terminationGracePeriodSeconds: 34 is not more than the 30 s of .* by the 5 s/,
+    says: /terminationGracePeriodSeconds: 34 is less than 35 s: /,
     values: { config, tls, terminationGracePeriodSeconds: 34 },
   },
   {
@@ -295,6 +305,16 @@ export const refused: readonly { readonly name: string; readonly values: Values;
     name: 'another port of probes in the config',
     says: /config\.probes\.port: 9999 is not ports\.probes \(9902\)/,
     values: { config: { ...config, probes: { port: 9999 } }, tls },
+  },
+  {
+    name: 'a port of probes that the system chooses',
+    says: /config\.probes\.port: 0 is not ports\.probes \(9902\)/,
+    values: { config: { ...config, probes: { port: 0 } }, tls },
+  },
+  {
+    name: 'another port of callers on one address of the pod',
+    says: /config\.listen\.port: 8080 is not ports\.proxy \(8443\)/,
+    values: { config: { ...config, listen: { host: '10.127.0.1', port: 8080 } }, tls },
   },
   {
     name: 'TLS that ends here and in front',

@@ -23,17 +23,23 @@
 {{- range $section, $key := dict "listen" "proxy" "probes" "probes" }}
 {{- include "sallyport.checkPort" (list $section (get $config $section) $key (get $.Values.ports $key)) }}
 {{- end }}
+{{- /* In somebody else's pod what counts is the time of that pod, which podSpec looks at. */}}
+{{- if not .Values.sidecar.enabled }}
 {{- include "sallyport.checkTime" (list . $config .Values.terminationGracePeriodSeconds "terminationGracePeriodSeconds") }}
+{{- end }}
 {{- toYaml $config }}
 {{- end }}
 
 {{/*
 Fails where the config has a listener on another port than the pod and the Services go by. Takes a list: the section, its value, the key of `ports` and
-its value. What a placeholder stands for only Sallyport can read.
+its value. What a placeholder stands for only Sallyport can read. Where callers are served on loopback, a container of the pod has the port that others
+find.
 */}}
 {{- define "sallyport.checkPort" -}}
-{{- $port := (index . 1 | default dict).port }}
-{{- if and $port (not (kindIs "string" $port)) (ne (int $port) (int (index . 3))) }}
+{{- $listener := index . 1 | default dict }}
+{{- $port := $listener.port }}
+{{- $isBehind := and (eq (index . 0) "listen") (regexMatch "^(127\\.|::1$|(?i:localhost)$|.*[$][{])" (toString $listener.host)) }}
+{{- if not (or $isBehind (kindIs "invalid" $port) (kindIs "string" $port) (eq (int $port) (int (index . 3)))) }}
 {{- fail (printf "config.%s.port: %v is not ports.%s (%v), by which others find it; set that one" (index . 0) $port (index . 2) (index . 3)) }}
 {{- end }}
 {{- end }}
@@ -48,8 +54,9 @@ Once the grace is over, Sallyport settles reserved writes and closes what is ope
 {{- with index . 0 }}
 {{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
 {{- end }}
-{{- if lt (float64 (index . 2)) (addf $needed 5) }}
-{{- $says := "%s: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds by the 5 s in which Sallyport ends" }}
+{{- $needed = addf $needed 5 }}
+{{- if lt (float64 (index . 2)) $needed }}
+{{- $says := "%s: %v is less than %v s: shutdown.delay, shutdown.grace, receiver.preStopSleepSeconds and 5 s in which Sallyport ends" }}
 {{- fail (printf $says (index . 3) (index . 2) $needed) }}
 {{- end }}
 {{- end }}
