@@ -272,7 +272,8 @@ function checkListeners(parts: ParsedConfig, report: Report): void {
   checkDpop(parts, report);
 }
 
-function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, report: Report): void {
+function checkCallersListener(parts: ParsedConfig, report: Report): void {
+  const { listen, isPresent, rawValue, applicationVerifies } = parts;
   const has = (key: string): boolean => isPresent(['listen', key]) && rawValue(['listen', key]) !== null;
   if (has('tls') && has('tls_terminated_by')) {
     report.keyError(
@@ -307,11 +308,19 @@ function checkCallersListener({ listen, isPresent, rawValue }: ParsedConfig, rep
       'listen.trust_forwarded with the addresses of the proxy in front',
     );
   }
-  if (listen !== null && listen.value.client_cert_header && holdEveryAddress(listen.value.trust_forwarded)) {
+  const tls = listen?.value.tls ?? null;
+  // Nobody but the proxy in front has a certificate of that authority. TLS of an application is its own.
+  const asksProxy = applicationVerifies === null && tls?.client_auth === 'require' && tls.client_ca_file !== null;
+  if (
+    listen !== null &&
+    listen.value.client_cert_header &&
+    !asksProxy &&
+    holdEveryAddress(listen.value.trust_forwarded)
+  ) {
     report.keyError(
       ['listen', 'client_cert_header'],
       'listen.client_cert_header believes everybody: listen.trust_forwarded is every address, and whoever connects writes Client-Cert',
-      'listen.trust_forwarded with the addresses of the proxy in front',
+      'listen.trust_forwarded with the addresses of the proxy in front, or listen.tls.client_ca_file with client_auth: require',
     );
   }
   const at = ['listen', 'host'];

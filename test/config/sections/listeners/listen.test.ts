@@ -196,10 +196,10 @@ t.test('trusted addresses', (t) => {
 });
 
 t.test('certificates in a header are not believed of everybody', (t) => {
-  const told = (trusted: string): readonly string[] =>
+  const told = (trusted: string, more = ''): readonly string[] =>
     errorsOf(
       configText({
-        listen: `{ host: 127.0.0.1, port: 1, client_cert_header: true, trust_forwarded: [${trusted}] }`,
+        listen: `{ host: 127.0.0.1, port: 1, client_cert_header: true, trust_forwarded: [${trusted}]${more} }`,
       }),
     );
   for (const everybody of ['0.0.0.0/0', '"::/0"', '0.0.0.0/1, 128.0.0.0/1', '10.0.0.0/8, "2000::/4", "3000::/4"']) {
@@ -210,6 +210,10 @@ t.test('certificates in a header are not believed of everybody', (t) => {
     );
   }
   t.same(told('10.0.0.0/8, 128.0.0.0/1'), []);
+  const asked = 'cert_file: /c.crt, key_file: /c.key, client_ca_file: /ca.crt';
+  t.same(told('0.0.0.0/0', `, tls: { ${asked} }`), [], 'of whoever has a certificate of the proxy’s authority');
+  t.equal(told('0.0.0.0/0', `, tls: { ${asked}, client_auth: optional }`).length, 1, 'anybody comes without one');
+  t.equal(told('0.0.0.0/0', ', tls: { cert_file: /c.crt, key_file: /c.key }').length, 1, 'nobody is asked for one');
   t.end();
 });
 
