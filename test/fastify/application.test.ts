@@ -133,6 +133,30 @@ const startRows: readonly { readonly name: string; readonly settings: AppSetting
     error: /unknown key "subject" in routes\[4\], did you mean "subjects"/,
   },
   {
+    name: 'a policy with a key that is never read',
+    settings: {
+      routes: (app) => {
+        const claims = JSON.parse('{ "__proto__": "x" }') as Record<string, string>;
+        app.get('/x', { config: { sallyport: { accept: ['session'], session: { claims } } } }, nothing);
+      },
+    },
+    error: /routes\[4\]\.session\.claims has the key "__proto__", which is never read; allowed: another key/,
+  },
+  {
+    name: 'certificates in a header of everybody, beside TLS that has no effect',
+    settings: {
+      config: {
+        listen: {
+          client_cert_header: true,
+          trust_forwarded: ['0.0.0.0/0'],
+          tls: { cert_file: '/c.crt', key_file: '/c.key', client_ca_file: '/ca.crt' },
+        },
+      },
+      routes: () => undefined,
+    },
+    error: /listen\.client_cert_header believes everybody/,
+  },
+  {
     name: 'a policy that says nothing',
     settings: { routes: (app) => app.get('/x', { config: { sallyport: {} } }, nothing) },
     error: /subjects/,

@@ -1,7 +1,8 @@
 /** The routes of an application that decides in its own process: their own policies, and whether each has one. */
 import { placeOf, type RouteTable } from '../../decision/route/route-table.js';
 import type { Report } from '../load/report.js';
-import type { Position, SourceNode } from '../load/source-tree.js';
+import type { Path, Position, SourceMap, SourceNode } from '../load/source-tree.js';
+import { refusePrototype } from '../load/yaml.js';
 import type { CompiledRoutes } from '../sections/routes/routes.js';
 
 /** What an application says of its routes. */
@@ -33,21 +34,23 @@ const start: Position = { line: 1, column: 1 };
  * Puts into a config what an application need not say: where to listen, and the upstream that is not there; and the
  * policies of its routes behind those of the file.
  */
-export function withApplication(root: SourceNode, { policies }: ApplicationRoutes): SourceNode {
+export function withApplication(root: SourceNode, { policies }: ApplicationRoutes, report: Report): SourceNode {
   if (root.kind !== 'map') return root;
   const entries = new Map(root.entries);
   for (const [name, given] of Object.entries(unsaid)) {
     const said = entries.get(name);
-    if (said === undefined) entries.set(name, { position: start, node: mapOf(given) });
+    if (said === undefined) entries.set(name, { position: start, node: mapOf(given, [name], report) });
     else if (said.node.kind === 'map') {
-      const node: SourceNode = { ...said.node, entries: new Map([...mapOf(given).entries, ...said.node.entries]) };
+      const unsaidEntries = mapOf(given, [name], report).entries;
+      const node: SourceNode = { ...said.node, entries: new Map([...unsaidEntries, ...said.node.entries]) };
       entries.set(name, { ...said, node });
     }
   }
   const listed = entries.get('routes');
   if (policies.length > 0 && (listed === undefined || listed.node.kind === 'list')) {
-    const own = policies.map(nodeOf);
-    const items = listed?.node.kind === 'list' ? [...listed.node.items, ...own] : own;
+    const inFile = listed?.node.kind === 'list' ? listed.node.items : [];
+    const own = policies.map((policy, index) => nodeOf(policy, ['routes', inFile.length + index], report));
+    const items = [...inFile, ...own];
     const position = listed?.position ?? start;
     entries.set('routes', { position, node: { kind: 'list', position, items } });
   }
@@ -68,9 +71,11 @@ const unsaid = {
   },
 } as const;
 
-function nodeOf(value: unknown): SourceNode {
-  if (Array.isArray(value)) return { kind: 'list', position: start, items: value.map(nodeOf) };
-  if (typeof value === 'object' && value !== null) return mapOf(value);
+function nodeOf(value: unknown, path: Path, report: Report): SourceNode {
+  if (Array.isArray(value)) {
+    return { kind: 'list', position: start, items: value.map((item, index) => nodeOf(item, [...path, index], report)) };
+  }
+  if (typeof value === 'object' && value !== null) return mapOf(value, path, report);
   const isPlain = value === null || ['string', 'number', 'boolean'].includes(typeof value);
   return {
     kind: 'scalar',
@@ -82,10 +87,10 @@ function nodeOf(value: unknown): SourceNode {
   };
 }
 
-function mapOf(value: object): Extract<SourceNode, { readonly kind: 'map' }> {
+function mapOf(value: object, path: Path, report: Report): SourceMap {
   const entries = Object.entries(value)
-    .filter(([, each]) => each !== undefined)
-    .map(([key, each]) => [key, { position: start, node: nodeOf(each) }] as const);
+    .filter(([key, each]) => each !== undefined && !refusePrototype(key, path, start, report))
+    .map(([key, each]) => [key, { position: start, node: nodeOf(each, [...path, key], report) }] as const);
   return { kind: 'map', position: start, entries: new Map(entries) };
 }
 

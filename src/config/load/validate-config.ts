@@ -60,7 +60,7 @@ export function validateConfig(text: string, input: ValidationInput): ConfigVali
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);
   const { application = null } = input;
-  if (root !== null && application !== null) root = withApplication(root, application);
+  if (root !== null && application !== null) root = withApplication(root, application, report);
   const parts = root === null ? null : parseSections(root, report, application?.verifiesCertificates ?? null);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
   const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };

@@ -113,8 +113,15 @@ function readNode(node: unknown, path: Path, reading: Reading, fallback: Positio
   return readScalar(node, path, position, reading);
 }
 
-/** In a map of free names the schema's library passes over it: what is asked for there would be asked for by nobody. */
-const prototypeKey = '__proto__';
+/**
+ * Says so of the key `__proto__`, and whether it is that. In a map of free names the schema's library passes over it:
+ * what is asked for there would be asked for by nobody.
+ */
+export function refusePrototype(key: string, path: Path, position: Position, report: Report): boolean {
+  if (key !== '__proto__') return false;
+  report.errorAt(position, `${nameOf(path)} has the key ${JSON.stringify(key)}, which is never read`, 'another key');
+  return true;
+}
 
 function readEntries(
   items: readonly unknown[],
@@ -139,14 +146,7 @@ function readEntries(
       );
       continue;
     }
-    if (key === prototypeKey) {
-      report.errorAt(
-        position,
-        `${nameOf(path)} has the key ${JSON.stringify(key)}, which is never read`,
-        'another key',
-      );
-      continue;
-    }
+    if (refusePrototype(key, path, position, report)) continue;
     const node = readNode(item.value, [...path, key], reading, position);
     const first = entries.get(key);
     if (first === undefined) entries.set(key, { position, node });
