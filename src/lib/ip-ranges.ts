@@ -82,7 +82,10 @@ export function createAddressTest(blocks: readonly string[]): (address: string) 
   };
 }
 
-/** What no stranger sends from: of this network, loopback, multicast and what nobody was given (RFC 6890). */
+/**
+ * From which no stranger on the Internet sends: of this network, loopback, multicast, private ones of IPv6 and what
+ * nobody was given (RFC 6890).
+ */
 const nobodysBlocks: readonly string[] = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/3', '4000::/2', '8000::/1'];
 
 /** Tells whether these blocks together hold every address, of IPv4 or of IPv6, that a stranger may have. */
