@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import httpProxy from '@fastify/http-proxy';
-import { fastify, type FastifyRequest } from 'fastify';
+import { fastify, type FastifyBaseLogger, type FastifyRequest } from 'fastify';
 import { Registry } from 'prom-client';
 import t from 'tap';
 import { stringify } from 'yaml';
@@ -12,6 +12,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { startUpstreamServer } from '../support/upstream-server.js';
 import { believedFields } from '../support/attacks/field-names.js';
 import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 import { mintToken } from '../support/tokens.js';
 import { applicationConfig, buildApp, openApp, type AppSettings } from './open-app.js';
 
@@ -300,6 +301,41 @@ t.test('metrics on the application’s registry, lines in its log', async (t) =>
   });
   t.match(decided[1], { decision: 'denied', reason: 'credential_missing', status: 401 });
   t.notMatch(JSON.stringify(decided), /secret=1|eyJ/);
+});
+
+t.test('a log line that cannot be written is told, and ends no application', async (t) => {
+  const bugs: object[] = [];
+  let isBroken = true;
+  const lines: string[] = [];
+  const logger: FastifyBaseLogger = {
+    level: 'info',
+    silent: nothing,
+    fatal: nothing,
+    trace: nothing,
+    debug: nothing,
+    warn: nothing,
+    info: (_fields: unknown, message?: string) => {
+      if (message !== 'decided') return;
+      if (isBroken) throw new Error('the disk is full');
+      lines.push(message);
+    },
+    error: (fields: object, message?: string) => {
+      if (message === 'bug') bugs.push(fields);
+    },
+    child: () => logger,
+  };
+  const { request } = await openApp(t, {
+    config: { routes: [{ name: 'open', methods: ['GET'], path: '/open', access: 'public' }] },
+    server: { loggerInstance: logger },
+    routes: (app) => app.get('/open', nothing),
+  });
+  t.equal((await request({ path: '/open' })).status, 200);
+  await until('the line', () => bugs.length > 0);
+  t.match(bugs, [{ request_id: /./, error: 'Error' }]);
+  isBroken = false;
+  t.equal((await request({ path: '/open' })).status, 200);
+  await until('the next line', () => lines.length > 0);
+  t.equal(bugs.length, 1);
 });
 
 t.test('a config file that changes is taken, unless a route would be left without a policy', async (t) => {
