@@ -108,9 +108,11 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
     const [first, ...others] = answers.flatMap(({ worker, answer }) => (still.has(worker) ? [answer] : []));
     if (first === undefined) return null;
     const merged = mergeStatuses(first, others);
+    const answered = new Set(answers.map(({ worker }) => worker));
+    const silent = lastNumbers().flatMap(({ worker, numbers }) => (answered.has(worker) ? [] : [numbers.counts]));
     const { config, reloads, ...rest } = own();
     const { counts } = pool.retired();
-    const all = counts === null ? merged.counts : addCounts(merged.counts, counts);
+    const all = [...silent, ...(counts === null ? [] : [counts])].reduce(addCounts, merged.counts);
     return {
       ...merged,
       ...rest,
