@@ -21,7 +21,9 @@ export class BufferedResponse {
     this.rawHeaders = rawHeaders;
     this.write = write;
     // A response to HEAD announces a body that does not come.
-    this.announcedBytes = write.method === 'HEAD' ? 0 : (statedLength(rawHeaders) ?? 0);
+    const stated = write.method === 'HEAD' ? 0 : (statedLength(rawHeaders) ?? 0);
+    // One that cannot be read is more than may be kept.
+    this.announcedBytes = Number.isNaN(stated) ? Infinity : stated;
   }
 
   append(chunk: Buffer): void {
@@ -30,10 +32,7 @@ export class BufferedResponse {
 
   /** Whether it will not be kept, by what came of it or by what its head announces. */
   isTooLarge(): boolean {
-    // Of a length that cannot be read, which is no number, nothing holds.
-    const isKept =
-      Math.max(this.announcedBytes, this.body.length) <= this.write.preparation.rules.maxStoredResponseBytes;
-    return !isKept;
+    return Math.max(this.announcedBytes, this.body.length) > this.write.preparation.rules.maxStoredResponseBytes;
   }
 
   /** What came of the body and goes on to the client; `null` where that is nothing. */
