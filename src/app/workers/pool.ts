@@ -72,6 +72,9 @@ const numbersEveryMs = 1_000;
 /** A worker that answers nothing for so long is stuck, milliseconds. */
 const longestSilenceMs = 30_000;
 
+/** The same before its first answer: where CPU is scarce, it takes long to load the program. */
+const longestLoadMs = 120_000;
+
 export function createPool(deps: PoolDeps): Pool {
   const { count, log } = deps;
   const shared = createSharedCounts();
@@ -97,7 +100,10 @@ export function createPool(deps: PoolDeps): Pool {
     if (isStopping && serving.size === 0) handover.drop();
   }
 
-  /** Starts a process. For want of memory, as for most that may be wrong, Node.js throws. */
+  /**
+   * Starts a process. For want of memory, as for most that may be wrong, Node.js throws. For EACCES, EAGAIN, EMFILE,
+   * ENFILE and ENOENT it does not: such a one has ended early.
+   */
   function launch(number: number): Result<WorkerProcess, StartFailure> {
     try {
       const worker = startWorkerProcess(number, {
@@ -119,7 +125,7 @@ export function createPool(deps: PoolDeps): Pool {
       });
       return accept(worker);
     } catch (error) {
-      return refuse(startFailure('unavailable', `worker ${String(number)} cannot be started: ${messageOf(error)}`));
+      return refuse(notStarted(number, error));
     }
   }
 
@@ -139,7 +145,8 @@ export function createPool(deps: PoolDeps): Pool {
       serving.set(number, worker);
     };
     const endedEarly = async (): Promise<StartFailure> => {
-      const { code, signal } = await ended;
+      const { code, signal, problem } = await ended;
+      if (problem !== null) return notStarted(number, problem);
       return startFailure(
         'unavailable',
         `worker ${String(number)} ended before it served: ${signal ?? `exit code ${String(code)}`}`,
@@ -238,11 +245,11 @@ export function createPool(deps: PoolDeps): Pool {
     };
   }
 
-  /** One that starts is asked too: it answers that it has not started. */
+  /** One that starts is asked too: as soon as its program is loaded, it answers that it has not started. */
   function look(): void {
     places.look();
     for (const worker of alive) {
-      if (worker.silentMs() > longestSilenceMs) {
+      if (worker.silentMs() > (worker.hasSpoken() ? longestSilenceMs : longestLoadMs)) {
         log.error('a worker does not answer and is ended', { number: worker.number, worker_pid: worker.pid });
         worker.kill();
       } else {
@@ -257,6 +264,7 @@ export function createPool(deps: PoolDeps): Pool {
       // By a second signal or a bug it ends at once. A worker that does not run would not notice, and stay for ever.
       process.once('exit', killAll);
       const numbers = Array.from({ length: count }, (_, index) => index + 1);
+      clearInterval(looking);
       // Where we stood still ourselves, what came meanwhile is read before anybody is called silent.
       looking = setInterval(() => setImmediate(look), numbersEveryMs).unref();
       const failures = await Promise.all(numbers.map(begin));
@@ -286,6 +294,10 @@ export function createPool(deps: PoolDeps): Pool {
       process.off('exit', killAll);
     },
   };
+}
+
+function notStarted(number: number, error: unknown): StartFailure {
+  return startFailure('unavailable', `worker ${String(number)} cannot be started: ${messageOf(error)}`);
 }
 
 /** A worker that runs and does not do as it was told. */

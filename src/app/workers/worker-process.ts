@@ -10,6 +10,8 @@ import type { CallName, Numbers, ToPrimary, ToWorker, WorkerCalls } from './mess
 interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Why there never was a process; `null` where there was one. */
+  readonly problem: Error | null;
 }
 
 export interface WorkerProcess extends ConnectionTaker {
@@ -29,6 +31,8 @@ export interface WorkerProcess extends ConnectionTaker {
   readonly lastNumbers: () => Numbers | null;
   /** Milliseconds since its last answer, where one is owed. */
   readonly silentMs: () => number;
+  /** Whether anything came from it: before its program is loaded it can answer nothing. */
+  readonly hasSpoken: () => boolean;
   /** Whether its channel is closed: it takes nothing any more. */
   readonly isGone: () => boolean;
   readonly kill: () => void;
@@ -85,6 +89,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   let last = 0;
   let numbers: Numbers | null = null;
   let heardAtMs = deps.nowMs();
+  let hasSpoken = false;
   let isGone = false;
   let member: PlaceMember | null = null;
 
@@ -125,6 +130,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
 
   child.on('message', (message: ToPrimary) => {
     heardAtMs = deps.nowMs();
+    hasSpoken = true;
     switch (message.kind) {
       case 'answer':
         calls.get(message.id)?.resolve(message.answer);
@@ -151,8 +157,11 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     }
   });
   onHandleLost(child, giveUp);
-  // What cannot be sent to a process that ends is told by its end.
-  child.on('error', () => undefined);
+  let problem: Error | null = null;
+  child.on('error', (error) => {
+    // What cannot be sent to a process that ends is told by its end.
+    if (child.pid === undefined) problem = error;
+  });
   relayLines(child, deps.onLines);
 
   function leave(): void {
@@ -170,7 +179,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   const ended = new Promise<WorkerEnd>((resolve) => {
     child.once('close', (code, signal) => {
       leave();
-      resolve({ code, signal });
+      resolve({ code, signal, problem });
     });
   });
 
@@ -205,6 +214,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
     },
     lastNumbers: () => numbers,
     silentMs: () => (calls.size === 0 ? 0 : deps.nowMs() - heardAtMs),
+    hasSpoken: () => hasSpoken,
     isGone: () => isGone,
     kill: () => {
       child.kill('SIGKILL');

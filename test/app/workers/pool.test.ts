@@ -1,5 +1,5 @@
 /** The pool by itself, with a program that answers as a worker does and ends as soon as it has. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
@@ -111,39 +111,69 @@ function shiftClock(t: Scope): (ms: number) => void {
   return (ms) => (aheadMs += ms);
 }
 
-for (const [name, silent] of [
-  ['its start', "if (name === 'start' || name === 'numbers') return;"],
-  ['another config', "if (name === 'prepare' || name === 'numbers') return;"],
+/** Says in a file that it has come so far. */
+const tells = "require('node:fs').writeFileSync(__dirname + '/told', '');";
+const speaks = `process.send({ kind: 'failed', id: 0, reason: '' }, () => { ${tells} });`;
+const hangsAtStart = answers("if (name === 'start' || name === 'numbers') return;");
+const hangsLater = answers(`if (name === 'prepare') ${tells} if (name === 'prepare' || name === 'numbers') return;`);
+
+for (const [name, program, lateMs] of [
+  // Such a one may have loaded nothing yet.
+  ['its start, and has said nothing', `${tells}${hangsAtStart}`, 120_000],
+  ['its start', `${speaks}${hangsAtStart}`, 30_000],
+  ['another config', hangsLater, 30_000],
 ] as const) {
   t.test(`a worker that hangs at ${name} is ended`, async (t) => {
-    const program = join(tempDir(t), 'worker.cjs');
-    writeFileSync(program, answers(silent));
+    const folder = tempDir(t);
+    const file = join(folder, 'worker.cjs');
+    writeFileSync(file, program);
     const goOn = shiftClock(t);
     const errors: string[] = [];
     let looks = 0;
     const pool = createPool({
-      ...poolDeps(program),
+      ...poolDeps(file),
       log: { ...log, error: (message) => errors.push(message) },
       order: (number) => ({ ...order, number, current: ++looks > 1 ? config : null }),
     });
     t.teardown(pool.close);
     const started = pool.start();
+    await until('it to hang', () => existsSync(join(folder, 'told')));
+    await inChannel();
+    goOn(lateMs - 20_000);
     await delay(2_500);
     t.same(errors, []);
-    goOn(30_000);
+    goOn(20_000);
     t.same((await started)?.messages, ['worker 1 ended before it served: SIGKILL']);
     t.ok(errors.length > 0 && errors.every((each) => each === 'a worker does not answer and is ended'), errors.join());
   });
 }
 
 t.test('a worker that starts slowly is waited for as long as it answers', async (t) => {
-  const program = join(tempDir(t), 'worker.cjs');
+  const folder = tempDir(t);
+  const [program, said, go] = [join(folder, 'worker.cjs'), join(folder, 'said'), join(folder, 'go')];
+  writeFileSync(said, '');
   writeFileSync(
     program,
-    answers(`
-  if (name === 'start') return setTimeout(() => process.send({ kind: 'answer', id, answer: null }), 6_000);
-  if (name === 'numbers') return process.send({ kind: 'failed', id, reason: 'it has not started' });`),
+    `const { appendFileSync, existsSync } = require('node:fs');
+${answers(`
+  if (name === 'start') {
+    const looking = setInterval(() => {
+      if (!existsSync('${go}')) return;
+      clearInterval(looking);
+      process.send({ kind: 'answer', id, answer: null });
+    }, 20);
+    return;
+  }
+  if (name === 'numbers') {
+    const said = () => appendFileSync('${said}', '.');
+    return process.send({ kind: 'failed', id, reason: 'it has not started' }, said);
+  }`)}`,
   );
+  const answered = async (): Promise<void> => {
+    const { length } = readFileSync(said);
+    await until('another answer', () => readFileSync(said).length > length);
+    await inChannel();
+  };
   const goOn = shiftClock(t);
   const errors: string[] = [];
   const pool = createPool({
@@ -153,12 +183,24 @@ t.test('a worker that starts slowly is waited for as long as it answers', async 
   });
   t.teardown(pool.close);
   const started = pool.start();
-  await delay(2_500);
+  await answered();
   goOn(25_000);
-  await delay(2_500);
+  await answered();
   goOn(25_000);
+  await answered();
+  writeFileSync(go, '');
   t.equal(await started, null);
   t.same(errors, []);
+});
+
+t.test('what Node.js tells of a process that cannot be started is told', async (t) => {
+  const { execPath } = process;
+  t.teardown(() => (process.execPath = execPath));
+  process.execPath = join(tempDir(t), 'node');
+  const pool = createPool({ ...poolDeps('worker.cjs'), order: (number) => ({ ...order, number }) });
+  t.teardown(pool.close);
+  const started = pool.start();
+  t.same((await started)?.messages, [`worker 1 cannot be started: spawn ${process.execPath} ENOENT`]);
 });
 
 t.test('a process that cannot be started is tried again', async (t) => {
@@ -225,6 +267,11 @@ process.on('disconnect', () => setTimeout(() => undefined, 500));`,
     t.equal(worker?.isGone(), true);
   },
 );
+
+/** What is in a channel by now is read in the next turn. */
+async function inChannel(): Promise<void> {
+  for (let turns = 0; turns < 3; turns += 1) await setImmediate();
+}
 
 async function untilTurn(holds: () => boolean): Promise<void> {
   while (!holds()) await setImmediate();
