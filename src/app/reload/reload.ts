@@ -13,6 +13,7 @@ import type { ConfigSource, ConfigWatch } from '../config/config-source.js';
 import type { AskedFiles } from '../config/file-snapshot.js';
 import type { ConfigReading } from '../config/read-config.js';
 import { droppedOperations, movedOperations, movedScopes } from '../../config/moved-scopes.js';
+import { halfInForce } from './half-in-force.js';
 import { neverOpened, restartNeeded, withOpened } from './restart-needed.js';
 
 interface ReloaderDeps {
@@ -96,12 +97,12 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
       return;
     }
     const { config, asked } = loaded.value;
-    const unopened = neverOpened(opened, config);
+    const { config: before } = activator.activeConfig();
+    const unopened = neverOpened(opened, config) ?? halfInForce(before, config);
     if (unopened !== null) {
       fail([unopened], asked, attempt);
       return;
     }
-    const { config: before } = activator.activeConfig();
     const dropped = droppedOperations(before, config);
     const moved = movedScopes(before, config);
     const elsewhere = movedOperations(before, config);

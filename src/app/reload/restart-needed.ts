@@ -1,6 +1,5 @@
 import { keyChanges, sectionNames, type SectionName } from '../../config/sections/index.js';
 import type { CompiledConfig } from '../../config/types.js';
-import { halfInForce } from './half-in-force.js';
 
 /** The sections that are opened at start and stay as they are until the end. */
 const openedAtStart = sectionNames.filter((name) => Object.values(keyChanges[name]).some(({ restart }) => restart));
@@ -51,7 +50,7 @@ export function neverOpened(opened: CompiledConfig, wanted: CompiledConfig): str
   if (opened.servesCallers !== wanted.servesCallers) {
     return 'listen and upstream come or go, and a listener is opened at start only: restart to put this config in force';
   }
-  return halfInForce(opened, wanted);
+  return null;
 }
 
 type Routes = Pick<CompiledConfig, 'routes'>;

@@ -34,7 +34,7 @@ function listenersOf({ listen, admin, probes, egress }: Omit<ListenerPlaces, 'de
 }
 
 /** What Sallyport does where a URL leads, as `itself listens`; `null` where it is not there. */
-export function ownJobAt(url: string, places: ListenerPlaces): string | null {
+function ownJobAt(url: string, places: ListenerPlaces): string | null {
   const target = addressOf(url);
   if (target === null || !isThisMachine(target.host)) return null;
   const own = listenersOf(places).find(({ at }) => collide(target, at));
