@@ -258,7 +258,7 @@ const rows: readonly Row[] = [
     opened: { decide: front, routes: [read] },
     wanted: {
       decide: { ...front, accept: ['connections'] },
-      routes: [{ ...read, websocket: { allow_any_origin: true } }],
+      routes: [{ ...read, websocket: true }],
     },
     expected: null,
   },

@@ -12,7 +12,7 @@ import { forms, type Form } from '../../../decision/decide/forms.js';
 import { holdEveryAddress, isLoopback } from '../../../lib/ip-ranges.js';
 import { checkDecideLimits, checkListenWithoutPlace } from './decide-limits.js';
 import { listen as callersListener, usualListener } from './listen.js';
-import { collide, egressPlace } from './ports.js';
+import { collide, decideListeners, egressPlace } from './ports.js';
 
 /** One listener for a proxy that asks, compiled. */
 export interface DecideSettings {
@@ -104,7 +104,7 @@ export const decide = section({
     ),
   check,
   compile: (file, context): { readonly decide: readonly DecideSettings[] } => ({
-    decide: listenersOf(file).map((each) => compileListener(each, context)),
+    decide: decideListeners(file).map((each) => compileListener(each, context)),
   }),
   keys: {
     host: openedKey(({ listen }) => listen.host),
@@ -116,11 +116,6 @@ export const decide = section({
     accept: guardedKey(({ accepts }) => [...accepts]),
   },
 });
-
-function listenersOf(file: ListenerFile | readonly ListenerFile[] | null): readonly ListenerFile[] {
-  if (file === null) return [];
-  return 'form' in file ? [file] : file;
-}
 
 /** A request comes with its description, which repeats its target, and names of a few headers. */
 const descriptionBytes = 4 * 1024;
@@ -159,7 +154,7 @@ function compileListener(file: ListenerFile, context: CompileContext): DecideSet
 function check(parts: ParsedConfig, report: Report): void {
   const file = parts.decide?.value ?? null;
   const isList = Array.isArray(file);
-  listenersOf(file).forEach((each, index) => {
+  decideListeners(file).forEach((each, index) => {
     const base: Path = isList ? ['decide', index] : ['decide'];
     checkListener(each, base, report);
     checkDecideLimits(each, base, parts, report);
@@ -195,7 +190,7 @@ function checkListener(file: ListenerFile, base: Path, report: Report): void {
 function checkPort(own: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
   if (own.port === 0) return;
   const { listen, admin, probes, decide: file } = parts;
-  const before = base.length === 1 ? [] : listenersOf(file?.value ?? null).slice(0, Number(base[1]));
+  const before = base.length === 1 ? [] : decideListeners(file?.value ?? null).slice(0, Number(base[1]));
   const others = [listen?.value, admin?.value, probes?.value, ...before];
   const workload = egressPlace(parts);
   const isTaken = others.some((other) => other?.port === own.port) || (workload !== null && collide(own, workload));

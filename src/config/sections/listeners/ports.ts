@@ -42,6 +42,14 @@ function ownJobAt(url: string, places: ListenerPlaces): string | null {
   return places.decide.some((at) => collide(target, at)) ? 'listens for proxies that ask' : null;
 }
 
+type DecideFile = NonNullable<ParsedConfig['decide']>['value'];
+
+/** The listeners for proxies that ask, of a file that has one, a list of them or none. */
+export function decideListeners(file: DecideFile): readonly Extract<DecideFile, HostPortFile>[] {
+  if (file === null) return [];
+  return 'form' in file ? [file] : file;
+}
+
 /** Where the calling side listens, of a file; `null` where that is no port. */
 export function egressPlace({ egress }: Pick<ParsedConfig, 'egress'>): HostPortFile | null {
   const listen = egress?.value?.listen ?? null;
@@ -55,7 +63,7 @@ export function checkPorts(parts: ParsedConfig, report: Report): void {
     admin: parts.admin?.value ?? null,
     probes: parts.probes?.value ?? null,
     egress: egressPlace(parts),
-    decide: [parts.decide?.value ?? []].flat(),
+    decide: decideListeners(parts.decide?.value ?? null),
   };
   const listeners = listenersOf(places);
   listeners.forEach(({ path, at }, index) => {
