@@ -83,7 +83,10 @@ t.test('a record is shown, without what was answered', async (t) => {
   const unknown = await record(t, config, 'show', idOf('unknown'));
   t.equal(unknown.code(), 0, unknown.err());
   t.match(unknown.out(), /^record {6}[\w-]{43}\.[\w-]{43}$/m);
-  t.match(unknown.out(), /^state {7}in doubt: nobody knows whether the write was applied; /m);
+  t.match(
+    unknown.out(),
+    /^state {7}in doubt: nobody knows whether the write was applied; a retry gets 409 until it is resolved, or is sent again where the upstream deduplicates$/m,
+  );
   t.match(unknown.out(), /^lease ends {2}\d{4}-.*Z, in 59 min$/m);
   t.match(unknown.out(), new RegExp(`^fence {7}${String(fence)}$`, 'm'));
   t.match(unknown.out(), new RegExp(`^owner {7}${attempt}$`, 'm'));

@@ -28,7 +28,8 @@ const meanings: Readonly<Record<RecordState, string>> = {
   pending: 'in progress: its attempt is under way, or ended without a word; in doubt once the lease ends',
   completed: 'completed: a retry gets the kept answer',
   tombstone: 'completed: the answer is not kept, so that a retry gets 409',
-  unknown: 'in doubt: nobody knows whether the write was applied; a retry gets 409 until it is resolved',
+  unknown:
+    'in doubt: nobody knows whether the write was applied; a retry gets 409 until it is resolved, or is sent again where the upstream deduplicates',
 };
 
 /** Writes a record as JSON holds it. */
