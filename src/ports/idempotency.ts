@@ -50,6 +50,8 @@ export interface ReservationStore {
   readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
   readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
   readonly state: () => StoreState;
+  /** Why nothing can be asked now of what holds this; `null` where it can. */
+  readonly problemOf: (part: StorePart) => string | null;
   /**
    * Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch, by
    * our clock: an issuer's may be ahead by its skew.

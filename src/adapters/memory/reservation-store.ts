@@ -64,6 +64,7 @@ export function createMemoryStore(
       return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
     },
     state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, servers: [], failovers: 0 }),
+    problemOf: () => null,
     issuedBeforeFloorS: () => null,
     // Nothing takes its place: it ends with the process.
     onFailover: null,

@@ -1,13 +1,7 @@
 import type { Complete, Mark, Reserve, StoredResponse } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type {
-  ReservationStore,
-  StoreFailure,
-  StorePart,
-  StoreShare,
-  UnsettledRecords,
-} from '../../ports/idempotency.js';
+import type { ReservationStore, StoreFailure, StoreShare, UnsettledRecords } from '../../ports/idempotency.js';
 import type { SharedRateCounter } from '../../ports/limits.js';
 import type { RevocationStore } from '../../ports/revocations.js';
 import { createSharedRateCounter } from './rate-counter.js';
@@ -25,8 +19,6 @@ import type { Clock, Log } from '../../ports/system.js';
 /** A store in Redis, and what else its connections are used for. */
 export interface RedisStore extends ReservationStore {
   readonly verdict: Servers['verdict'];
-  /** Why nothing can be asked now of what holds this; `null` where it can. */
-  readonly problemOf: (part: StorePart) => string | null;
   readonly rates: SharedRateCounter;
   readonly share: StoreShare;
   readonly revocations: RevocationStore;

@@ -112,7 +112,7 @@ export function openStore(
     return {
       ...alone,
       store,
-      problemOf: () => null,
+      problemOf: store.problemOf,
       settleTimeoutMs: memorySettleTimeoutMs,
       lastingProblem: () => Promise.resolve(null),
     };

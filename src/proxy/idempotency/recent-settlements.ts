@@ -1,4 +1,4 @@
-import { overtakingReleaseMs } from '../../decision/idempotency/record.js';
+import { overtakingReleaseMs, type Completed, type Marked, type Released } from '../../decision/idempotency/record.js';
 import type { ReservationStore } from '../../ports/idempotency.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { Settling } from './settlement-queue.js';
@@ -6,26 +6,56 @@ import type { Settling } from './settlement-queue.js';
 /** What a settlement takes besides its response, bytes: ids and scope. */
 const bytesOfOne = 1_024;
 
-/** What it takes, about: in memory, and on its way to the store. */
-export function bytesOf({ write }: Settling): number {
+function bytesOf({ write }: Settling): number {
   if (write.kind !== 'complete') return bytesOfOne;
   const { body, headers } = write.command.response;
   return headers.reduce((bytes, text) => bytes + text.length, bytesOfOne + body.byteLength);
+}
+
+/** A settlement that the store took. */
+export interface Kept {
+  readonly settling: Settling;
+  /** What it takes, about: in memory, and on its way to the store. */
+  readonly bytes: number;
+  /** When the store took it, or was asked to; monotonic milliseconds. */
+  readonly atMs: number;
+  /**
+   * When its part of the store was there for the last time, as far as was looked: what that took just before may be
+   * lost. `null` where it was offered and not taken: whether the store still has it is not known.
+   */
+  readonly thereAtMs: number | null;
+}
+
+export function keptAt(settling: Settling, atMs: number): Kept {
+  const small = compact(settling);
+  return { settling: small, bytes: bytesOf(small), atMs, thereAtMs: atMs };
+}
+
+/**
+ * Whether a mark found its write no longer in doubt. An operator may have freed the key since: the store knows that for
+ * some minutes, and the mark must not be offered for longer.
+ */
+export function isNoDoubt({ write }: Settling, reply: Completed | Released | Marked): boolean {
+  return write.kind === 'mark' && reply === 'kept';
 }
 
 /** What the store took lately: after a fail-over it may have forgotten it. */
 interface RecentSettlements {
   readonly add: (settling: Settling) => void;
   /**
-   * Takes out what the store took within `lastMs` before it was last there, the latest first, since it is the most
-   * likely to be lost. Forgets the rest.
+   * Takes out what the store took shortly before it was last there, the latest first, since it is the most likely to be
+   * lost. Forgets the rest.
    */
-  readonly take: (lastMs?: number) => readonly Settling[];
+  readonly take: () => readonly Kept[];
+  /** The same for a shutdown: of a part of the store that is there, only what a fail-over may have lost unnoticed. */
+  readonly takeLast: () => readonly Kept[];
+  /** Keeps what was taken out, offered, and not taken by the store, for as long as if it had stayed. */
+  readonly giveBack: (left: readonly Kept[]) => void;
   readonly close: () => void;
 }
 
 export interface RecentLimits {
-  /** Milliseconds for which a settlement is kept while the store is there. */
+  /** Milliseconds for which a settlement is kept while its part of the store is there. */
   readonly lastMs: number;
   /** Bytes of all of them; the oldest give way. */
   readonly maxBytes: number;
@@ -35,7 +65,7 @@ export interface RecentLimits {
  * How far back a shutdown offers settlements again, milliseconds: a fail-over since then may not have been noticed yet.
  * Longer than an idle proxy takes to look for a fail-over and to hear of it.
  */
-export const unnoticedMs = 5_000;
+const unnoticedMs = 5_000;
 
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
@@ -44,53 +74,60 @@ export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 
 const lookEveryMs = 1_000;
 
 /**
- * How long a settlement is kept while the store is away, milliseconds: a fail-over takes as long as those in charge of
- * it take to be sure. As long as a key that an operator has freed is known by its record.
+ * How long a settlement is kept while its part of the store is away, milliseconds: a fail-over takes as long as those
+ * in charge of it take to be sure. A key that an operator has freed since is known to be free for as long; only what is
+ * being offered then goes on for its half minute.
  */
 const longestAwayMs = overtakingReleaseMs;
-
-interface Kept {
-  readonly settling: Settling;
-  readonly bytes: number;
-  readonly atMs: number;
-}
 
 export function createRecentSettlements(
   {
     store,
     clock,
     timers,
-  }: { readonly store: Pick<ReservationStore, 'state'>; readonly clock: Clock; readonly timers: Timers },
+  }: { readonly store: Pick<ReservationStore, 'state' | 'problemOf'>; readonly clock: Clock; readonly timers: Timers },
   limits = recentLimits,
 ): RecentSettlements {
   /** In the order of their times. */
-  const kept = new Set<Kept>();
+  const kept = new Set<{ -readonly [K in keyof Kept]: Kept[K] }>();
   let bytes = 0;
-  /** When the store was there for the last time, as far as was looked: what it took just before may be lost. */
-  let thereAtMs = -Infinity;
   let callOff: (() => void) | null = null;
 
   return {
     add: (settling) => {
-      const small = compact(settling);
-      const entry = { settling: small, bytes: bytesOf(small), atMs: clock.monotonic() };
-      if (kept.size === 0) thereAtMs = entry.atMs;
-      kept.add(entry);
-      bytes += entry.bytes;
-      for (const oldest of kept) {
-        if (bytes <= limits.maxBytes) break;
-        drop(oldest);
-      }
-      sweepLater();
+      keep([keptAt(settling, clock.monotonic())]);
     },
-    take: (lastMs = limits.lastMs) => {
-      dropOld(lastMs);
-      const taken = [...kept].reverse().map(({ settling }) => settling);
+    take: () => takeAll(),
+    takeLast: () => {
+      const isThere = lookAtParts();
+      return takeAll((entry) => (isThere(entry) ? unnoticedMs : limits.lastMs));
+    },
+    giveBack: (left) => {
+      const all = [...left.map((entry) => ({ ...entry, thereAtMs: null })), ...kept];
       clear();
-      return taken;
+      keep(all.sort((a, b) => a.atMs - b.atMs));
     },
     close: clear,
   };
+
+  function keep(entries: readonly Kept[]): void {
+    for (const entry of entries) {
+      kept.add(entry);
+      bytes += entry.bytes;
+    }
+    for (const oldest of kept) {
+      if (bytes <= limits.maxBytes) break;
+      drop(oldest);
+    }
+    sweepLater();
+  }
+
+  function takeAll(lastMsOf?: (entry: Kept) => number): readonly Kept[] {
+    dropOld(lastMsOf);
+    const taken = [...kept].reverse();
+    clear();
+    return taken;
+  }
 
   function clear(): void {
     kept.clear();
@@ -103,12 +140,26 @@ export function createRecentSettlements(
     if (kept.delete(entry)) bytes -= entry.bytes;
   }
 
-  function dropOld(lastMs = limits.lastMs): void {
-    const sinceMs = Math.max(thereAtMs - lastMs, clock.monotonic() - longestAwayMs);
+  function dropOld(lastMsOf = (_entry: Kept): number => limits.lastMs): void {
+    const longestMs = clock.monotonic() - longestAwayMs;
     for (const entry of kept) {
-      if (entry.atMs > sinceMs) return;
-      drop(entry);
+      const sinceMs = entry.thereAtMs === null ? longestMs : Math.max(entry.thereAtMs - lastMsOf(entry), longestMs);
+      if (entry.atMs <= sinceMs) drop(entry);
     }
+  }
+
+  /** Tells of which settlements the part of the store is there. Each caller's is asked for once, where one is away. */
+  function lookAtParts(): (entry: Kept) => boolean {
+    const isWhole = store.state().up;
+    const parts = new Map<string, boolean>();
+    return ({ settling: { scope } }) => {
+      if (isWhole) return true;
+      const known = parts.get(scope.principal);
+      if (known !== undefined) return known;
+      const isThere = store.problemOf(scope) === null;
+      parts.set(scope.principal, isThere);
+      return isThere;
+    };
   }
 
   /** What is over its time leaves also where nothing comes after it. */
@@ -116,7 +167,10 @@ export function createRecentSettlements(
     if (callOff !== null || kept.size === 0) return;
     callOff = timers.after(lookEveryMs, () => {
       callOff = null;
-      if (store.state().up) thereAtMs = clock.monotonic();
+      const isThere = lookAtParts();
+      for (const entry of kept) {
+        if (entry.thereAtMs !== null && isThere(entry)) entry.thereAtMs = clock.monotonic();
+      }
       dropOld();
       sweepLater();
     });

@@ -2,18 +2,18 @@ import type { Completed, Marked, Released } from '../../decision/idempotency/rec
 import type { Result } from '../../lib/result.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { StoreFailure } from '../../ports/idempotency.js';
-import { bytesOf } from './recent-settlements.js';
+import { isNoDoubt, type Kept } from './recent-settlements.js';
 import type { Settling } from './settlement-queue.js';
 import type { ReofferResult, SettlementReport } from './settlement-report.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
 interface Reoffering {
-  readonly start: (settlings: readonly Settling[]) => void;
+  readonly start: (kept: readonly Kept[]) => void;
   /**
    * Offers what is left for as long as the store takes it, `lastMs` at most, and tells what is left then. Then offers
    * `last` for as long: a fail-over may not have been noticed yet, and after this nobody is left to repair it.
    */
-  readonly close: (last: readonly Settling[]) => Promise<void>;
+  readonly close: (last: readonly Kept[]) => Promise<void>;
 }
 
 /**
@@ -36,10 +36,12 @@ interface ReofferingDeps {
   readonly send: (settling: Settling) => Promise<Result<Completed | Released | Marked, StoreFailure>>;
   /** It is there again, and may be lost once more. */
   readonly onThere: (settling: Settling) => void;
+  /** The store did not take them in time: the next fail-over may bring one that does. */
+  readonly onLeft: (left: readonly Kept[]) => void;
 }
 
-export function createReoffering({ clock, timers, report, send, onThere }: ReofferingDeps): Reoffering {
-  let queue: Settling[] = [];
+export function createReoffering({ clock, timers, report, send, onThere, onLeft }: ReofferingDeps): Reoffering {
+  let queue: Kept[] = [];
   /** Fail-overs so far: a reply that comes after another one says nothing any more. */
   let started = 0;
   let untilMs = 0;
@@ -53,8 +55,8 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
   let endPause = (): void => undefined;
 
   return {
-    start: (settlings) => {
-      queue = [...queue, ...settlings];
+    start: (kept) => {
+      queue = [...queue, ...kept];
       started += 1;
       untilMs = clock.monotonic() + offeredForMs;
       if (running !== null || queue.length === 0) return;
@@ -76,7 +78,7 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
   async function run(tell: (sum: Readonly<ReofferResult>) => void): Promise<void> {
     const sum: ReofferResult = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
     while (queue.length > 0) {
-      const failed: Settling[] = [];
+      const failed: Kept[] = [];
       await new Promise<void>((resolve) => {
         sendMore(sum, failed, resolve);
       });
@@ -86,6 +88,7 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
       if (mayGoOn()) await pause();
       else {
         sum.left += queue.length;
+        onLeft(queue);
         queue = [];
       }
     }
@@ -117,33 +120,33 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
    * Sends as many as may be under way; calls back once none is, and none may be sent. Each one that fails takes up a
    * place until the next round, so that a store that is away is not offered all of them.
    */
-  function sendMore(sum: ReofferResult, failed: Settling[], onDone: () => void): void {
+  function sendMore(sum: ReofferResult, failed: Kept[], onDone: () => void): void {
     for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
       queue.shift();
       active += 1;
-      bytes += bytesOf(first);
+      bytes += first.bytes;
       void offer(first, sum, failed).finally(() => {
         active -= 1;
-        bytes -= bytesOf(first);
+        bytes -= first.bytes;
         sendMore(sum, failed, onDone);
       });
     }
     if (active === 0) onDone();
   }
 
-  function mayGo(settling: Settling, failed: number): boolean {
-    const fits = bytes === 0 || bytes + bytesOf(settling) <= bytesAtOnce;
+  function mayGo(kept: Kept, failed: number): boolean {
+    const fits = bytes === 0 || bytes + kept.bytes <= bytesAtOnce;
     return fits && active + failed < atOnce && !isTooLate();
   }
 
-  async function offer(settling: Settling, sum: ReofferResult, failed: Settling[]): Promise<void> {
+  async function offer(kept: Kept, sum: ReofferResult, failed: Kept[]): Promise<void> {
     const before = started;
-    const reply = await send(settling);
-    if (!reply.ok) failed.push(settling);
-    else if (started !== before && reply.value !== 'fenced') queue.push(settling);
+    const reply = await send(kept.settling);
+    if (!reply.ok) failed.push(kept);
+    else if (started !== before && reply.value !== 'fenced' && !isNoDoubt(kept.settling, reply.value)) queue.push(kept);
     else {
       sum.offered += 1;
-      take(settling, reply.value, sum);
+      take(kept.settling, reply.value, sum);
     }
   }
 
@@ -159,6 +162,6 @@ export function createReoffering({ clock, timers, report, send, onThere }: Reoff
       sum.repaired += 1;
       report.foundLost();
     }
-    onThere(settling);
+    if (!isNoDoubt(settling, reply)) onThere(settling);
   }
 }

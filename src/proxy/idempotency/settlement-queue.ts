@@ -5,7 +5,7 @@ import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 import type { Exemplar } from '../../ports/tracing.js';
 import { createReoffering } from './reoffer-settlements.js';
-import { createRecentSettlements, unnoticedMs, type RecentLimits } from './recent-settlements.js';
+import { createRecentSettlements, isNoDoubt, keptAt, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 
 /** Something to write about a reservation once its request is over. */
@@ -79,7 +79,7 @@ export function createSettlements(
   const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
   const keep = createRecentSettlements(deps, keeps);
-  const offering = createReoffering({ ...deps, report, send, onThere: keep.add });
+  const offering = createReoffering({ ...deps, report, send, onThere: keep.add, onLeft: keep.giveBack });
   /** Fail-overs that were noticed. What was asked of the store before one may be lost with it. */
   let failovers = 0;
   store.onFailover?.(() => {
@@ -99,7 +99,7 @@ export function createSettlements(
     open: () => waiting.size,
     close: async () => {
       await Promise.all(writing);
-      const last = keep.take(unnoticedMs);
+      const last = keep.takeLast();
       const left = [...waiting];
       left.forEach(drop);
       const tried = left.map(async ({ settling }) => {
@@ -158,8 +158,9 @@ export function createSettlements(
     report.replied(settling, reply.value);
     // A `fenced` settlement was reported just now: once is enough.
     if (store.onFailover === null || reply.value === 'fenced' || reply.value === 'unsupported') return true;
+    if (isNoDoubt(settling, reply.value)) return true;
     if (failovers === before) keep.add(settling);
-    else offering.start([settling]);
+    else offering.start([keptAt(settling, startedMs)]);
     return true;
   }
 

@@ -28,7 +28,7 @@ export interface SettlementReport {
   readonly foundFenced: (settling: Settling, count: number) => void;
   /** All that was offered to the store once more after a fail-over. */
   readonly offeredAgain: (sum: Readonly<ReofferResult>) => void;
-  /** All that was offered once more at the end of a shutdown; tells only where something was lost. */
+  /** All that was offered once more at the end of a shutdown; tells only where something was lost, or not taken. */
   readonly offeredLast: (sum: Readonly<ReofferResult>) => void;
 }
 
@@ -40,7 +40,9 @@ const findOut =
   'find out from the upstream whether the write was applied, then run: sallyport record --config FILE resolve ID';
 
 /** Where the upstream deduplicates nobody has to act: to resolve a record would keep its key from the retry. */
-const sentAgain = 'a retry is sent again once its lease is over, and the upstream runs it once; nothing has to be done';
+const runsOnce = 'and the upstream runs it once; nothing has to be done';
+const sentAgain = `a retry is sent again, ${runsOnce}`;
+const sentAgainLater = `a retry is sent again once its lease is over, ${runsOnce}`;
 
 export function createSettlementReport({
   log,
@@ -74,7 +76,15 @@ export function createSettlementReport({
       }
     },
     offeredLast: ({ offered, repaired, ranTwice, left }) => {
-      if (repaired + ranTwice === 0) return;
+      if (repaired + ranTwice === 0) {
+        if (left > 0) {
+          log.warn(
+            'what was settled last was offered to the store once more during the shutdown, and it did not take all: it is lost where the store has lost it',
+            { offered, not_taken: left, what_to_do: checkStore },
+          );
+        }
+        return;
+      }
       metrics.offeredAgain(offered);
       log.error(
         'the store had a fail-over during the shutdown, and had lost some of what was settled last: it was offered once more',
@@ -163,7 +173,7 @@ export function createSettlementReport({
 
   function givenUp({ recordId: record, write, deduplicates }: Settling): void {
     if (deduplicates) {
-      log.warn(`a reservation could not be settled: ${sentAgain}`, { record, settle: write.kind });
+      log.warn(`a reservation could not be settled: ${sentAgainLater}`, { record, settle: write.kind });
       return;
     }
     if (write.kind === 'release') {

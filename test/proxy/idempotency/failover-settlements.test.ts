@@ -1,124 +1,9 @@
 import t from 'tap';
-import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import type { Reserve } from '../../../src/decision/idempotency/record.js';
-import type { ReservationStore } from '../../../src/ports/idempotency.js';
-import type { RecentLimits } from '../../../src/proxy/idempotency/recent-settlements.js';
-import { createSettlements, type Settlements } from '../../../src/proxy/idempotency/settlement-queue.js';
-import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settlement-queue.js';
-import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-commands.js';
-import type { Scope } from '../../support/scope.js';
+import type { SettleCommand } from '../../../src/proxy/idempotency/settlement-queue.js';
+import { markOf } from '../../adapters/store-commands.js';
 import { until } from '../../support/until.js';
-import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';
-
-interface Bench {
-  readonly time: ManualTime;
-  readonly store: FaultyStore;
-  readonly settlements: Settlements;
-  /** What was counted since it was last looked at. */
-  readonly counted: () => readonly string[];
-  readonly lines: readonly string[];
-  readonly reserve: (
-    operation: string,
-    attempt?: string,
-    key?: Partial<NonNullable<Reserve['key']>>,
-  ) => Promise<number>;
-  readonly settle: (operation: string, write: SettleCommand, change?: Partial<Settling>) => Promise<void>;
-  readonly state: (operation: string) => Promise<string | null>;
-  /** Everything is forgotten but this, and that is noticed. */
-  readonly failOver: (forgets?: boolean) => void;
-  /** Whether the store says that it is there. */
-  readonly isUp: (up: boolean) => void;
-  /** Everything is forgotten but this, and nobody notices. */
-  readonly forget: () => void;
-  /** Resolves once all is offered. */
-  readonly offered: () => Promise<string>;
-}
-
-/** A store that fails over, on a clock that stands still. */
-function bench(t: Scope, limits?: RecentLimits): Bench {
-  const time = manualTime();
-  let memory = createMemoryStore(time.clock);
-  t.teardown(() => memory.close());
-  const current = (): ReservationStore => memory;
-  let up = true;
-  const store = createFaultyStore({
-    ...memory,
-    state: () => ({ ...memory.state(), up }),
-    reserve: (...args) => current().reserve(...args),
-    complete: (...args) => current().complete(...args),
-    release: (...args) => current().release(...args),
-    mark: (...args) => current().mark(...args),
-    show: (...args) => current().show(...args),
-  });
-  const log = collectingLog();
-  const counted: string[] = [];
-  const settlements = createSettlements(
-    {
-      store: store.store,
-      clock: time.clock,
-      timers: time.timers,
-      log,
-      metrics: {
-        reservation: (result) => counted.push(result),
-        storeCall: () => undefined,
-        unknownOutcome: () => counted.push('in doubt'),
-        replicaShortfall: () => undefined,
-        shareExceeded: () => undefined,
-        offeredAgain: (count) => counted.push(`again ${String(count)}`),
-      },
-    },
-    undefined,
-    limits,
-  );
-  const forget = (): void => {
-    void memory.close();
-    memory = createMemoryStore(time.clock);
-  };
-  const scopeOf = (operation: string) => ({ principal: 'p', operation, token: null });
-  return {
-    time,
-    store,
-    settlements,
-    lines: log.lines,
-    counted: () => counted.splice(0),
-    reserve: (operation, attempt = 'a', key = {}) => acquire(store.store, scopeOf(operation), reserveOf(attempt, key)),
-    settle: (operation, write, change) =>
-      settlements.settle({
-        scope: scopeOf(operation),
-        recordId: `p.${operation}`,
-        write,
-        untilMs: time.clock.monotonic() + 60_000,
-        deduplicates: false,
-        ...change,
-      }),
-    state: async (operation) => {
-      const shown = await memory.show(scopeOf(operation));
-      return shown.ok ? (shown.value?.record.state ?? null) : 'away';
-    },
-    failOver: (forgets = true) => {
-      if (forgets) forget();
-      store.failOver();
-    },
-    isUp: (isIt) => {
-      up = isIt;
-    },
-    forget,
-    offered: async () =>
-      until('all to be offered', () => {
-        const line = log.lines.at(-1);
-        return line?.includes('offered to the store once more') === true ? line : null;
-      }),
-  };
-}
-
-function completion(attempt: string, fence: number, bytes = 4): SettleCommand {
-  const response = { status: 201, headers: [], body: Buffer.alloc(bytes) };
-  return {
-    kind: 'complete',
-    command: { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 },
-  };
-}
+import { bench, completion } from './failover-bench.js';
+import { down, gate } from './faulty-store.js';
 
 t.test('what was settled just before a fail-over is there again: results, doubts; and counted as lost', async (t) => {
   const { reserve, settle, counted, failOver, offered, state } = bench(t);
@@ -239,7 +124,7 @@ t.test(
   },
 );
 
-t.test('a shutdown while the store is away offers what was settled in the 5 s before', async (t) => {
+t.test('a shutdown while the store is away offers all that may be lost', async (t) => {
   const { time, reserve, settle, settlements, forget, isUp, state } = bench(t);
   await settle('old', completion('a', await reserve('old')));
   time.advance(6_000);
@@ -248,7 +133,71 @@ t.test('a shutdown while the store is away offers what was settled in the 5 s be
   time.advance(20_000);
   forget();
   await settlements.close();
-  t.same([await state('old'), await state('young')], [null, 'completed']);
+  t.same([await state('old'), await state('young')], ['completed', 'completed']);
+});
+
+t.test('where a part of the store is away, what was settled in the others ages', async (t) => {
+  const { time, reserve, settle, failOver, offered, state, isUp } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
+  await settle('dead:one', completion('a', await reserve('dead:one'), 1_000));
+  isUp(false, 'dead');
+  for (const operation of ['there:1', 'there:2', 'there:3', 'there:4']) {
+    await settle(operation, completion('a', await reserve(operation), 1_000));
+    time.advance(15_000);
+  }
+  isUp(true, 'dead');
+  failOver();
+  t.match(await offered(), /"offered":1,"repaired":1/);
+  t.same([await state('dead:one'), await state('there:4')], ['completed', null]);
+});
+
+t.test('what was offered and not taken is offered again after the next fail-over, within 5 min', async (t) => {
+  for (const [laterMs, isOffered] of [
+    [0, true],
+    [200_000, true],
+    [300_000, false],
+  ] as const) {
+    const { time, reserve, settle, store, failOver, lines, state } = bench(t);
+    await settle('done', completion('a', await reserve('done')));
+    time.advance(200);
+    await settle('last', completion('a', await reserve('last')));
+    store.behave('complete', down);
+    failOver();
+    const isTold = (sum: RegExp) => (): string | undefined => lines.find((line) => sum.test(line));
+    await until('it is given up', () => {
+      time.advance(500);
+      return isTold(/"not_taken":2/)();
+    });
+    time.advance(laterMs);
+    store.behave('complete', null);
+    failOver();
+    if (isOffered) await until('it is offered', isTold(/"offered":2,"repaired":2/));
+    else await new Promise((resolve) => setImmediate(resolve));
+    const found = isOffered ? 'completed' : null;
+    t.same([await state('done'), await state('last')], [found, found], String(laterMs));
+    for (let left = 0; left < 4; left += 1) time.advance(15_000);
+    t.same(time.due(), []);
+  }
+});
+
+t.test('a doubt whose key an operator has freed is not kept any longer', async (t) => {
+  for (const comesLate of [true, false]) {
+    const { time, reserve, settle, failOver, offered, state, isUp, free, lines } = bench(t);
+    const write: SettleCommand = { kind: 'mark', command: markOf('a', await reserve('doubt')) };
+    await settle('doubt', write);
+    isUp(false);
+    time.advance(60_000);
+    await free('doubt');
+    time.advance(180_000);
+    if (comesLate) await settle('doubt', write);
+    failOver(false);
+    t.match(await offered(), /"offered":1,"repaired":0/);
+    time.advance(160_000);
+    const before = lines.length;
+    failOver(false);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.equal(await state('doubt'), null, 'it was freed 340 s ago, and is known no more');
+    t.equal(lines.length, before);
+  }
 });
 
 t.test('their memory is bounded: the oldest give way', async (t) => {
@@ -459,7 +408,7 @@ t.test(
 );
 
 t.test(
-  'a shutdown of a store that forgot nothing says nothing, and one that is away is waited for a second',
+  'a shutdown of a store that forgot nothing says nothing; one that is away is waited for a second, and what it did not take is told',
   async (t) => {
     for (const isAway of [false, true]) {
       const { time, reserve, settle, settlements, store, lines, counted } = bench(t);
@@ -477,7 +426,8 @@ t.test(
       }
       await closed;
       t.equal(store.calls.length, before[1] + (isAway ? 10 : 1));
-      t.equal(lines.length, before[0]);
+      t.equal(lines.length, before[0] + (isAway ? 1 : 0));
+      if (isAway) t.match(lines.at(-1), /^warn .*during the shutdown.*"offered":0,"not_taken":1/);
       t.same(counted(), []);
     }
   },
