@@ -25,6 +25,8 @@ export interface FoldedTable {
   readonly folding: Folding;
   readonly placed: readonly PlacedRoute[];
   readonly root: FoldedNode;
+  /** Of the literals, without what is ignored: a longer text is none of them. */
+  readonly longest: number;
   /** Where suffixes are ignored: paths that end in a literal, by `endKey`. */
   readonly plain: ReadonlyMap<string, readonly PlacedRoute[]>;
   /** Those whose last literal has a suffix, by each `endKey` of what may be left without it. */
@@ -61,12 +63,22 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     folding,
     placed,
     root: treeOf(placed.map(folded), folding),
+    longest: longestLiteral(placed, folding),
     plain: ends(plainKeys),
     suffixed: ends(suffixedKeys),
     slashed: treeUnlessEmpty(slashed, folding),
     bases: treeOf(bases, folding),
     scripts: treeUnlessEmpty(scripts, folding),
   };
+}
+
+function longestLiteral(placed: readonly PlacedRoute[], folding: Folding): number {
+  return placed
+    .flatMap(({ path }) => path.segments)
+    .reduce(
+      (most, segment) => (segment.kind === 'literal' ? Math.max(most, foldText(segment.text, folding).length) : most),
+      0,
+    );
 }
 
 /** A path, and the segments by which it is found in a tree. */
@@ -163,8 +175,8 @@ export function foldText(text: string, folding: Folding): string {
 const ascii = /^[\0-\x7f]*$/;
 
 /**
- * Letters as any router may compare them: Java takes ı and İ for i and ſ for s, each by its capital. Of İ,
- * `toLowerCase` makes an i with a dot.
+ * Letters without their case, each by itself: as in Java, ı and İ are i and ſ is s, by its capital. Of İ, `toLowerCase`
+ * makes an i with a dot. Letters whose capital is several stay: ß is not ss.
  */
 function foldCase(text: string): string {
   const lower = text.toLowerCase();
@@ -188,14 +200,21 @@ function withoutBlanks(text: string): string {
 }
 
 /**
- * What may be left of a text without its suffix, which begins at its last dot to some routers (Rails), and at any to
- * others (Spring before 5.3). None where it has no suffix; and the empty text where it is nothing else, since `/.x` is
- * `/` in another format to Spring before 5.3, and `/admin/.x` is `/admin/`.
+ * What may be left of a folded text without its suffix, which begins at its last dot to some routers (Rails), and at
+ * any to others (Spring before 5.3). None where it has no suffix; and the empty text where it is nothing else, since
+ * `/.x` is `/` in another format to Spring before 5.3, and `/admin/.x` is `/admin/`.
+ *
+ * @param longest above which nothing is looked for: a text may be all dots.
  */
-function withoutSuffix(text: string, folding: Folding): readonly string[] {
+function withoutSuffix(text: string, { dots }: Folding, longest = Infinity): readonly string[] {
   const plain = new Set<string>();
-  for (let dot = text.indexOf('.'); dot !== -1 && dot < text.length - 1; dot = text.indexOf('.', dot + 1)) {
-    plain.add(foldText(text.slice(0, dot), folding));
+  let end = 0; // of what is left without dots and blanks behind it
+  for (let at = 0; at < text.length - 1; at += 1) {
+    if (text[at] === '.') {
+      const length = dots && end > 0 ? end : at;
+      if (length > longest) break;
+      plain.add(text.slice(0, length));
+    } else if (text[at] !== ' ') end = at + 1;
   }
   return [...plain];
 }
@@ -216,7 +235,7 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   const { folding } = table;
   const seen = seenBy(table, segments);
   const exact = walk(table, table.root, method, seen, 0);
-  const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding) : [];
+  const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '', folding, table.longest) : [];
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
   // suffix along, and so does a `**` that the last segment is in.
   const formatted = plain.flatMap((text) =>
@@ -255,7 +274,7 @@ export function placesInOtherFormats(
 ): readonly PlacedRoute[] {
   const seen = seenBy(table, segments);
   const last = seen.at(-1) ?? '';
-  const names = [last, ...withoutSuffix(last, table.folding)];
+  const names = [last, ...withoutSuffix(last, table.folding, table.longest)];
   return names.flatMap((name) => walk(table, table.bases, method, [...seen.slice(0, -1), name], 0));
 }
 

@@ -145,3 +145,30 @@ t.test('letters are alike that any router takes for one, beyond ASCII too', (t) 
   }
   t.end();
 });
+
+t.test('a name of many suffixes costs no more than its length and the routes', async (t) => {
+  const lax: Folding = { case: true, slash: true, dots: true, suffix: true, pathInfo: true };
+  const table = createFoldedTable([routeOf('GET /Admin'), routeOf('GET /\u00e9.A')], lax);
+  const { literals } = table.root;
+  const known = new Map(literals);
+  const asked = t.capture(literals, 'get', (text: string) => known.get(text));
+  for (const [name, expected, most] of [
+    [`\u00e9${'.a'.repeat(200)}`, ['/\u00e9.A'], 4],
+    [`admin${'.'.repeat(400)}x`, ['/Admin'], 2],
+    [`admin${' .'.repeat(200)}x`, ['/Admin'], 2],
+    [`${'.'.repeat(400)}x`, [], 7],
+  ] as const) {
+    const raised = t.capture(String.prototype, 'toUpperCase', function (this: string) {
+      return this.toLocaleUpperCase('en');
+    });
+    const found = foldedPlaces(table, 'GET', [name]);
+    raised.restore();
+    t.same(
+      found.map(({ path }) => path.text),
+      expected,
+      name.slice(0, 9),
+    );
+    t.ok(raised().length <= name.length, 'letters that are folded');
+    t.ok(asked().length <= most, 'names that are looked for');
+  }
+});
