@@ -1,27 +1,27 @@
 import { peekHeader } from '../token/compact-jws.js';
 
-/** A header that every reader understands alike names one key, if any. */
-const plainCredential = /^(?:[\w-]+ )?([\w-]+\.[\w-]*\.[\w+/-]+)$/;
+/** A header that every reader understands alike names one key, if any; it ends at the first dot to all of them. */
+const plainCredential = /^(?:[\w-]+[ \t]+)?([\w-]+\.[\w.+/=-]*)$/;
 
 /**
  * Whether a credential names one of these keys to anybody who may read it. Of a token in its usual form the `kid` alone
  * counts. Whoever holds a leaked key signs whatever header they like, though: with a name twice, in UTF-16, with
- * characters that some decoders of base64 pass over. What such a header means is the reader's to choose, so that each
- * of its texts may be the `kid`.
+ * characters that some decoders of base64 pass over. What such a header means is the reader's to choose, and where it
+ * ends, so that each text of the credential may be the `kid`. A header without one names no key to anybody.
  */
 export function namesKey(credential: string, isMeant: (keyId: string) => boolean): boolean {
+  if (credential.indexOf('.') === credential.lastIndexOf('.')) return false;
   const token = plainCredential.exec(credential)?.[1];
   const header = token === undefined ? null : peekHeader(token, Infinity);
   if (header === null) return namesKeyLaxly(credential, isMeant);
   const keyId = header['kid'];
-  return typeof keyId === 'string' && isMeant(keyId);
+  return (typeof keyId === 'string' || typeof keyId === 'number') && isMeant(String(keyId));
 }
 
 /** Where in a group of four a header may begin: nobody knows what else a lax reader takes away before it. */
 const alignments = [0, 1, 2, 3] as const;
 
 function namesKeyLaxly(credential: string, isMeant: (keyId: string) => boolean): boolean {
-  if (credential.indexOf('.') === credential.lastIndexOf('.')) return false;
   const encoded = credential.replace(/[^\w+/-]+/g, '');
   return alignments.some((at) => hasText(Buffer.from(encoded.slice(at), 'base64'), isMeant));
 }

@@ -44,31 +44,41 @@ export function findRevokedToken(
 ): Found | Promise<Found> {
   const { sessions, issuers } = activeConfig;
   const revoked = activeConfig.revocations();
-  const credentials = [authorization ?? '', ...(sessions === null ? [] : sessionTokensIn(passed))];
+  const bearer = authorization ?? '';
+  const cookies = sessions === null ? [] : sessionTokensIn(passed);
+  // Of very many each by itself would keep everybody else waiting.
+  const credentials = [bearer, ...(cookies.length > maxTokens ? [cookies.join(' ')] : cookies)];
   if (namesRevokedKey(credentials, revoked)) return denial('key_revoked');
-  const tokens = [...new Set(credentials.flatMap(tokensIn))];
-  const words = wordsIn(authorization ?? '', issuers);
   const isKnown = activeConfig.knowsRevocations();
   const digests = revoked.map(({ tokenDigests }) => tokenDigests).filter(({ size }) => size > 0);
-  const looksAtClaims = revoked.some(revokesClaims);
+  const byClaims = revoked.filter(revokesClaims);
+  if (isKnown && digests.length === 0 && byClaims.length === 0) return null;
+  const tokens = [...new Set([bearer, ...cookies, ...cookies.map(inOnePiece)].flatMap(tokensIn))];
+  const words = wordsIn(bearer, issuers);
   // Looking each of them up would keep everybody else waiting.
-  if ((digests.length > 0 || looksAtClaims) && (tokens.length > maxTokens || words.length > maxWords)) {
+  if ((digests.length > 0 || byClaims.length > 0) && (tokens.length > maxTokens || words.length > maxWords)) {
     return denial('credential_ambiguous');
   }
+  const whole = tokensIn(inOnePiece(bearer.replace(scheme, ''))).filter((token) => !tokens.includes(token));
   const opaque = words.filter((word) => askedIssuer(word, issuers) !== null);
   if (digests.length > 0) {
-    const found = new Set([...tokens, ...opaque].map(tokenDigest));
-    if (digests.some((known) => [...found].some((digest) => known.has(digest)))) return denial('token_revoked');
+    const found = [...tokens, ...whole, ...opaque].map(tokenDigest);
+    if (digests.some((known) => found.some((digest) => known.has(digest)))) return denial('token_revoked');
   }
   // Whatever else is wrong with the token, it may be one that every other proxy refuses as revoked.
   if (!isKnown && tokens.length + opaque.length > 0) return denial('revocations_unknown');
-  if (!looksAtClaims) return null;
+  if (byClaims.length === 0) return null;
   for (const token of opaque) {
     const found = findRevokedClaims(token, issuers, revoked);
     if (found !== null) return found;
   }
+  // Of an issuer that is not in the config nobody knows with whose keys it signs.
+  const isMeant = ({ rules }: ActiveIssuer): boolean =>
+    byClaims.some(
+      ({ issuer }) => issuer === null || issuer === rules.issuer || issuers.every((one) => one.rules.issuer !== issuer),
+    );
   const sources: readonly Keys[] = [
-    ...issuers.map((issuer) => ({
+    ...issuers.filter(isMeant).map((issuer) => ({
       keys: issuer.keys,
       keyIds: issuer.rules.keyIds,
       algorithms: issuer.rules.algorithms,
@@ -78,7 +88,7 @@ export function findRevokedToken(
       ? []
       : [{ keys: sessions.keys, keyIds: sessionKeyIds, algorithms: sessionAlgorithms, issuer: null }]),
   ];
-  return findAmong(tokens, sources, activeConfig, asker);
+  return findAmong(tokens, whole, sources, activeConfig, asker);
 }
 
 const sessionAlgorithms = new Set(['RS256']);
@@ -91,12 +101,11 @@ const maxWords = 128;
 
 /** The access tokens of sessions in cookies, as they came and as a service has them that decodes cookies. */
 function sessionTokensIn(passed: readonly string[]): readonly string[] {
-  return readSessionHeaders(passed).accessTokens.flatMap((token) => {
-    const decoded = token.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) =>
-      String.fromCharCode(Number.parseInt(code, 16)),
-    );
-    return decoded === token ? [token] : [token, decoded];
-  });
+  const { accessTokens } = readSessionHeaders(passed);
+  const decoded = accessTokens.map((token) =>
+    token.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+  );
+  return [...new Set([...accessTokens, ...decoded])];
 }
 
 function namesRevokedKey(credentials: readonly string[], revoked: readonly Revocations[]): boolean {
@@ -126,6 +135,13 @@ function tokensIn(credential: string): readonly string[] {
   });
 }
 
+const scheme = /^\s*[\w-]+\s+/;
+
+/** As readers have it that pass over what is no base64: nothing of a signature is cut off by a blank in it. */
+function inOnePiece(credential: string): string {
+  return credential.replace(/[^\w.+/-]+/g, '');
+}
+
 /** Tokens of one request whose signatures are checked: callers send one, and some a session beside it. */
 const maxVerified = 4;
 
@@ -135,24 +151,27 @@ interface Candidate {
   readonly sources: readonly Keys[];
 }
 
+/** @param whole `Authorization` in one piece: another reading of one of the tokens, which is not counted. */
 async function findAmong(
   tokens: readonly string[],
+  whole: readonly string[],
   sources: readonly Keys[],
   { revocations }: Pick<ActiveConfig, 'revocations'>,
   asker: KeyAsker | null,
 ): Promise<Found> {
-  const candidates = tokens.flatMap((token) => candidateOf(token, sources) ?? []);
+  const candidatesIn = (among: readonly string[]): readonly Candidate[] =>
+    among.flatMap((token) => candidateOf(token, sources) ?? []);
+  const candidates = candidatesIn(tokens);
   // Checking so many signatures would keep everybody else waiting.
   if (candidates.length > maxVerified) return denial('credential_ambiguous');
   let undecided: Found = null;
-  for (const { token, sources: asked } of candidates) {
-    const meant = meantBy(token, asked);
+  for (const { token, sources: asked } of [...candidates, ...candidatesIn(whole)]) {
     const checked: (readonly [VerificationKey, SignatureVerdict])[] = [];
-    let missing: Found = null;
+    const missing = new Map<Keys, Denial>();
     for (const source of asked) {
       const found = await lookUp(token, source.keys);
       if (found.kind !== 'found') {
-        if (found.kind !== 'unknown' && meant.includes(source)) missing ??= missingKey(found.kind);
+        if (found.kind !== 'unknown') missing.set(source, missingKey(found.kind));
         continue;
       }
       const { key } = found;
@@ -166,7 +185,8 @@ async function findAmong(
       if (revoked !== null) return revoked;
     }
     // A token whose signature held is that issuer's, and no other's.
-    if (!checked.some(([, verdict]) => verdict === 'holds')) undecided ??= missing;
+    if (missing.size === 0 || checked.some(([, verdict]) => verdict === 'holds')) continue;
+    undecided ??= meantBy(token, asked).flatMap((source) => missing.get(source) ?? [])[0] ?? null;
   }
   return undecided;
 }
@@ -201,7 +221,6 @@ function readLaxly(token: string): SignedToken | null {
 
 function parseLaxly(encoded: string): JsonObject | null {
   const json = Buffer.from(encoded, 'base64').toString('utf8');
-  if (!json.trimStart().startsWith('{')) return null;
   try {
     const value = JSON.parse(json) as JsonValue;
     return isJsonObject(value) ? value : null;
@@ -210,13 +229,18 @@ function parseLaxly(encoded: string): JsonObject | null {
   }
 }
 
-/** Those without whose keys nobody knows of the token: as where a token is verified, those that it says it is from. */
+/**
+ * Those without whose keys nobody knows of the token: as where a token is verified, sessions of a session's access
+ * token, and else the issuers that it says it is from.
+ */
 function meantBy(token: SignedToken, asked: readonly Keys[]): readonly Keys[] {
+  const ofSessions = asked.filter(({ issuer }) => issuer === null);
+  if (isSessionHeader(token.header) && ofSessions.length > 0) return ofSessions;
   const meant = meantAmong(
     asked.flatMap(({ issuer }) => issuer ?? []),
     token,
   );
-  return asked.filter(({ issuer }) => (issuer === null ? isSessionHeader(token.header) : meant.includes(issuer)));
+  return asked.filter(({ issuer }) => issuer !== null && meant.includes(issuer));
 }
 
 async function lookUp({ keyId }: SignedToken, keys: KeySource): Promise<KeyLookup> {

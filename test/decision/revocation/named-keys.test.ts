@@ -12,6 +12,16 @@ const rows: readonly (readonly [name: string, credential: string, expected: bool
   ['longer than any that is accepted', of(`{"kid":"d-1","x":"${'x'.repeat(9_000)}"}`), true],
   ['another member', of('{"kid":"d-2","x":"d-1"}'), false],
   ['a kid that is no text', of('{"kid":["d-1"]}'), false],
+  ['a kid that is an object', of('{"kid":{"a":"d-1"}}'), false],
+  [
+    'two blanks, and a claim of this text',
+    `Bearer  ${of('{"kid":"d-ok"}').replace('e30', base64url('{"env":"d-1"}'))}`,
+    false,
+  ],
+  ['a tab', `Bearer\t${of('{"kid":"d-ok"}').replace('e30', base64url('{"env":"d-1"}'))}`, false],
+  ['padded, and a claim of this text', `${of('{"kid":"d-ok"}').replace('e30', base64url('{"env":"d-1"}'))}==`, false],
+  ['of five parts', `${of('{"kid":"d-ok"}')}.${base64url('"d-1"')}.c2ln`, false],
+  ['of five parts, its kid', `Bearer  ${plain}.c2ln.c2ln`, true],
   ['no kid', of('{"alg":"RS256"}'), false],
   ['a name twice', of('{"kid":"d-1","kid":"d-2"}'), true],
   ['a name twice, of others', of('{"kid":"d-12","kid":"d-2"}'), false],
@@ -48,4 +58,11 @@ t.test('a key id of any visible characters', async (t) => {
       keyId,
     );
   }
+});
+
+t.test('a key id that is a number', async (t) => {
+  t.equal(
+    namesKey(of('{"kid":1}'), (keyId) => keyId === '1'),
+    true,
+  );
 });

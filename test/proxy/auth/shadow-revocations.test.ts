@@ -177,9 +177,59 @@ t.test('a session in a cookie that the upstream decodes', async (t) => {
   }
 });
 
+t.test('a signature with characters in between that lax readers pass over', async (t) => {
+  const session = rsaKey('d-session');
+  const shadow = await startShadow(t, {
+    config: { ...sessionConfig, routes: [...routes, userRoute] },
+    sessions: sessionsOf(session),
+  });
+  const eve = mintToken({ key: shadow.key, claims: { sub: 'eve', exp: 1 } });
+  const cookie = mintSession({ key: session, claims: { sub: 'eve', exp: 1 } });
+  for (const odd of [' ', '!', '~', '=']) {
+    const asked = (): Promise<string> => shadow.ask(`Bearer ${eve.slice(0, -9)}${odd}${eve.slice(-9)}`);
+    shadow.revoke();
+    t.match(await asked(), /^200 /, `${odd}: shadow mode lets it pass`);
+    shadow.revoke({ subjects: new Set(['eve']) });
+    t.equal(await asked(), '401 subject_revoked', odd);
+  }
+  for (const odd of [' ', '%20', '%']) {
+    const headers = { Cookie: `sAccessToken=x.y; sAccessToken=${cookie.slice(0, -9)}${odd}${cookie.slice(-9)}` };
+    shadow.revoke();
+    t.match(await shadow.ask('', headers), /^200 /, `cookie, ${odd}`);
+    shadow.revoke({ subjects: new Set(['eve']) });
+    t.equal(await shadow.ask('', headers), '401 subject_revoked', `cookie, ${odd}`);
+  }
+  const four = ['1', '2', '3', '4'].map((jti) => mintToken({ key: shadow.key, claims: { jti } }));
+  t.equal(await shadow.ask(`Bearer ${four.join(', ')}`), '200 credential_malformed', 'four are not more by it');
+  t.equal(await shadow.ask(`Bearer ${[...four, eve].join(', ')}`), '401 credential_ambiguous');
+});
+
+t.test('very many cookies are read together', async (t) => {
+  const key = rsaKey('d-lost');
+  const shadow = await startShadow(t, {
+    config: { ...sessionConfig, routes: [...routes, userRoute] },
+    sessions: sessionsOf(key),
+  });
+  const many = Array.from({ length: 40 }, (_, at) => `sAccessToken=%61${String(at)}..b`).join('; ');
+  const odd = `${base64url('{"kid":"d-ok","kid":"d-lost"}')}.e30.c2ln`;
+  for (const kid of ['d-lost', 'd-other']) {
+    shadow.revoke({ keyIds: new Set([kid]) });
+    t.match(
+      await shadow.ask('', { Cookie: `${many}; sAccessToken=${odd}` }),
+      kid === 'd-lost' ? /^401 key_rev/ : /^200 /,
+    );
+  }
+  shadow.revoke({ subjects: new Set(['eve']) });
+  t.equal(await shadow.ask('', { Cookie: many }), '401 credential_ambiguous');
+});
+
 t.test('while the keys are away nobody knows, however the token is spelt', async (t) => {
   let lookup: KeyLookup = { kind: 'unavailable' };
-  const shadow = await startShadow(t, { find: () => lookup });
+  const shadow = await startShadow(t, {
+    config: { ...sessionConfig, routes: [...routes, userRoute] },
+    sessions: sessionsOf(rsaKey('d-session')),
+    find: () => lookup,
+  });
   const past = Math.floor(Date.now() / 1_000) - 600;
   const mint = (header: Claims = {}, claims: Claims = {}): string =>
     mintToken({ key: shadow.key, claims: { exp: past, ...claims }, header });
@@ -191,6 +241,8 @@ t.test('while the keys are away nobody knows, however the token is spelt', async
   t.equal(await shadow.ask(spelt), '503 keys_unavailable');
   t.equal(await shadow.ask(`Bearer  ${mint({ kid: 's-1' })}`), '200 credential_malformed', 'no id of theirs');
   t.equal(await shadow.ask(`Bearer ${mint({ alg: 'HS256' })}`), '200 algorithm_refused', 'they have no such key');
+  const ofSession = { Cookie: `sAccessToken=${mintSession({ key: rsaKey('d-gone') })}` };
+  t.match(await shadow.ask('', ofSession), /^200 /, 'a session, of which other keys tell');
   lookup = { kind: 'busy' };
   t.equal(await shadow.ask(spelt), '503 overloaded');
   lookup = { kind: 'unknown' };
@@ -231,6 +283,11 @@ t.test('an issuer whose keys are away keeps nobody out whose token is of another
   t.equal(await shadow.ask(mint('https://api.example.com')), '200 credential_malformed', 'its signature holds');
   t.equal(await shadow.ask(mint('https://api.example.com', { kid: 'd-gone' })), '200 credential_malformed');
   t.equal(await shadow.ask(mint('https://other.example', { kid: 'd-gone' })), '503 keys_unavailable');
+  shadow.revoke({ subjects: new Set(['eve']), issuer: 'https://api.example.com' });
+  const gone = mint('https://other.example', { kid: 'd-gone' });
+  t.equal(await shadow.ask(gone), '200 credential_malformed', 'of this issuer nothing is revoked');
+  shadow.revoke({ subjects: new Set(['eve']), issuer: 'https://alias.example' });
+  t.equal(await shadow.ask(gone), '503 keys_unavailable', 'this one may have the same keys');
 });
 
 t.test('of a request with very many words none is looked up', async (t) => {

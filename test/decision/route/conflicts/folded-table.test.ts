@@ -158,8 +158,8 @@ t.test('a name of many suffixes costs no more than its length and the routes', a
     [`admin${' .'.repeat(200)}x`, ['/Admin'], 2],
     [`${'.'.repeat(400)}x`, [], 7],
   ] as const) {
-    const raised = t.capture(String.prototype, 'toUpperCase', function (this: string) {
-      return this.toLocaleUpperCase('en');
+    const raised = t.capture(String.prototype, 'toUpperCase', function (this: unknown) {
+      return String(this).toLocaleUpperCase('en');
     });
     const found = foldedPlaces(table, 'GET', [name]);
     raised.restore();
