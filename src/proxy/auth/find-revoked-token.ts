@@ -59,14 +59,16 @@ export function findRevokedToken(
   if ((digests.length > 0 || byClaims.length > 0) && (tokens.length > maxTokens || words.length > maxWords)) {
     return denial('credential_ambiguous');
   }
-  const whole = tokensIn(inOnePiece(bearer.replace(scheme, ''))).filter((token) => !tokens.includes(token));
+  const whole = tokensIn(inOnePiece(bearer.replace(scheme, ''))).filter(
+    (token) => !tokens.includes(token) && readLaxly(token) !== null,
+  );
   const opaque = words.filter((word) => askedIssuer(word, issuers) !== null);
   if (digests.length > 0) {
     const found = [...tokens, ...whole, ...opaque].map(tokenDigest);
     if (digests.some((known) => found.some((digest) => known.has(digest)))) return denial('token_revoked');
   }
   // Whatever else is wrong with the token, it may be one that every other proxy refuses as revoked.
-  if (!isKnown && tokens.length + opaque.length > 0) return denial('revocations_unknown');
+  if (!isKnown && tokens.length + whole.length + opaque.length > 0) return denial('revocations_unknown');
   if (byClaims.length === 0) return null;
   for (const token of opaque) {
     const found = findRevokedClaims(token, issuers, revoked);
