@@ -71,7 +71,7 @@ interface HandshakeUnderWay {
 
 /** What all kinds of connections are asked for. */
 interface OpenConnection {
-  /** How little would be lost with it; `null` while a request is being served. */
+  /** How little would be lost with it; `null` while a response is still to be written. */
   readonly idleState: () => IdleConnection | null;
   readonly hasAuthenticated: () => boolean;
   readonly drain: (unannouncedMs: number) => void;

@@ -223,8 +223,8 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
   }
 
   /**
-   * How little would be lost with it; `null` while requests are being served. One whose response was written counts as
-   * served: who takes nothing would hold the connection by it.
+   * How little would be lost with it; `null` while requests are being served. One whose response was written is no
+   * longer being served, also where its caller has not taken it: who takes nothing would hold the connection by it.
    */
   idleState(): IdleConnection | null {
     const { networks, isAuthenticated } = this;
@@ -243,8 +243,10 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
     return this.untakenSince(sinceMs).length;
   }
 
-  endUntaken(sinceMs: number): void {
-    for (const request of this.untakenSince(sinceMs)) {
+  endUntaken(sinceMs: number, atMost: number): void {
+    const untakenMs = (request: Http2Request): number => request.untakenSinceMs() ?? Infinity;
+    const oldest = [...this.untakenSince(sinceMs)].sort((one, other) => untakenMs(one) - untakenMs(other));
+    for (const request of oldest.slice(0, atMost)) {
       this.givePlace(request);
       // Not in the midst of reading its connection.
       setImmediate(() => request.writer?.endUntaken());
@@ -261,7 +263,9 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
     // The rest of a body that nobody reads any more may be on its way: it is no overhead.
     if (!request.isComplete()) this.usefulBytes += streamWindowBytes;
     if (request.wasTakenBack()) {
-      if (!this.resets.take(1, nowMs)) this.calm();
+      // Callers behind a front proxy share its connection: who takes nothing costs the others nothing.
+      const isFree = request.isUntaken && this.isAuthenticated;
+      if (!isFree && !this.resets.take(1, nowMs)) this.calm();
     } else {
       this.resets.give(resets.perServed);
       this.controls.give(controls.perServed);
@@ -345,34 +349,29 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
       return;
     }
     const request = new Http2Request(stream, head, this, options.openHeads);
-    if (this.isClosing || !this.takePlaces(request)) {
+    request.hasPlace = !this.isClosing && options.streamPlaces.take(this);
+    if (!request.hasPlace || !request.takePlace()) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       this.native.freeAfter(stream);
       // Callers that are known to be such would lose their other requests, too.
-      if (!this.isClosing && !this.isAuthenticated && !this.resets.take(1, this.now())) this.calm();
+      const isFree = request.hasPlace || this.isClosing || this.isAuthenticated;
+      this.givePlace(request);
+      if (!isFree && !this.resets.take(1, this.now())) this.calm();
       return;
     }
     const exchange = this.exchangeOf(request);
     this.served.set(exchange, request);
-    // Its place ends with its stream, whatever becomes of the exchange.
+    // Its place ends with its stream at the latest, whatever becomes of the exchange.
     stream.once('close', () => {
       if (!request.isComplete()) this.native.freeAfter(stream);
       request.onClosed();
       this.finish(exchange, this.now());
     });
-    stream.once('aborted', () => setImmediate(() => request.endTakenBack()));
+    if (!stream.endAfterHeaders) stream.once('aborted', () => setImmediate(() => request.endTakenBack()));
     if (this.requests >= maxRequests) this.announceEnd();
     if (!read.ok) exchange.failBody(read.error.denial);
     request.awaitBody(() => exchange.start());
-  }
-
-  private takePlaces(request: Http2Request): boolean {
-    request.hasPlace = this.options.streamPlaces.take(this);
-    if (!request.hasPlace) return false;
-    if (request.takePlace()) return true;
-    this.givePlace(request);
-    return false;
   }
 
   private givePlace(request: Http2Request): void {

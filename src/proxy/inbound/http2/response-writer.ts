@@ -201,12 +201,19 @@ export class Http2ResponseWriter implements ResponseWriter {
     if (stream.writableFinished) request.stalledSinceMs = null;
     const { stalledSinceMs } = request;
     if (stalledSinceMs === null || nowMs - stalledSinceMs < flushMs || stream.destroyed) return;
-    this.endUntaken();
+    this.giveUp();
   }
 
-  /** The caller does not take it, or not as soon as it has to. */
+  /** What was written is not taken as soon as it has to; it may have been by now. */
   endUntaken(): void {
-    if (this.stream.destroyed) return;
+    const { stream } = this;
+    if (stream.destroyed || stream.closed) return;
+    // What is missing is the rest of the request.
+    if (stream.writableFinished) closeOnceWritten(stream);
+    else this.giveUp();
+  }
+
+  private giveUp(): void {
     this.request.isUntaken = true;
     this.host.onWriteTimeout();
   }

@@ -8,18 +8,27 @@ export interface StreamHolder {
   readonly hasAuthenticated: () => boolean;
   /** How many streams have a place although all was written by then; `sinceMs` is of the monotonic clock. */
   readonly untaken: (sinceMs: number) => number;
-  /** Ends these, each of which gives its place back by itself, and at once. */
-  readonly endUntaken: (sinceMs: number) => void;
+  /** Ends so many of these at most, the oldest first. Each gives its place back by itself, and at once. */
+  readonly endUntaken: (sinceMs: number, atMost: number) => void;
+}
+
+/** A stranger was never let through. */
+type Kind = 'known' | 'stranger';
+
+interface Candidate {
+  readonly holder: StreamHolder;
+  readonly kind: Kind;
+  readonly sinceMs: number;
 }
 
 /** What connections that were never let through leave to others, of all places. */
 const keptShare = 1 / 4;
 
-/** How many are ended at once, of all places: to choose takes a look at all connections. */
+/** How many of strangers are ended at once, of all places: to choose takes a look at all connections. */
 const endedShare = 1 / 16;
 
-/** How long a caller with a good credential has for a response where there are too many, milliseconds. */
-const graceMs = 1_000;
+/** How long callers with a good credential, and strangers, have for a response where there are too many; ms. */
+const graceMs = { known: 1_000, stranger: 100 };
 
 /** Where none could give way, it is not looked again for so long, milliseconds. */
 const restMs = 100;
@@ -29,9 +38,9 @@ const tellEveryMs = 60_000;
 
 /**
  * Places for the streams of all connections of a listener, which bound what they hold. A stream keeps its place until
- * it is closed. Where all are taken, those give way whose response was written and not taken: first those of
- * connections that were never let through, among them those of the site that has most, so that nobody shuts others out
- * by taking nothing.
+ * it is closed or gives way. Where all are taken, those give way whose response was written and not taken: first those
+ * of connections that were never let through, among them those of the site that has most, so that nobody shuts others
+ * out by taking nothing. Those of others give way to others only, and no more of them than have to.
  */
 export class StreamPlaces {
   private readonly most: number;
@@ -39,7 +48,7 @@ export class StreamPlaces {
   private readonly clock: Pick<Clock, 'monotonic'>;
   private readonly holders = new Set<StreamHolder>();
   private count = 0;
-  private lookedInVainMs = -Infinity;
+  private readonly lookedInVainMs = { known: -Infinity, stranger: -Infinity };
   private toldMs = -Infinity;
   /** Since the log told of it. */
   private refused = 0;
@@ -65,11 +74,13 @@ export class StreamPlaces {
 
   /** `false` where there is none. */
   take(holder: StreamHolder): boolean {
-    const most = holder.hasAuthenticated() ? this.most : Math.ceil(this.most * (1 - keptShare));
+    const whom = kindOf(holder);
+    const most = whom === 'known' ? this.most : Math.ceil(this.most * (1 - keptShare));
     if (this.count >= most) {
-      this.makeRoom();
+      const before = this.count;
+      this.makeRoom(whom, most);
       if (this.count >= most) this.refused += 1;
-      this.tell();
+      this.tell(before);
       if (this.count >= most) return false;
     }
     this.count += 1;
@@ -80,49 +91,57 @@ export class StreamPlaces {
     this.count -= 1;
   }
 
-  private makeRoom(): void {
+  /** For one of this kind, which may have a place where fewer than `most` are taken. */
+  private makeRoom(whom: Kind, most: number): void {
     const nowMs = this.clock.monotonic();
-    if (nowMs - this.lookedInVainMs < restMs) return;
+    if (nowMs - this.lookedInVainMs[whom] < restMs) return;
     const before = this.count;
     const wanted = Math.ceil(this.most * endedShare);
-    for (const { holder, sinceMs } of this.candidates(nowMs)) {
-      if (before - this.count >= wanted) break;
-      holder.endUntaken(sinceMs);
+    for (const { holder, kind, sinceMs } of this.candidates(whom, nowMs)) {
+      const left = kind === 'known' ? most - 1 : before - wanted;
+      if (this.count <= left) break;
+      holder.endUntaken(sinceMs, this.count - left);
     }
     this.gaveWay += before - this.count;
-    if (this.count === before) this.lookedInVainMs = nowMs;
+    if (this.count === before) this.lookedInVainMs[whom] = nowMs;
   }
 
-  private candidates(nowMs: number): readonly { readonly holder: StreamHolder; readonly sinceMs: number }[] {
+  /** Those that may give way to one of this kind. */
+  private candidates(whom: Kind, nowMs: number): readonly Candidate[] {
     const ofSite = new Map<string, number>();
     const found = [...this.holders]
       .map((holder) => {
-        const isKnown = holder.hasAuthenticated();
-        const sinceMs = isKnown ? nowMs - graceMs : nowMs;
-        return { holder, isKnown, sinceMs, untaken: holder.untaken(sinceMs) };
+        const kind = kindOf(holder);
+        const sinceMs = nowMs - graceMs[kind];
+        const mayGiveWay = kind === 'stranger' || whom === 'known';
+        return { holder, kind, sinceMs, untaken: mayGiveWay ? holder.untaken(sinceMs) : 0 };
       })
       .filter(({ untaken }) => untaken > 0);
     const held = ({ networks }: StreamHolder): number => ofSite.get(networks.site) ?? 0;
     for (const { holder, untaken } of found) ofSite.set(holder.networks.site, held(holder) + untaken);
     return found.sort(
       (one, other) =>
-        Number(one.isKnown) - Number(other.isKnown) ||
+        Number(one.kind === 'known') - Number(other.kind === 'known') ||
         held(other.holder) - held(one.holder) ||
         other.untaken - one.untaken,
     );
   }
 
-  private tell(): void {
+  private tell(streams: number): void {
     const nowMs = this.clock.monotonic();
     if (nowMs - this.toldMs < tellEveryMs) return;
     this.toldMs = nowMs;
     const { refused, gaveWay } = this;
     this.log.warn('streams of HTTP/2 were refused, or ended since nobody took their responses: there were too many', {
-      streams: this.count,
+      streams,
       refused,
       gave_way: gaveWay,
     });
     this.refused = 0;
     this.gaveWay = 0;
   }
+}
+
+function kindOf(holder: StreamHolder): Kind {
+  return holder.hasAuthenticated() ? 'known' : 'stranger';
 }

@@ -22,8 +22,9 @@ function start(most = 100) {
       ended: 0,
       hasAuthenticated: () => isKnown,
       untaken: (sinceMs) => fake.written.filter(isUntaken(sinceMs)).length,
-      endUntaken: (sinceMs) => {
-        const kept = fake.written.filter((written) => !isUntaken(sinceMs)(written));
+      endUntaken: (sinceMs, atMost) => {
+        let ended = 0;
+        const kept = fake.written.filter((written) => !isUntaken(sinceMs)(written) || (ended += 1) > atMost);
         for (let i = kept.length; i < fake.written.length; i += 1) places.give();
         fake.ended += fake.written.length - kept.length;
         fake.written.splice(0, Infinity, ...kept);
@@ -64,7 +65,7 @@ t.test('what strangers do not take gives way first, of the site that has most of
   open(known, 35, 0);
   t.equal(places.taken(), 100);
   t.equal(open(known, 1, null), 1);
-  t.same([few.ended, one.ended, other.ended, known.ended], [0, 10, 0, 0]);
+  t.same([few.ended, one.ended, other.ended, known.ended], [0, 7, 0, 0]);
   t.end();
 });
 
@@ -75,7 +76,42 @@ t.test('what callers do not take gives way after a while', (t) => {
   t.equal(open(other, 1, null), 0, 'not at once');
   time.nowMs += 1_000;
   t.equal(open(other, 1, null), 1);
-  t.equal(known.ended, 100);
+  t.equal(known.ended, 1, 'no more than has to');
+  t.end();
+});
+
+t.test('strangers have a moment, too', (t) => {
+  const { time, connect, open } = start();
+  const [one, other] = [connect('a'), connect('b')];
+  open(one, 75, time.nowMs);
+  t.equal(open(other, 1, null), 0);
+  time.nowMs += 100;
+  t.equal(open(other, 1, null), 1);
+  t.equal(one.ended, 7);
+  t.end();
+});
+
+t.test('what callers do not take does not give way to strangers', (t) => {
+  const { connect, open } = start();
+  const [known, stranger, other] = [connect('k', true), connect('a'), connect('b')];
+  open(known, 30, 0);
+  open(stranger, 3, 0);
+  open(stranger, 42, null);
+  t.equal(open(other, 4, null), 3, 'what strangers did not take');
+  t.same([stranger.ended, known.ended], [3, 0]);
+  open(known, 25, 0);
+  t.equal(open(connect('o', true), 1, null), 1, 'it gives way to another caller, who is not kept from looking');
+  t.equal(known.ended, 1);
+  t.end();
+});
+
+t.test('where strangers gave way, callers keep what they have', (t) => {
+  const { connect, open } = start();
+  const [known, stranger] = [connect('k', true), connect('a')];
+  open(stranger, 2, 0);
+  open(known, 98, 0);
+  t.equal(open(known, 1, null), 1);
+  t.same([stranger.ended, known.ended], [2, 0]);
   t.end();
 });
 
@@ -96,5 +132,9 @@ t.test('the log tells of it once a minute', (t) => {
   time.nowMs += 60_000;
   open(known, 1, null);
   t.same(warnings.slice(1), [{ streams: 100, refused: 3, gave_way: 0 }]);
+  known.written.fill(0);
+  time.nowMs += 60_000;
+  open(known, 1, null);
+  t.same(warnings.slice(2), [{ streams: 100, refused: 0, gave_way: 1 }], 'as many as there were before');
   t.end();
 });
