@@ -326,7 +326,8 @@ export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Gen
   if (table.slashed === null) return;
   const { segments } = reached.path;
   if (segments.at(-1)?.kind === 'rest') yield* meet(table, table.slashed, segments, 0, true);
-  else if (end.at(-1)?.kind === 'parameter' || keys.includes(endKey(end.length, ''))) {
+  // What is below a path takes the slash behind a format, too: `/a/.x/` is in `/a/{x}/**`.
+  if (end.at(-1)?.kind === 'parameter' || keys.includes(endKey(end.length, ''))) {
     yield* meet(table, table.slashed, [...end.slice(0, -1), { kind: 'literal', text: '' }], 0, true);
   }
 }

@@ -238,6 +238,12 @@ t.test('a format is looked for beside case, slash and dots at the end', (t) => {
       routes: ['GET / admin', 'HEAD /{x}/ public'],
       expected: ['/ < /{x}/: HEAD /.x/'],
     },
+    {
+      also: { headAsGet: true, strictSlash: false },
+      routes: ['GET /a/ admin', 'HEAD /a/{x}/** public'],
+      expected: ['/a/ < /a/{x}/**: HEAD /a/.x/'],
+    },
+    { also: { headAsGet: true }, routes: ['GET /a/ admin', 'HEAD /a/{x}/** public'], expected: [] },
   ];
   for (const { also, routes, expected } of rows) {
     t.same(
