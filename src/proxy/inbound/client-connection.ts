@@ -307,8 +307,10 @@ export class ClientConnection {
     if (socket.writableLength === 0) return;
     const sent = sentBytes(socket);
     this.flushTimer = setTimeout(() => {
-      if (sentBytes(socket) - sent < leastTakenBytes) onStalled();
-      else this.startWriteTimeout(limitMs, onStalled);
+      // Where nothing is left to take, only the end of the connection is waited for.
+      const takesOn = socket.writableLength > 0 && sentBytes(socket) - sent >= leastTakenBytes;
+      if (takesOn) this.startWriteTimeout(limitMs, onStalled);
+      else onStalled();
     }, limitMs);
   }
 
