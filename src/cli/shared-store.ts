@@ -42,12 +42,12 @@ export async function openSharedStore(
     maxTokenLifetimeMs: () => 0,
     looksOn: true,
   });
-  await waitUntil(() => opened.problemOf('all') === null, wholeWithinMs);
-  if (await waitUntil(() => opened.problemOf(part) === null, reachWithinMs)) {
+  await waitUntil(() => opened.store.problemOf('all') === null, wholeWithinMs);
+  if (await waitUntil(() => opened.store.problemOf(part) === null, reachWithinMs)) {
     return accept({ ...opened, replicas: settings.replicas });
   }
   // Once it is closed, it knows no more why.
-  const problem = opened.problemOf(part);
+  const problem = opened.store.problemOf(part);
   await opened.store.close();
   return refuse(startFailure('unavailable', `the store is out of reach: ${problem ?? 'no answer'}`));
 }

@@ -13,6 +13,7 @@ import { compiled } from '../proxy/harness.js';
 import { admissionOf, callerOf, type Answer, type Ask } from './schedule-request.js';
 import { createScheduleReceiver, type Dispatch, type ScheduleReceiver } from './schedule-receiver.js';
 import { createStoreLink, type StoreLink } from './schedule-store.js';
+import { silentReservationMetrics } from '../support/reservation-metrics.js';
 
 const approved = { methods: ['POST'], subjects: ['checkout', 'migration'], permissions: ['orders:write'] };
 const small = { mode: 'required', max_stored_response: '1KiB' };
@@ -107,12 +108,8 @@ export function createSimulation(witness: Witness): Simulation {
         replicas: 0,
         settleTimeoutMs: 1_000,
         metrics: {
+          ...silentReservationMetrics,
           reservation: (result) => results.push(result),
-          storeCall: () => undefined,
-          unknownOutcome: () => undefined,
-          replicaShortfall: () => undefined,
-          shareExceeded: () => undefined,
-          offeredAgain: () => undefined,
         },
       },
       { clock: time.clock, timers, log: collectingLog() },

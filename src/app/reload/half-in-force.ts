@@ -1,5 +1,5 @@
 /** What a reload would break: half of an edit takes effect, and what it leans on is opened at start only. */
-import { asksForCertificates } from '../../config/sections/listeners/listen.js';
+import { asksForCertificates, verifiesCertificates } from '../../config/sections/listeners/listen.js';
 import type { CompiledConfig, DecideSettings, IssuerSettings, ListenSettings } from '../../config/types.js';
 import { limitsOf, type Acceptance } from '../../decision/decide/limits.js';
 import type { Route } from '../../decision/route/policy.js';
@@ -52,7 +52,7 @@ function takesOtherProofs(opened: ListenSettings, wanted: ListenSettings): boole
 
 /** Routes that ask for certificates from now on, while no listener that is open verifies any. */
 const uncertified: Finding = (inForce, wanted) => {
-  if (verifies(inForce.listen) || !verifies(wanted.listen)) return null;
+  if (verifiesCertificates(inForce.listen) || !verifiesCertificates(wanted.listen)) return null;
   const route = wanted.routes.find(({ name, mode, clientCertificates }) => {
     const before = enforcedRoute(inForce, name)?.clientCertificates;
     return mode === 'enforce' && [...(clientCertificates ?? [])].some((each) => before?.has(each) !== true);
@@ -82,11 +82,6 @@ const unsettled: Finding = ({ store }, { shutdown }) => {
   if (store?.kind !== 'redis' || store.settleTimeoutMs <= shutdown.graceMs / 2) return null;
   return `store.redis.settle_timeout, which is opened at start only, stays ${String(store.settleTimeoutMs)}ms, more than half of shutdown.grace`;
 };
-
-/** Whether anything says of a caller's certificate that it is genuine. */
-function verifies({ tls, readsClientCert }: ListenSettings): boolean {
-  return readsClientCert || (tls?.clientCaFile ?? null) !== null;
-}
 
 /** The decide listeners that are open, each with what it becomes: at the same place, or else the one that moves. */
 function decideListeners(

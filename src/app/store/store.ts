@@ -8,7 +8,6 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Files, Log } from '../../ports/system.js';
 import type {
   ReservationStore,
-  StorePart,
   StoreShare,
   UnsettledRecords,
   ReservationParts,
@@ -57,8 +56,6 @@ export interface OpenStore {
   readonly revocations: RevocationStore | null;
   /** Finds records that are not settled; `null` where nobody else sees the store. */
   readonly unsettled: UnsettledRecords | null;
-  /** Why nothing can be asked now of what holds this; `null` where it can. */
-  readonly problemOf: (part: StorePart) => string | null;
   /** Replicas that have to confirm a reservation, or what an operator revokes. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
@@ -109,13 +106,7 @@ export function openStore(
   if (loaded.kind === 'memory') {
     const store = createMemoryStore(systemClock);
     const alone = { rates: null, share: null, revocations: null, unsettled: null, replicas: 0 };
-    return {
-      ...alone,
-      store,
-      problemOf: store.problemOf,
-      settleTimeoutMs: memorySettleTimeoutMs,
-      lastingProblem: () => Promise.resolve(null),
-    };
+    return { ...alone, store, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const { settings } = loaded;
   const held = holdLog(log);
@@ -127,7 +118,6 @@ export function openStore(
     share: store.share,
     revocations: store.revocations,
     unsettled: store.unsettled,
-    problemOf: store.problemOf,
     replicas: settings.replicas,
     settleTimeoutMs: settings.settleTimeoutMs,
     lastingProblem: async () => {

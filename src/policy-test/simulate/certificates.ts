@@ -1,5 +1,6 @@
 /** Certificates of callers for requests that nobody sent: no TLS is begun, and no authority is asked. */
 import { hash, X509Certificate } from 'node:crypto';
+import { verifiesCertificates } from '../../config/sections/listeners/listen.js';
 import type { CompiledConfig } from '../../config/types.js';
 import { callerCertificate, type CallerCertificate } from '../../decision/binding/certificate.js';
 import type { Ruling } from './decide.js';
@@ -27,8 +28,7 @@ export function shownTo(
   certificate: CallerCertificate | null,
 ): CallerCertificate | null {
   if (certificate === null) return null;
-  const isAsked = listen.readsClientCert || (listen.tls?.clientCaFile ?? null) !== null;
-  return { ...certificate, isVerified: isAsked && certificate.isVerified };
+  return { ...certificate, isVerified: verifiesCertificates(listen) && certificate.isVerified };
 }
 
 /** The same as whoever decided had it: a decide listener is told nothing of certificates. */

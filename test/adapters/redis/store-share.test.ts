@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import type { RedisStore } from '../../../src/adapters/redis/reservation-store.js';
 import { createStoreShare } from '../../../src/adapters/redis/store-share.js';
 import { accept } from '../../../src/lib/result.js';
 import { bytesOfRecord } from '../../../src/decision/limits/store-share.js';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { leastRights, openStore, redisSettings } from './redis-store.js';
 
@@ -14,15 +16,22 @@ const mebi = 1024 * 1024;
 /** Large enough to be waited for. */
 const answer = { bytes: 100_000, retentionMs: dayMs };
 
+/** Opens a store that is there, for what callers keep in it. */
+async function openShare(
+  t: Scope,
+  redis: Pick<RedisServer, 'port'>,
+  settings?: Parameters<typeof redisSettings>[1],
+): Promise<RedisStore['share']> {
+  const { store, up } = openStore(t, redisSettings(redis.port, settings));
+  await up();
+  return store.share;
+}
+
 const caller = (): string => randomBytes(32).toString('base64url');
 
 t.test('answers are kept until the share is used up, for each caller by itself', async (t) => {
   const redis = await startRedis(t);
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
-  await up();
+  const share = await openShare(t, redis, { keptPerCaller: mebi });
   const [one, other] = [caller(), caller()];
   const { all, least } = bytesOfRecord(answer);
   const fit = Math.floor(mebi / all);
@@ -42,11 +51,7 @@ t.test('answers are kept until the share is used up, for each caller by itself',
 
 t.test('what has ended makes room again, however long nobody asked', async (t) => {
   const redis = await startRedis(t);
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
-  await up();
+  const share = await openShare(t, redis, { keptPerCaller: mebi });
   for (const agoHours of [1, 26, 800, 5_000]) {
     const one = caller();
     const key = `sallyport:{${one}}:k`;
@@ -69,11 +74,7 @@ t.test('what has ended makes room again, however long nobody asked', async (t) =
 
 t.test('the longest retention fits the ring, and it takes no more fields than that has', async (t) => {
   const redis = await startRedis(t);
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port, { keptPerCaller: 1024 * mebi }));
-  await up();
+  const share = await openShare(t, redis, { keptPerCaller: 1024 * mebi });
   const one = caller();
   t.equal(await share.keeps(one, { bytes: 100_000, retentionMs: 31 * dayMs }), true);
   t.equal(await share.keeps(one, { bytes: 100_000, retentionMs: hourMs }), true);
@@ -85,11 +86,7 @@ t.test(
   'the hour in which it ends may be one that has ended meanwhile: what is counted there is counted once',
   async (t) => {
     const redis = await startRedis(t);
-    const {
-      store: { share },
-      up,
-    } = openStore(t, redisSettings(redis.port, { keptPerCaller: 1024 * mebi }));
-    await up();
+    const share = await openShare(t, redis, { keptPerCaller: 1024 * mebi });
     const kept = { bytes: 100_000, retentionMs: 31 * dayMs };
     for (const silentHours of [270, 300, 1_500]) {
       const one = caller();
@@ -133,11 +130,7 @@ t.test(
 
 t.test('a quarter of what the server may hold, unless said; without a limit nothing is counted', async (t) => {
   const redis = await startRedis(t);
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port));
-  await up();
+  const share = await openShare(t, redis);
   const one = caller();
   t.equal(await share.keeps(one, { bytes: 100 * mebi, retentionMs: dayMs }), true);
   t.equal(await redis.client.dbsize(), 1, 'that it is known');
@@ -148,11 +141,7 @@ t.test('a quarter of what the server may hold, unless said; without a limit noth
 
 t.test('what cannot be counted is kept: it guards the memory, and not the writes', async (t) => {
   const redis = await startRedis(t);
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
-  await up();
+  const share = await openShare(t, redis, { keptPerCaller: mebi });
   const one = caller();
   await redis.client.set(`sallyport:{${one}}:k`, 'of another program');
   t.equal(await share.keeps(one, answer), true);
@@ -174,10 +163,6 @@ t.test('the rights of docs/storage.md are enough', async (t) => {
     '+acl',
     '+config',
   );
-  const {
-    store: { share },
-    up,
-  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
-  await up();
+  const share = await openShare(t, redis, { keptPerCaller: mebi });
   t.equal(await share.keeps(caller(), { bytes: 2 * mebi, retentionMs: dayMs }), false);
 });

@@ -9,6 +9,7 @@ import { request } from '../../support/raw-client.js';
 import { mintToken } from '../../support/tokens.js';
 import { startProxy } from '../harness.js';
 import { startWebSocketProxy, webSocketRoutes } from '../websocket/websocket-proxy.js';
+import { silentReservationMetrics } from '../../support/reservation-metrics.js';
 
 const origin = 'https://orders.example';
 const own = proofKey();
@@ -82,14 +83,7 @@ t.test('a write that is sent again has the same key and a new proof, and gets th
       share: null,
       replicas: 0,
       settleTimeoutMs: 1_000,
-      metrics: {
-        reservation: () => undefined,
-        storeCall: () => undefined,
-        unknownOutcome: () => undefined,
-        replicaShortfall: () => undefined,
-        shareExceeded: () => undefined,
-        offeredAgain: () => undefined,
-      },
+      metrics: silentReservationMetrics,
     },
     proofs: { use: createUsedProofs({ store, replicas: 0 }, 0), isNonce: null },
   });

@@ -9,6 +9,7 @@ import { acquire, collectingLog, reserveOf } from '../../adapters/store-commands
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, type FaultyStore } from './faulty-store.js';
+import { silentReservationMetrics } from '../../support/reservation-metrics.js';
 
 interface Bench {
   readonly time: ManualTime;
@@ -65,11 +66,9 @@ export function bench(t: Scope, limits?: RecentLimits): Bench {
       timers: time.timers,
       log,
       metrics: {
+        ...silentReservationMetrics,
         reservation: (result) => counted.push(result),
-        storeCall: () => undefined,
         unknownOutcome: () => counted.push('in doubt'),
-        replicaShortfall: () => undefined,
-        shareExceeded: () => undefined,
         offeredAgain: (count) => counted.push(`again ${String(count)}`),
       },
     },

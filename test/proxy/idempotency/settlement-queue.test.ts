@@ -11,6 +11,7 @@ import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, markOf } from '../../adapters/store-commands.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';
+import { silentReservationMetrics } from '../../support/reservation-metrics.js';
 
 interface Bench {
   readonly time: ManualTime;
@@ -40,11 +41,9 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
       timers: time.timers,
       log,
       metrics: {
+        ...silentReservationMetrics,
         reservation: (result) => results.push(result),
         storeCall: (operation, ms) => took.push(`${operation} ${ms}`),
-        unknownOutcome: () => undefined,
-        replicaShortfall: () => undefined,
-        shareExceeded: () => undefined,
         offeredAgain: (count) => results.push(`again ${String(count)}`),
       },
     },

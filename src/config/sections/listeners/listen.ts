@@ -183,12 +183,17 @@ function compileListen(file: ListenFile, absolute: AbsolutePath) {
 
 export type CompiledListen = ReturnType<typeof compileListen>;
 
-/** Whether callers are asked for certificates, here or in front of us. */
-export function asksForCertificates({
+/** Whether anything says of a caller's certificate that it is genuine. */
+export function verifiesCertificates({
   tls,
   readsClientCert,
 }: Pick<CompiledListen, 'tls' | 'readsClientCert'>): boolean {
-  return readsClientCert || (tls !== null && (tls.clientCaFile !== null || tls.clientAuth === 'request'));
+  return readsClientCert || (tls?.clientCaFile ?? null) !== null;
+}
+
+/** Whether callers are asked for certificates, here or in front of us. */
+export function asksForCertificates(listen: Pick<CompiledListen, 'tls' | 'readsClientCert'>): boolean {
+  return verifiesCertificates(listen) || listen.tls?.clientAuth === 'request';
 }
 
 /** A listener of which only the place is given, and the rest is as usual. */
