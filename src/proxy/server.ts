@@ -22,7 +22,7 @@ import type { ReceivedRequest } from './inbound/received-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
 import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
-import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
+import { HealthCheck, isHealthCheck, maxOpenHealthChecks } from './exchange/health-check.js';
 import { createKnownAddresses } from './exchange/known-addresses.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
@@ -183,7 +183,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     deps.decide === undefined ? new Exchange(exchangeDeps, request) : deps.decide.serve(exchangeDeps, request);
   const reportBug = (error: unknown): void => deps.log.error('bug', describeBug(error));
   const { clock, isReady } = deps;
-  const healthDeps = { clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug };
+  const healthDeps = {
+    ...{ clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug },
+    open: createFairQueue<HealthCheck>(maxOpenHealthChecks),
+  };
 
   const listener = createListener(listen, deps.tls, maxConnections);
   const { server, setTls } = listener;

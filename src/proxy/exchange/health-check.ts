@@ -3,13 +3,18 @@ import { isGrpc } from '../../decision/grpc/content-type.js';
 import { healthResponse, isHealthPath, maxHealthBodyBytes } from '../../decision/grpc/health.js';
 import { headerValue, type RequestHead } from '../../decision/http/request-head.js';
 import { http2Version } from '../../decision/http2/request-head.js';
+import type { FairQueue, Waiting } from '../../decision/limits/fair-queue.js';
+import { clientNetworks, type ClientNetworks } from '../../lib/ip-ranges.js';
 import type { PipelinedRequest } from '../inbound/client-connection.js';
 import type { ReceivedRequest, ResponseWriter, ResponseWriterHost } from '../inbound/received-request.js';
 import { openBody, type BodyTimeouts, type RequestBody } from '../inbound/request-body.js';
 import { newRequestId } from './ids.js';
 
-/** A probe sends a few bytes at once; who takes longer for them is none. */
-const longestPauseMs = 5_000;
+/** A probe sends a few bytes at once; who takes longer for all of them is none. */
+const longestBodyMs = 5_000;
+
+/** Calls of all callers, at a time, whose message has yet to come: they count nowhere else. */
+export const maxOpenHealthChecks = 256;
 
 /** How long a response, which is shorter than a packet, may be left unread. */
 const writeTimeoutMs = 10_000;
@@ -19,6 +24,8 @@ interface HealthCheckDeps {
   readonly clock: { readonly monotonic: () => number };
   readonly bodyTimeouts: BodyTimeouts;
   readonly isShuttingDown: () => boolean;
+  /** Those of all callers whose message has yet to come. */
+  readonly open: FairQueue<HealthCheck>;
   /** A bug. */
   readonly onBug: (error: unknown) => void;
 }
@@ -38,15 +45,18 @@ export function isHealthCheck(head: RequestHead): boolean {
  * A call of the health service that is answered here. It shows no credential, takes no place among the requests in
  * flight, so that a busy server is not taken for a broken one, and is neither logged nor counted, as `/readyz` is not.
  */
-export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
+export class HealthCheck implements PipelinedRequest, ResponseWriterHost, Waiting {
+  readonly networks: ClientNetworks;
   private readonly received: ReceivedRequest;
   private readonly deps: HealthCheckDeps;
   private readonly writer: ResponseWriter;
   private body: RequestBody | null = null;
   private brokenBy: Denial | null = null;
   private hasResponded = false;
+  private deadline: NodeJS.Timeout | null = null;
 
   constructor(received: ReceivedRequest, deps: HealthCheckDeps) {
+    this.networks = clientNetworks(received.connection.peer.remoteAddress);
     this.received = received;
     this.deps = deps;
     this.writer = received.createWriter(this);
@@ -65,20 +75,37 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
         { hasBody: received.head.endsStream !== true, expectsContinue: false },
         {
           maxBytes: maxHealthBodyBytes,
-          timeouts: { ...deps.bodyTimeouts, idleMs: Math.min(deps.bodyTimeouts.idleMs, longestPauseMs) },
-          upstreamTimeoutMs: longestPauseMs,
+          timeouts: deps.bodyTimeouts,
+          upstreamTimeoutMs: longestBodyMs,
           onBroken: (reason) => this.attempt(() => this.refuse(reason)),
           passedTrailers: () => null,
         },
       );
       if (this.body === null) this.respond(Buffer.alloc(0));
-      else this.body.gather((whole) => this.attempt(() => this.respond(whole ?? Buffer.alloc(0))));
+      else this.awaitMessage(this.body);
     });
+  }
+
+  /** One of the network that has most of them may lose its place for it. */
+  private awaitMessage(body: RequestBody): void {
+    const { entered, ousted } = this.deps.open.enter(this);
+    // Not in the midst of reading a connection.
+    if (ousted !== null) setImmediate(() => ousted.attempt(() => ousted.refuse(denial('overloaded'))));
+    if (!entered) {
+      this.refuse(denial('overloaded'));
+      return;
+    }
+    this.deadline = setTimeout(() => this.attempt(() => this.refuse(denial('body_timeout'))), longestBodyMs);
+    body.gather((whole) => this.attempt(() => this.respond(whole ?? Buffer.alloc(0))));
+  }
+
+  isGone(): boolean {
+    return this.hasResponded;
   }
 
   private respond(message: Buffer): void {
     if (this.hasResponded) return;
-    this.hasResponded = true;
+    this.stopWaiting();
     const { headers, body, trailers } = healthResponse(this.received.head.target, message, this.deps.isReady());
     if (this.writer.begin(200, [...headers, 'x-request-id', newRequestId()])) return;
     this.writer.write(Buffer.from(body));
@@ -87,14 +114,20 @@ export class HealthCheck implements PipelinedRequest, ResponseWriterHost {
 
   private refuse(reason: Denial): void {
     if (this.hasResponded) return;
-    this.hasResponded = true;
+    this.stopWaiting();
     this.body?.destroy();
     if (reason.reason === 'caller_gone') this.writer.abort();
     else this.writer.refuse(reason, newRequestId(), this.body !== null);
   }
 
-  private finish(): void {
+  private stopWaiting(): void {
     this.hasResponded = true;
+    this.deps.open.leave(this);
+    if (this.deadline !== null) clearTimeout(this.deadline);
+  }
+
+  private finish(): void {
+    this.stopWaiting();
     this.body?.destroy();
     this.received.connection.finish(this, this.deps.clock.monotonic());
   }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { constants, type ClientHttp2Stream, type Http2Session, type Http2Stream } from 'node:http2';
+import type { ClientHttp2Stream, Http2Session, Http2Stream } from 'node:http2';
 
 /** Takes what a stream receives. */
 export interface StreamReader {
@@ -45,17 +45,6 @@ export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed) return;
   stream.end = leaveOpen;
   stream.close(code);
-}
-
-/**
- * Resets a stream with NO_ERROR once its response is written: of the request no more is wanted (RFC 9113 §8.1). Node's
- * `close` waits for that as well, but counts the stream as closed from then on, so that it could not be reset any more
- * where the caller never opens its window.
- */
-export function closeOnceWritten(stream: Http2Stream): void {
-  const close = (): void => stream.close(constants.NGHTTP2_NO_ERROR);
-  if (stream.writableFinished) close();
-  else stream.once('finish', close);
 }
 
 /** Megabytes that a connection may hold for itself: what Node allows all of it by default. */

@@ -2,10 +2,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { ask, connectHttp2 } from '../../support/http2-client.js';
-import { connectFrames, frameTypes, headers, type FrameClient } from '../../support/http2-frames.js';
+import { connectFrames, frame, frameTypes, headers, uint32, type FrameClient } from '../../support/http2-frames.js';
 import { connectRaw } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
+import { maxOpenHealthChecks } from '../../../src/proxy/exchange/health-check.js';
+import { frameMessage } from '../../../src/decision/grpc/messages.js';
 import { startProxy, type Harness } from '../harness.js';
 
 const fields = [':method', 'GET', ':scheme', 'http', ':path', '/orders', ':authority', 'a'];
@@ -110,4 +112,111 @@ t.test('streams whose refusals nobody takes shut nobody out', async (t) => {
   );
   for (const client of clients) client.socket.destroy();
   await until('every place is given back', () => proxy.server.counts().streams === 0, 8_000);
+});
+
+t.test('streams of callers that take nothing shut no new caller out', async (t) => {
+  const proxy = await start(t);
+  const origin = `http://127.0.0.1:${proxy.port}`;
+  const authorization = proxy.authorization().Authorization;
+  const clients: FrameClient[] = [];
+  for (let i = 0; i < 8; i += 1) {
+    const client = await connectFrames(t, proxy.port, [[4, 0]]);
+    client.write(headers(1, [...fields, 'authorization', authorization]));
+    await client.next('a head', ({ type }) => type === frameTypes.headers);
+    client.write(frame(frameTypes.windowUpdate, 0, 1, uint32(65_536)));
+    await until('it was let through', () => proxy.records.filter(({ status }) => status === 200).length === i + 1);
+    clients.push(client);
+  }
+  for (let round = 0, next = 3; round < 3; round += 1, next += 200) {
+    for (const client of clients) {
+      for (let i = 0; i < 100; i += 1) client.write(headers(next + 2 * i, [...fields, 'authorization', 'Bearer bad']));
+    }
+    await until('all were answered, in one way or another', () =>
+      clients.every(
+        (client) =>
+          client.socket.closed ||
+          countOf(client, frameTypes.headers) + countOf(client, frameTypes.reset) >= 100 * (round + 1),
+      ),
+    );
+    for (let i = 0; i < 5; i += 1) {
+      const session = await connectHttp2(t, origin);
+      t.equal((await ask(session, { ':path': '/orders', authorization })).status, 200, 'a new caller');
+    }
+  }
+});
+
+t.test(
+  'a response that fills a window to the last byte, and whose end nobody takes, is ended in its time',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { listen: { http2: true }, upstream: { idle_timeout: '1s' } } });
+    proxy.receiver.behave((_request, response) => response.end('something'));
+    const client = await connectFrames(t, proxy.port, [[4, 'something'.length]]);
+    const asks = [...fields, 'te', 'trailers', 'authorization', proxy.authorization().Authorization];
+    for (let i = 0; i < 20; i += 1) client.write(headers(1 + 2 * i, asks));
+    await until('all have begun', () => countOf(client, frameTypes.data) === 20);
+    t.equal(proxy.server.counts().inFlight, 20);
+    await until('each is ended', () => countOf(client, frameTypes.reset) === 20, 10_000);
+    await until('every place is given back', () => proxy.server.counts().inFlight === 0);
+    t.same(
+      proxy.records.map(({ reason }) => reason),
+      Array<string>(20).fill('caller_gone'),
+    );
+  },
+);
+
+t.test('trailers that wait for a window are not cut off where the rest of the request is missing', async (t) => {
+  const route = { name: 'orders', path: '/orders', subjects: ['checkout'], permissions: [] };
+  const proxy = await startProxy(t, {
+    config: {
+      listen: { http2: true },
+      routes: [{ ...route, methods: ['POST'], idempotency: { mode: 'none', because: 'nothing is written' } }],
+    },
+  });
+  proxy.receiver.behave((_request, response) => {
+    response.writeHead(200, { trailer: 'grpc-status' }).write('something');
+    response.addTrailers({ 'grpc-status': '0' });
+    response.end();
+  });
+  const client = await connectFrames(t, proxy.port, [[4, 'something'.length]]);
+  const asks = [':method', 'POST', ...fields.slice(2), 'te', 'trailers'];
+  client.write(headers(1, [...asks, 'authorization', proxy.authorization().Authorization], false));
+  // Nothing is sent on before there are 64 KiB of a body.
+  for (let i = 0; i < 6; i += 1) client.write(frame(frameTypes.data, 0, 1, Buffer.alloc(10_000)));
+  await client.next('more room', ({ type, stream }) => type === frameTypes.windowUpdate && stream === 1);
+  for (let i = 0; i < 2; i += 1) client.write(frame(frameTypes.data, 0, 1, Buffer.alloc(10_000)));
+  await client.next('the body', ({ type }) => type === frameTypes.data);
+  // The rest of a request has a second; the look at it is taken once in a second.
+  await delay(3_000);
+  t.equal(countOf(client, frameTypes.reset), 0);
+  client.write(frame(frameTypes.windowUpdate, 0, 1, uint32(10)));
+  await until('the trailers come', () => countOf(client, frameTypes.headers) === 2);
+  await until('then no more is wanted', () => countOf(client, frameTypes.reset) === 1, 8_000);
+  t.match(proxy.records, [{ status: 200, reason: null }]);
+});
+
+t.test('health checks whose message does not come shut nobody out', async (t) => {
+  const proxy = await start(t, { grpc_health: 'answer' });
+  const call = [':method', 'POST', ':scheme', 'http', ':path', '/grpc.health.v1.Health/Check', ':authority', 'a'];
+  const asks = [...call, 'content-type', 'application/grpc', 'te', 'trailers'];
+  const clients = await openMany(8, () => connectFrames(t, proxy.port));
+  const authorization = proxy.authorization().Authorization;
+  for (const client of clients) for (let i = 0; i < 100; i += 1) client.write(headers(1 + 2 * i, asks, false));
+  const refused = (): number => clients.reduce((sum, client) => sum + countOf(client, frameTypes.headers), 0);
+  await until('those beyond are refused', () => refused() === 800 - maxOpenHealthChecks, 10_000);
+  const drip = setInterval(() => {
+    for (const client of clients) {
+      for (let i = 0; i < 100; i += 1) client.write(frame(frameTypes.data, 0, 1 + 2 * i, Buffer.alloc(1)));
+    }
+  }, 2_000);
+  t.teardown(() => {
+    clearInterval(drip);
+  });
+  const session = await connectHttp2(t, `http://127.0.0.1:${proxy.port}`);
+  t.equal((await ask(session, { ':path': '/orders', authorization })).status, 200, 'a new caller');
+  const probe = await connectFrames(t, proxy.port, [], '127.0.0.2');
+  probe.write(headers(1, asks, false));
+  probe.write(frame(frameTypes.data, 1, 1, Buffer.from(frameMessage(new Uint8Array()))));
+  const { payload } = await probe.next('an answer', ({ type, stream }) => type === frameTypes.data && stream === 1);
+  t.same(payload, Buffer.from(frameMessage(new Uint8Array([8, 1]))), 'a probe from elsewhere');
+  await until('each has its time, however it drips', () => proxy.server.counts().streams === 0, 12_000);
 });

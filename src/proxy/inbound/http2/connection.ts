@@ -27,7 +27,7 @@ import { startReading, stopReading } from '../../node-internals/socket.js';
 import type { ReceivedRequest, RequestConnection } from '../received-request.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
 import { Http2Request } from './request.js';
-import type { StreamHolder, StreamPlaces } from './stream-places.js';
+import type { HeldPlaces, StreamHolder, StreamPlaces } from './stream-places.js';
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
@@ -134,7 +134,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
   private readonly controls: TokenBucket;
   private readonly overhead: TokenBucket;
   private requests = 0;
-  private isAuthenticated = false;
+  private readonly places: HeldPlaces;
   private isGoingAway = false;
   private isClosing = false;
   private idleSinceMs: number;
@@ -177,10 +177,10 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
     endAfterReading(this.session);
     socket.on('end', this.onCallerEnd).once('close', () => {
       options.readTurns.delete(this);
-      options.streamPlaces.delete(this);
+      options.streamPlaces.delete(this.places);
     });
     options.readTurns.add(this);
-    options.streamPlaces.add(this);
+    this.places = options.streamPlaces.add(this);
     this.native = new NativeSession(this.session);
     this.session.setLocalWindowSize(connectionWindowBytes);
     this.session
@@ -210,11 +210,11 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
   }
 
   markAuthenticated(): void {
-    this.isAuthenticated = true;
+    this.options.streamPlaces.recognize(this.places);
   }
 
   hasAuthenticated(): boolean {
-    return this.isAuthenticated;
+    return this.places.kind === 'known';
   }
 
   /** How many requests of it are being served. */
@@ -227,30 +227,31 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
    * longer being served, also where its caller has not taken it: who takes nothing would hold the connection by it.
    */
   idleState(): IdleConnection | null {
-    const { networks, isAuthenticated } = this;
+    const { networks } = this;
+    const hasAuthenticated = this.hasAuthenticated();
     let sinceMs: number | null = null;
     for (const request of this.served.values()) {
       const untakenMs = request.untakenSinceMs();
       if (untakenMs === null) return null;
       // Of a stranger the first counts, so that it does not stay young by asking again.
-      const choose = isAuthenticated ? Math.max : Math.min;
+      const choose = hasAuthenticated ? Math.max : Math.min;
       sinceMs = choose(sinceMs ?? untakenMs, untakenMs);
     }
-    return { networks, hasAuthenticated: isAuthenticated, sinceMs: sinceMs ?? this.idleSinceMs };
+    return { networks, hasAuthenticated, sinceMs: sinceMs ?? this.idleSinceMs };
   }
 
   untaken(sinceMs: number): number {
     return this.untakenSince(sinceMs).length;
   }
 
-  endUntaken(sinceMs: number, atMost: number): void {
+  endUntaken(sinceMs: number): void {
     const untakenMs = (request: Http2Request): number => request.untakenSinceMs() ?? Infinity;
-    const oldest = [...this.untakenSince(sinceMs)].sort((one, other) => untakenMs(one) - untakenMs(other));
-    for (const request of oldest.slice(0, atMost)) {
-      this.givePlace(request);
-      // Not in the midst of reading its connection.
-      setImmediate(() => request.writer?.endUntaken());
-    }
+    const [first, ...others] = this.untakenSince(sinceMs);
+    if (first === undefined) return;
+    const oldest = others.reduce((one, other) => (untakenMs(other) < untakenMs(one) ? other : one), first);
+    this.givePlace(oldest);
+    // Not in the midst of reading its connection.
+    setImmediate(() => oldest.writer?.endUntaken());
   }
 
   finish(exchange: PipelinedRequest, nowMs: number): void {
@@ -264,7 +265,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
     if (!request.isComplete()) this.usefulBytes += streamWindowBytes;
     if (request.wasTakenBack()) {
       // Callers behind a front proxy share its connection: who takes nothing costs the others nothing.
-      const isFree = request.isUntaken && this.isAuthenticated;
+      const isFree = request.isOusted || (request.isUntaken && this.hasAuthenticated());
       if (!isFree && !this.resets.take(1, nowMs)) this.calm();
     } else {
       this.resets.give(resets.perServed);
@@ -349,13 +350,13 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
       return;
     }
     const request = new Http2Request(stream, head, this, options.openHeads);
-    request.hasPlace = !this.isClosing && options.streamPlaces.take(this);
+    request.hasPlace = !this.isClosing && options.streamPlaces.take(this.places);
     if (!request.hasPlace || !request.takePlace()) {
       // It was not looked at, and may be sent again (RFC 9113 §8.7).
       resetStream(stream, NGHTTP2_REFUSED_STREAM);
       this.native.freeAfter(stream);
       // Callers that are known to be such would lose their other requests, too.
-      const isFree = request.hasPlace || this.isClosing || this.isAuthenticated;
+      const isFree = request.hasPlace || this.isClosing || this.hasAuthenticated();
       this.givePlace(request);
       if (!isFree && !this.resets.take(1, this.now())) this.calm();
       return;
@@ -375,7 +376,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
   }
 
   private givePlace(request: Http2Request): void {
-    if (request.hasPlace) this.options.streamPlaces.give();
+    if (request.hasPlace) this.options.streamPlaces.give(this.places);
     request.hasPlace = false;
   }
 

@@ -36,6 +36,8 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   writtenMs: number | null = null;
   /** Whether it has a place among the streams of all connections. */
   hasPlace = false;
+  /** Whether it lost its place among the open heads, and was refused unseen. */
+  isOusted = false;
   /** Whether its response was broken off since the caller did not take it. */
   isUntaken = false;
   /** When it was us who broke it off; monotonic milliseconds, `null` where we did not. */
@@ -112,7 +114,9 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
 
   /** It was not looked at, and may be sent again (RFC 9113 §8.7). */
   private refuse(): void {
-    if (this.stopWaiting() !== null) resetStream(this.stream, constants.NGHTTP2_REFUSED_STREAM);
+    if (this.stopWaiting() === null) return;
+    this.isOusted = true;
+    resetStream(this.stream, constants.NGHTTP2_REFUSED_STREAM);
   }
 
   /** Ends what has taken too long; `nowMs` is of the monotonic clock. */

@@ -5,7 +5,7 @@ import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
-import { closeOnceWritten, resetStream } from '../../node-internals/http2-stream.js';
+import { resetStream } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -67,7 +67,12 @@ export class Http2ResponseWriter implements ResponseWriter {
 
   /** Node closes a stream before it says that all was written. A reset and a lost connection are told by the code. */
   isDelivered(): boolean {
-    return this.isWritten && this.stream.rstCode === NGHTTP2_NO_ERROR && this.request.abortedMs === null;
+    return (
+      this.isWritten &&
+      this.rest === null &&
+      this.stream.rstCode === NGHTTP2_NO_ERROR &&
+      this.request.abortedMs === null
+    );
   }
 
   refuse(reason: Denial, requestId: string): void {
@@ -85,7 +90,6 @@ export class Http2ResponseWriter implements ResponseWriter {
       stream.end(this.isHead() ? undefined : body);
     }
     if (reason.endsConnection === true) this.request.connection.announceEnd();
-    this.awaitFlush();
     this.endRequest();
   }
 
@@ -128,7 +132,6 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.trailers = trailers;
     if (trailers !== null && this.takesTrailers && this.request.isGrpc()) this.sentGrpcStatus = grpcStatusIn(trailers);
     this.gatheredWrites?.flush();
-    this.awaitFlush();
     if (this.rest === null) stream.end();
     this.endRequest();
   }
@@ -155,7 +158,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.rest = null;
     this.write(rest);
     if (!this.isWritten) return;
-    this.awaitFlush();
+    this.markWritten();
     stream.end();
   };
 
@@ -194,23 +197,27 @@ export class Http2ResponseWriter implements ResponseWriter {
   /** Ends it where the caller has not taken for too long what was written; `nowMs` is of the monotonic clock. */
   expire(nowMs: number): void {
     const { stream, request, flushMs, lastBytesSinceMs } = this;
-    if (lastBytesSinceMs !== null && nowMs - lastBytesSinceMs >= lastBytesMs) {
-      this.lastBytesSinceMs = null;
-      closeOnceWritten(stream);
+    if (stream.destroyed) return;
+    if (isSent(stream)) {
+      request.stalledSinceMs = null;
+      if (lastBytesSinceMs !== null && nowMs - lastBytesSinceMs >= lastBytesMs) this.wantNoMore();
+      return;
     }
-    if (stream.writableFinished) request.stalledSinceMs = null;
     const { stalledSinceMs } = request;
-    if (stalledSinceMs === null || nowMs - stalledSinceMs < flushMs || stream.destroyed) return;
-    this.giveUp();
+    if (stalledSinceMs !== null && nowMs - stalledSinceMs >= flushMs) this.giveUp();
   }
 
   /** What was written is not taken as soon as it has to; it may have been by now. */
   endUntaken(): void {
     const { stream } = this;
     if (stream.destroyed || stream.closed) return;
-    // What is missing is the rest of the request.
-    if (stream.writableFinished) closeOnceWritten(stream);
+    if (isSent(stream)) this.wantNoMore();
     else this.giveUp();
+  }
+
+  /** The rest of the request (RFC 9113 §8.1). */
+  private wantNoMore(): void {
+    this.stream.close(NGHTTP2_NO_ERROR);
   }
 
   private giveUp(): void {
@@ -256,12 +263,23 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.stream.on('drain', () => this.onDrain());
   }
 
+  /** Of a whole response the rest may be left to be written. */
   private markWritten(): void {
     this.isWritten = true;
-    this.request.writtenMs ??= this.request.connection.now();
+    if (this.rest === null) this.request.writtenMs ??= this.request.connection.now();
+    this.awaitFlush();
   }
 
   private awaitFlush(): void {
     this.request.stalledSinceMs = this.request.connection.now();
   }
+}
+
+/**
+ * Whether all of a message went out, with the END_STREAM behind it, or no more of it will, as the stream is closed.
+ * That it is written in full says less: Node tells `finish` when `end` was called, and trailers, or an END_STREAM for
+ * itself, may wait for a window after that.
+ */
+function isSent(stream: ServerHttp2Stream): boolean {
+  return stream.writableFinished && (stream.closed || stream.state.localClose === 1);
 }

@@ -4,51 +4,73 @@ import type { Clock, Log } from '../../../ports/system.js';
 /** A connection, as far as its streams hold places. */
 export interface StreamHolder {
   readonly networks: ClientNetworks;
-  /** Whether a request of it was let through for somebody. */
-  readonly hasAuthenticated: () => boolean;
   /** How many streams have a place although all was written by then; `sinceMs` is of the monotonic clock. */
   readonly untaken: (sinceMs: number) => number;
-  /** Ends so many of these at most, the oldest first. Each gives its place back by itself, and at once. */
-  readonly endUntaken: (sinceMs: number, atMost: number) => void;
+  /** Ends the oldest of these, where there is one. It gives its place back by itself, and at once. */
+  readonly endUntaken: (sinceMs: number) => void;
 }
 
 /** A stranger was never let through. */
 type Kind = 'known' | 'stranger';
 
-interface Candidate {
+/** The places of one connection's streams. */
+export class HeldPlaces {
   readonly holder: StreamHolder;
-  readonly kind: Kind;
+  kind: Kind = 'stranger';
+  count = 0;
+
+  constructor(holder: StreamHolder) {
+    this.holder = holder;
+  }
+}
+
+interface Candidate {
+  readonly places: HeldPlaces;
   readonly sinceMs: number;
 }
 
-/** What connections that were never let through leave to others, of all places. */
-const keptShare = 1 / 4;
+/** What may give way, as it was found then; who is to be asked first is the last. */
+interface Look {
+  readonly atMs: number;
+  readonly candidates: Candidate[];
+}
 
-/** How many of strangers are ended at once, of all places: to choose takes a look at all connections. */
-const endedShare = 1 / 16;
+/** Of all places, what connections that were never let through may have, and what others may. */
+const shareOfKind = 3 / 4;
 
-/** How long callers with a good credential, and strangers, have for a response where there are too many; ms. */
-const graceMs = { known: 1_000, stranger: 100 };
+/** Whoever does not take so many of all places is in the way of others. */
+const crowdedShare = 1 / 4;
 
-/** Where none could give way, it is not looked again for so long, milliseconds. */
-const restMs = 100;
+/**
+ * How long a caller with a good credential has for a response where there are too many, and how long a stranger, or a
+ * site that is in the way of others; milliseconds.
+ */
+const graceMs = { known: 1_000, short: 100 };
+
+/** What was found is used for so long before it is looked again, which takes all connections; milliseconds. */
+const lookEveryMs = 100;
 
 /** The log tells of it no more often than that, milliseconds. */
 const tellEveryMs = 60_000;
 
 /**
  * Places for the streams of all connections of a listener, which bound what they hold. A stream keeps its place until
- * it is closed or gives way. Where all are taken, those give way whose response was written and not taken: first those
- * of connections that were never let through, among them those of the site that has most, so that nobody shuts others
- * out by taking nothing. Those of others give way to others only, and no more of them than have to.
+ * it is closed or gives way. Connections that were never let through leave a quarter of all places to others, and these
+ * a quarter to them, as every caller begins as a stranger. Where all are taken, those give way whose response was
+ * written and not taken: first those of strangers, of the site that has most, so that nobody shuts others out by taking
+ * nothing. Those of callers give way to callers only. No more of them than have to.
  */
 export class StreamPlaces {
   private readonly most: number;
+  private readonly mostOfKind: number;
   private readonly log: Pick<Log, 'warn'>;
   private readonly clock: Pick<Clock, 'monotonic'>;
-  private readonly holders = new Set<StreamHolder>();
-  private count = 0;
-  private readonly lookedInVainMs = { known: -Infinity, stranger: -Infinity };
+  private readonly connections = new Set<HeldPlaces>();
+  private readonly counts = { known: 0, stranger: 0 };
+  private readonly looks: Record<Kind, Look> = {
+    known: { atMs: -Infinity, candidates: [] },
+    stranger: { atMs: -Infinity, candidates: [] },
+  };
   private toldMs = -Infinity;
   /** Since the log told of it. */
   private refused = 0;
@@ -56,75 +78,101 @@ export class StreamPlaces {
 
   constructor(most: number, { log, clock }: { log: Pick<Log, 'warn'>; clock: Pick<Clock, 'monotonic'> }) {
     this.most = most;
+    this.mostOfKind = Math.ceil(most * shareOfKind);
     this.log = log;
     this.clock = clock;
   }
 
   taken(): number {
-    return this.count;
+    return this.counts.known + this.counts.stranger;
   }
 
-  add(holder: StreamHolder): void {
-    this.holders.add(holder);
+  /** A connection that may hold some from now on. */
+  add(holder: StreamHolder): HeldPlaces {
+    const places = new HeldPlaces(holder);
+    this.connections.add(places);
+    return places;
   }
 
-  delete(holder: StreamHolder): void {
-    this.holders.delete(holder);
+  /** It is no longer asked to give way. What it holds it gives back by itself. */
+  delete(places: HeldPlaces): void {
+    this.connections.delete(places);
+  }
+
+  /** A request of it was let through for somebody. */
+  recognize(places: HeldPlaces): void {
+    if (places.kind === 'known') return;
+    places.kind = 'known';
+    this.counts.stranger -= places.count;
+    this.counts.known += places.count;
   }
 
   /** `false` where there is none. */
-  take(holder: StreamHolder): boolean {
-    const whom = kindOf(holder);
-    const most = whom === 'known' ? this.most : Math.ceil(this.most * (1 - keptShare));
-    if (this.count >= most) {
-      const before = this.count;
-      this.makeRoom(whom, most);
-      if (this.count >= most) this.refused += 1;
+  take(places: HeldPlaces): boolean {
+    const { kind } = places;
+    if (!this.hasRoom(kind)) {
+      const before = this.taken();
+      if (this.givingWayTo(kind).some((other) => this.endOne(other))) this.gaveWay += 1;
+      const isRefused = !this.hasRoom(kind);
+      if (isRefused) this.refused += 1;
       this.tell(before);
-      if (this.count >= most) return false;
+      if (isRefused) return false;
     }
-    this.count += 1;
+    places.count += 1;
+    this.counts[kind] += 1;
     return true;
   }
 
-  give(): void {
-    this.count -= 1;
+  give(places: HeldPlaces): void {
+    places.count -= 1;
+    this.counts[places.kind] -= 1;
   }
 
-  /** For one of this kind, which may have a place where fewer than `most` are taken. */
-  private makeRoom(whom: Kind, most: number): void {
-    const nowMs = this.clock.monotonic();
-    if (nowMs - this.lookedInVainMs[whom] < restMs) return;
-    const before = this.count;
-    const wanted = Math.ceil(this.most * endedShare);
-    for (const { holder, kind, sinceMs } of this.candidates(whom, nowMs)) {
-      const left = kind === 'known' ? most - 1 : before - wanted;
-      if (this.count <= left) break;
-      holder.endUntaken(sinceMs, this.count - left);
+  private hasRoom(kind: Kind): boolean {
+    return this.taken() < this.most && this.counts[kind] < this.mostOfKind;
+  }
+
+  private givingWayTo(kind: Kind): readonly Kind[] {
+    if (kind === 'stranger') return ['stranger'];
+    return this.counts.known < this.mostOfKind ? ['stranger', 'known'] : ['known'];
+  }
+
+  /** Whether there was one. */
+  private endOne(kind: Kind): boolean {
+    const { candidates } = this.latestLook(kind);
+    for (let first = candidates.at(-1); first !== undefined; candidates.pop(), first = candidates.at(-1)) {
+      const { places, sinceMs } = first;
+      const before = this.counts[kind];
+      if (places.kind === kind) places.holder.endUntaken(sinceMs);
+      if (this.counts[kind] < before) return true;
     }
-    this.gaveWay += before - this.count;
-    if (this.count === before) this.lookedInVainMs[whom] = nowMs;
+    return false;
   }
 
-  /** Those that may give way to one of this kind. */
-  private candidates(whom: Kind, nowMs: number): readonly Candidate[] {
+  private latestLook(kind: Kind): Look {
+    const nowMs = this.clock.monotonic();
+    if (nowMs - this.looks[kind].atMs >= lookEveryMs) {
+      this.looks[kind] = { atMs: nowMs, candidates: this.findUntaken(kind, nowMs) };
+    }
+    return this.looks[kind];
+  }
+
+  private findUntaken(kind: Kind, nowMs: number): Candidate[] {
     const ofSite = new Map<string, number>();
-    const found = [...this.holders]
-      .map((holder) => {
-        const kind = kindOf(holder);
-        const sinceMs = nowMs - graceMs[kind];
-        const mayGiveWay = kind === 'stranger' || whom === 'known';
-        return { holder, kind, sinceMs, untaken: mayGiveWay ? holder.untaken(sinceMs) : 0 };
-      })
+    const crowded = this.most * crowdedShare;
+    const earliestMs = nowMs - graceMs.short;
+    const held = ({ holder: { networks } }: HeldPlaces): number => ofSite.get(networks.site) ?? 0;
+    const found = [...this.connections]
+      .filter((places) => places.kind === kind)
+      .map((places) => ({ places, untaken: places.holder.untaken(earliestMs) }))
       .filter(({ untaken }) => untaken > 0);
-    const held = ({ networks }: StreamHolder): number => ofSite.get(networks.site) ?? 0;
-    for (const { holder, untaken } of found) ofSite.set(holder.networks.site, held(holder) + untaken);
-    return found.sort(
-      (one, other) =>
-        Number(one.kind === 'known') - Number(other.kind === 'known') ||
-        held(other.holder) - held(one.holder) ||
-        other.untaken - one.untaken,
-    );
+    for (const { places, untaken } of found) ofSite.set(places.holder.networks.site, held(places) + untaken);
+    return found
+      .sort((one, other) => held(one.places) - held(other.places) || one.untaken - other.untaken)
+      .map(({ places }) => {
+        const hasShortTime = kind === 'stranger' || held(places) > crowded;
+        return { places, sinceMs: hasShortTime ? earliestMs : nowMs - graceMs.known };
+      });
   }
 
   private tell(streams: number): void {
@@ -140,8 +188,4 @@ export class StreamPlaces {
     this.refused = 0;
     this.gaveWay = 0;
   }
-}
-
-function kindOf(holder: StreamHolder): Kind {
-  return holder.hasAuthenticated() ? 'known' : 'stranger';
 }
