@@ -68,7 +68,7 @@ t.test('each page that lists it names all of it', (t) => {
 });
 
 t.test('the checksum of the chart is of all of it', (t) => {
-  const template = readProjectFile('helm/sallyport/templates/deployment.yaml');
+  const template = readProjectFile('helm/sallyport/templates/_config.tpl');
   const [, sections = ''] = /\$start := pick \$config ((?:"\w+" )+)\}\}/.exec(template) ?? [];
   t.same([...sections.matchAll(/\w+/g)].flat().toSorted(), whole.toSorted());
   for (const { name, atStart, reloaded } of startSections.filter((section) => section.reloaded.length > 0)) {

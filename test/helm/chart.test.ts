@@ -66,7 +66,7 @@ t.test('the config inside is one that Sallyport takes', async (t) => {
       const { problems } = validateConfig(file, {
         file: 'sallyport.yaml',
         folder: '/',
-        env: { GRACE: '25s' },
+        env: { GRACE: '25s', HOST: '10.0.0.7' },
         readFile,
       });
       // The pod of `helm test` reads what this config names, from outside.
@@ -266,6 +266,14 @@ t.test('policy is reloaded from the ConfigMap: only what is read at start restar
   ]) {
     t.not(sums(values), before, Object.keys(values).join());
   }
+  const session = { claims: {} };
+  const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' };
+  const basket = { name: 'basket', methods: ['GET'], path: '/basket', accept: ['session'], session };
+  const orders = { name: 'orders', methods: ['GET'], path: '/orders', access: 'public' };
+  const unused = sums({ sessions, routes: [orders] });
+  const used = sums({ sessions, routes: [orders, basket] });
+  t.not(used, unused, 'the first route that accepts sessions: a reload refuses it');
+  t.equal(sums({ sessions, routes: [basket, { ...basket, name: 'another' }] }), used, 'the next ones');
   const { spec } = templateOf(one(rendered[0]?.manifests ?? [], 'Deployment'));
   t.notMatch(stringify(spec), 'subPath', 'a file mounted by subPath would never change');
 });
@@ -291,6 +299,20 @@ t.test('a foreign Deployment takes Sallyport in by one include: as written down 
   if (process.env['SALLYPORT_GOLDEN'] === 'write') writeFileSync(golden, text);
   t.equal(text, readFileSync(golden, 'utf8'), 'rewrite it with SALLYPORT_GOLDEN=write where the change is meant');
   t.same(manifests.filter(({ kind }) => kind === 'Deployment').length, 1, 'no pod of its own');
+});
+
+t.test('a foreign pod is replaced for what is read at start, and for nothing else, by an include', (t) => {
+  const sumOf = (...set: readonly string[]): string => {
+    const { code, stdout, stderr } = helm(t, 'template', 'shop', parentChart(t), ...set);
+    t.equal(code, 0, stderr);
+    const { annotations } = templateOf(one(manifestsOf(stdout), 'Deployment')).metadata;
+    return annotations['checksum/start'] ?? '';
+  };
+  const before = sumOf();
+  t.match(before, /^[0-9a-f]{64}$/);
+  t.not(sumOf('--set', 'sallyport.config.listen.dpop.origins={https://orders.example.com}'), before);
+  t.equal(sumOf('--set', 'sallyport.config.mode=shadow'), before);
+  t.end();
 });
 
 t.test('a pod of theirs has the time that Sallyport needs, or is not rendered', (t) => {
@@ -377,7 +399,7 @@ t.test("the examples of the chart's README work", async (t) => {
   const blocks = fencedBlocks('helm/sallyport/README.md')
     .filter(({ language }) => language === 'yaml')
     .map(({ text }) => parse(text) as Values);
-  t.equal(blocks.length, 8);
+  t.equal(blocks.length, 9);
   const [least = {}] = blocks;
   for (const block of blocks) {
     const merged = {

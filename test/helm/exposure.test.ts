@@ -68,6 +68,26 @@ t.test('the Service says what its port speaks where the values do, and else noth
   t.end();
 });
 
+t.test('the port of callers, and the address in the notes, say https where TLS is spoken there', (t) => {
+  const behind = {
+    config: { ...config, listen: { host: '127.0.0.1', port: 8080, tls_terminated_by: 'nginx' } },
+    extraContainers: [{ name: 'nginx', image: 'nginx:1' }],
+  };
+  const cases: readonly (readonly [string, string, Values])[] = [
+    ['a secret', 'https', { config, tls }],
+    ['TLS of the config', 'https', { config: { ...config, listen: { tls: { cert_file: '/c', key_file: '/k' } } } }],
+    ['a container of the pod', 'https', { ...behind, service: { appProtocol: 'https' } }],
+    ['a mesh', 'http', { config, tls: { terminatedBy: 'istio' } }],
+    ['a mesh, and HTTP/2', 'http', { config, tls: { terminatedBy: 'istio' }, service: { appProtocol: 'grpc' } }],
+  ];
+  for (const [name, scheme, values] of cases) {
+    const callers = one(render(t, values), 'Service', 'sallyport');
+    t.equal(serviceSpecOf(callers).ports[0]?.name, scheme, name);
+    t.match(notes(t, values), new RegExp(`Callers: {4}${scheme}://shop-sallyport\\.shop\\.svc:443\\n`), name);
+  }
+  t.end();
+});
+
 t.test('a ServiceMonitor finds the metrics, and only them', async (t) => {
   const manifests = render(t, {
     config,

@@ -81,6 +81,17 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
     },
   },
   {
+    name: 'behind a native sidecar that ends TLS on the port of callers',
+    values: {
+      config: { ...config, listen: { host: '::1', port: 8080, tls_terminated_by: 'nginx' } },
+      extraInitContainers: [{ name: 'nginx', image: 'nginx:1', restartPolicy: 'Always' }],
+    },
+  },
+  {
+    name: 'a host of each listener that only Sallyport can read',
+    values: { config: { ...config, listen: { host: '${env:HOST}' }, probes: { host: '${env:HOST}' } }, tls },
+  },
+  {
     name: 'a config that is to end with a marker',
     values: { config: { ...config, reload: { end_marker: 'required' } }, tls },
   },
@@ -315,6 +326,42 @@ export const refused: readonly { readonly name: string; readonly values: Values;
     name: 'another port of callers on one address of the pod',
     says: /config\.listen\.port: 8080 is not ports\.proxy \(8443\)/,
     values: { config: { ...config, listen: { host: '10.127.0.1', port: 8080 } }, tls },
+  },
+  ...['127.0.0.1', 'LocalHost', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1'].flatMap((host) => [
+    {
+      name: `callers on ${host}, with nobody in front`,
+      says: /config\.listen\.host: .+ is reached by containers of this pod alone, and none is in front/,
+      values: { config: { ...config, listen: { host, port: 8080 } }, tls },
+    },
+    {
+      name: `probes on ${host}`,
+      says: /config\.probes\.host: .+ is not where kubelet asks/,
+      values: { config: { ...config, probes: { host, port: 9902 } }, tls },
+    },
+  ]),
+  {
+    name: 'callers on loopback at their own port, with nobody in front but a step before',
+    says: /config\.listen\.host: 127\.0\.0\.1 is reached by containers of this pod alone/,
+    values: {
+      config: { ...config, listen: { host: '127.0.0.1', port: 8443 } },
+      tls,
+      receiver: { container },
+      extraInitContainers: [{ name: 'fetch-ca', image: 'tools:1' }],
+    },
+  },
+  {
+    name: "probes on loopback in somebody else's pod",
+    says: /config\.probes\.host: 127\.0\.0\.1 is not where kubelet asks/,
+    values: {
+      config: { ...config, probes: { host: '127.0.0.1' } },
+      tls,
+      sidecar: { enabled: true, podLabels: { app: 'orders' } },
+    },
+  },
+  {
+    name: 'no probes',
+    says: /config\.probes: kubelet asks there/,
+    values: { config: { ...config, probes: null }, tls },
   },
   {
     name: 'TLS that ends here and in front',

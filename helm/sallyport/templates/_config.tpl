@@ -21,7 +21,7 @@
 {{- end }}
 {{- $config := mustMergeOverwrite $base $own }}
 {{- range $section, $key := dict "listen" "proxy" "probes" "probes" }}
-{{- include "sallyport.checkPort" (list $section (get $config $section) $key (get $.Values.ports $key)) }}
+{{- include "sallyport.checkListener" (list $ $section (get $config $section) $key) }}
 {{- end }}
 {{- /* In somebody else's pod what counts is the time of that pod, which podSpec looks at. */}}
 {{- if not .Values.sidecar.enabled }}
@@ -31,17 +31,59 @@
 {{- end }}
 
 {{/*
-Fails where the config has a listener on another port than the pod and the Services go by. Takes a list: the section, its value, the key of `ports` and
-its value. What a placeholder stands for only Sallyport can read. Where callers are served on loopback, a container of the pod has the port that others
-find.
+What counts at start only, and is not reloaded, as an annotation: pods with another one are replaced. Your own pods get it by an include, with
+`.Subcharts.sallyport`.
 */}}
-{{- define "sallyport.checkPort" -}}
-{{- $listener := index . 1 | default dict }}
-{{- $port := $listener.port }}
-{{- $isBehind := and (eq (index . 0) "listen") (regexMatch "^(127\\.|::1$|(?i:localhost)$|.*[$][{])" (toString $listener.host)) }}
-{{- if not (or $isBehind (kindIs "invalid" $port) (kindIs "string" $port) (eq (int $port) (int (index . 3)))) }}
-{{- fail (printf "config.%s.port: %v is not ports.%s (%v), by which others find it; set that one" (index . 0) $port (index . 2) (index . 3)) }}
+{{- define "sallyport.podAnnotations" -}}
+{{- $config := dict }}
+{{- if not .Values.existingConfigMap }}{{ $config = include "sallyport.config" . | fromYaml }}{{ end }}
+{{- $start := pick $config "listen" "admin" "probes" "sessions" "store" "decide" "workers" }}
+{{- with $config.egress }}{{ $_ := set $start "egress" (pick . "listen") }}{{ end }}
+{{- with $config.telemetry }}{{ $_ := set $start "telemetry" (omit . "traces") }}{{ end }}
+{{- /* What verifies sessions is opened where a route accepts them. */}}
+{{- range $config.routes }}{{ if has "session" (.accept | default list) }}{{ $_ := set $start "accept" "session" }}{{ end }}{{ end -}}
+checksum/start: {{ $start | toJson | sha256sum }}
 {{- end }}
+
+{{/*
+Fails where the config has a listener that nobody finds: on another port than the pod and the Services go by, or on loopback, where kubelet does not
+ask, and callers come only through a container of the pod. Takes a list: Sallyport's context, the section, its value and the key of `ports`. What a
+placeholder stands for only Sallyport can read.
+*/}}
+{{- define "sallyport.checkListener" -}}
+{{- $values := (index . 0).Values }}
+{{- $section := index . 1 }}
+{{- $listener := index . 2 | default dict }}
+{{- $key := index . 3 }}
+{{- $isOfProbes := eq $section "probes" }}
+{{- if and $isOfProbes (not $listener) }}{{ fail "config.probes: kubelet asks there; leave it out, and the chart adds it" }}{{ end }}
+{{- $host := toString $listener.host }}
+{{- $isLoopback := regexMatch "(?i)^(127\\.|(::|(0+:){7})0*1$|::ffff:127\\.|localhost$)" $host }}
+{{- if and $isLoopback $isOfProbes }}
+{{- fail (printf "config.probes.host: %s is not where kubelet asks, which is the pod's address; leave it out" $host) }}
+{{- end }}
+{{- if and $isLoopback (not (include "sallyport.hasFront" (index . 0))) }}
+{{- $says := "config.listen.host: %s is reached by containers of this pod alone, and none is in front (extraContainers); leave it out" }}
+{{- fail (printf $says $host) }}
+{{- end }}
+{{- $isBehind := and (not $isOfProbes) (or $isLoopback (contains "${" $host)) }}
+{{- $port := $listener.port }}
+{{- $found := get $values.ports $key }}
+{{- if not (or $isBehind (kindIs "invalid" $port) (kindIs "string" $port) (eq (int $port) (int $found))) }}
+{{- fail (printf "config.%s.port: %v is not ports.%s (%v), by which others find it; set that one" $section $port $key $found) }}
+{{- end }}
+{{- end }}
+
+{{/* Whether the pod may have a container that takes what callers send: one more that runs beside Sallyport, or those of somebody else's pod. */}}
+{{- define "sallyport.hasFront" -}}
+{{- if or .Values.sidecar.enabled .Values.extraContainers }}true{{ end }}
+{{- range .Values.extraInitContainers }}{{ if eq (toString .restartPolicy) "Always" }}true{{ end }}{{ end }}
+{{- end }}
+
+{{/* What the port of callers speaks, as far as the values say. */}}
+{{- define "sallyport.scheme" -}}
+{{- $isTls := or .Values.tls.secretName (dig "listen" "tls" "" .Values.config) (eq .Values.service.appProtocol "https") -}}
+{{ ternary "https" "http" (not (empty $isTls)) }}
 {{- end }}
 
 {{/*
