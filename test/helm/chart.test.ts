@@ -215,6 +215,14 @@ t.test('there is time to end, and ports are open for callers and probes only', a
   }
 });
 
+t.test('a strategy of another type has nothing of the default one, which Kubernetes would refuse', (t) => {
+  const strategyOf = (updateStrategy: Values): unknown =>
+    (one(render(t, { config, tls, updateStrategy }), 'Deployment')['spec'] as { readonly strategy?: unknown }).strategy;
+  t.same(strategyOf({ type: 'Recreate' }), { type: 'Recreate' });
+  t.same(strategyOf({ rollingUpdate: { maxSurge: 2 } }), { rollingUpdate: { maxUnavailable: 0, maxSurge: 2 } });
+  t.end();
+});
+
 t.test('helm test gets through, whoever else may read metrics', async (t) => {
   const manifests = rendered.find(({ name }) => name === 'everything on')?.manifests ?? [];
   const peers = openingsOf(one(manifests, 'NetworkPolicy'))

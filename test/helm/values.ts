@@ -233,6 +233,11 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
   { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
   {
+    name: "a service of the chart's pods in somebody else's",
+    values: { config, tls, sidecar: { enabled: true, podLabels: { app: 'orders' } }, receiver: { container } },
+    says: /receiver\.container: with sidecar\.enabled this chart makes no pod/,
+  },
+  {
     name: 'a calling side that nobody can reach',
     values: { config: { ...config, egress: calling }, tls },
     says: /config\.egress: its listener is the pod's own/,

@@ -63,7 +63,7 @@ placeholder stands for only Sallyport can read.
 {{- fail (printf "config.probes.host: %s is not where kubelet asks, which is the pod's address; leave it out" $host) }}
 {{- end }}
 {{- if and $isLoopback (not (include "sallyport.hasFront" (index . 0))) }}
-{{- $says := "config.listen.host: %s is reached by containers of this pod alone, and none is in front (extraContainers); leave it out" }}
+{{- $says := "config.listen.host: %s is reached by containers of this pod alone, and none is in front; leave it out, or bring one by extraInitContainers with restartPolicy: Always, or by extraContainers" }}
 {{- fail (printf $says $host) }}
 {{- end }}
 {{- $isBehind := and (not $isOfProbes) (or $isLoopback (contains "${" $host)) }}

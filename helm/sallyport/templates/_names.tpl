@@ -9,6 +9,9 @@
 {{- define "sallyport.selectorLabels" -}}
 {{- if .Values.sidecar.enabled }}
 {{- if not .Values.sidecar.podLabels }}{{ fail "sidecar.podLabels: say which pods carry Sallyport" }}{{ end }}
+{{- if .Values.receiver.container }}
+{{- fail "receiver.container: with sidecar.enabled this chart makes no pod for it; write it into yours, or leave sidecar.enabled out" }}
+{{- end }}
 {{- toYaml .Values.sidecar.podLabels }}
 {{- else -}}
 app.kubernetes.io/name: sallyport
