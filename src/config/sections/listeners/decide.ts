@@ -186,15 +186,12 @@ function checkListener(file: ListenerFile, base: Path, report: Report): void {
   }
 }
 
-/** One port for two listeners would fail at start. */
+/** One port of an address for two listeners would fail at start. */
 function checkPort(own: ListenerFile, base: Path, parts: ParsedConfig, report: Report): void {
-  if (own.port === 0) return;
   const { listen, admin, probes, decide: file } = parts;
   const before = base.length === 1 ? [] : decideListeners(file?.value ?? null).slice(0, Number(base[1]));
-  const others = [listen?.value, admin?.value, probes?.value, ...before];
-  const workload = egressPlace(parts);
-  const isTaken = others.some((other) => other?.port === own.port) || (workload !== null && collide(own, workload));
-  if (!isTaken) return;
+  const others = [listen?.value, admin?.value, probes?.value, egressPlace(parts), ...before];
+  if (!others.some((other) => other !== undefined && other !== null && collide(own, other))) return;
   const at = [...base, 'port'];
   report.error(at, `${nameOf(at)} is the port of another listener`, 'a port of its own');
 }

@@ -50,6 +50,21 @@ t.test('several, beside the sidecar', (t) => {
   t.end();
 });
 
+t.test('listeners may have one port on several addresses', (t) => {
+  const rows: readonly (readonly [string, boolean])[] = [
+    ['{ host: 127.0.0.1, port: 8080, form: nginx }', true],
+    ['{ host: 0.0.0.0, port: 8080, form: nginx, tls_terminated_by: mesh }', false],
+    ['[{ port: 9000, form: nginx }, { host: 127.0.0.2, port: 9000, form: caddy }]', true],
+    ['[{ port: 9000, form: nginx }, { host: localhost, port: 9000, form: caddy }]', false],
+  ];
+  for (const [decide, isFree] of rows) {
+    const errors = errorsOf(configText({ decide, listen: '{ host: 127.0.0.9, port: 8080 }' })).join('\n');
+    if (isFree) t.equal(errors, '', decide);
+    else t.match(errors, /port is the port of another listener/, decide);
+  }
+  t.end();
+});
+
 t.test('what is wrong has an error', (t) => {
   const rows: readonly (readonly [string, RegExp])[] = [
     ['{ port: 9000 }', /form/],
