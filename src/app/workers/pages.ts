@@ -31,7 +31,6 @@ interface SharedPagesDeps {
     readonly reloads: Status['counts']['config_reloads'];
   };
   readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
 }
 
 interface SharedPages {
@@ -52,7 +51,7 @@ const answerWithinMs = 2_000;
 /** How many refusals are remembered with the worker that has them. */
 const mostOrigins = 10_000;
 
-export function createSharedPages({ pool, metrics, isServing, own, nowMs, monotonicMs }: SharedPagesDeps): SharedPages {
+export function createSharedPages({ pool, metrics, isServing, own, nowMs }: SharedPagesDeps): SharedPages {
   const refused = createRefusedRequests();
   /** Of a refusal here, the worker that has it and its number there. */
   const origins = new Map<number, { readonly worker: WorkerProcess; readonly id: number }>();
@@ -122,10 +121,10 @@ export function createSharedPages({ pool, metrics, isServing, own, nowMs, monoto
       workers: {
         count: pool.count,
         replaced: pool.deaths(),
-        serving: pool.serving().map(({ number, pid, startedAtMs }) => ({
+        serving: pool.serving().map(({ number, pid, servingMs }) => ({
           number,
           pid,
-          serving_s: Math.round((monotonicMs() - startedAtMs) / 1000),
+          serving_s: Math.round(servingMs() / 1000),
         })),
       },
     };

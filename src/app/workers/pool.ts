@@ -27,7 +27,7 @@ interface PoolDeps {
   readonly onGaveWay: (waiting: number) => void;
   /** Whether a series with these labels is one of the config in force. */
   readonly isCounted: (labels: Readonly<Partial<Record<string, string | number>>>) => boolean;
-  /** Worker after worker ends as soon as it serves: the proxy cannot serve. */
+  /** None serves, and worker after worker ends as soon as it does: the proxy cannot serve. Called once. */
   readonly onFailed: (failure: StartFailure) => void;
 }
 
@@ -59,7 +59,7 @@ export interface Pool {
 /** A worker that serves for so long began well, milliseconds. */
 const youngMs = 5_000;
 
-/** After this many workers in a row that end before that, the proxy ends. */
+/** After this many in a row in each place that end before that, or cannot be started, the proxy ends. */
 const mostYoungDeaths = 10;
 
 /** Before a worker is replaced whose last one ended young, milliseconds: doubled each time. */
@@ -77,6 +77,7 @@ const longestLoadMs = 120_000;
 
 export function createPool(deps: PoolDeps): Pool {
   const { count, log } = deps;
+  const everyNumber = Array.from({ length: count }, (_, index) => index + 1);
   const shared = createSharedCounts();
   const places = createSharedPlaces(count, systemClock.monotonic);
   const serving = new Map<number, WorkerProcess>();
@@ -84,7 +85,8 @@ export function createPool(deps: PoolDeps): Pool {
   const alive = new Set<WorkerProcess>();
   let retired: Retired = { metrics: noMetrics, counts: null, traffic: null };
   let deaths = 0;
-  let youngDeaths = 0;
+  /** How many in a row ended young, or could not be started, by their number: what ends all at once counts once. */
+  const youngDeaths = new Map<number, number>();
   let isStopping = false;
   const stops = (): boolean => isStopping;
   let looking: NodeJS.Timeout | undefined;
@@ -141,7 +143,7 @@ export function createPool(deps: PoolDeps): Pool {
     });
     const order = deps.order(number);
     const serve = (): void => {
-      worker.joinPlaces();
+      worker.serves();
       serving.set(number, worker);
     };
     const endedEarly = async (): Promise<StartFailure> => {
@@ -171,7 +173,6 @@ export function createPool(deps: PoolDeps): Pool {
     }
     log.info('a worker serves', { number, worker_pid: worker.pid });
     handover.goOn();
-    const servingSinceMs = systemClock.monotonic();
     void ended.then(({ code, signal }) => {
       if (isStopping) return;
       deaths += 1;
@@ -184,7 +185,7 @@ export function createPool(deps: PoolDeps): Pool {
           signal,
         },
       );
-      void again(number, systemClock.monotonic() - servingSinceMs < youngMs);
+      void again(number, worker.servingMs() < youngMs);
     });
     return null;
   }
@@ -216,24 +217,36 @@ export function createPool(deps: PoolDeps): Pool {
 
   /** Starts one in the place of another, until one serves. */
   async function again(number: number, wasYoung: boolean): Promise<void> {
-    youngDeaths = wasYoung ? youngDeaths + 1 : 0;
+    let inARow = wasYoung ? (youngDeaths.get(number) ?? 0) + 1 : 0;
     for (;;) {
-      if (youngDeaths >= mostYoungDeaths) {
+      youngDeaths.set(number, inARow);
+      if (cannotServe()) {
+        stop();
         deps.onFailed(
           startFailure(
             'unavailable',
-            `${String(youngDeaths)} workers ended one after the other as soon as they had begun`,
+            `no worker serves, and in the place of each ${String(mostYoungDeaths)} in a row ended as soon as they had begun, or could not be started`,
           ),
         );
         return;
       }
-      if (youngDeaths > 0) await pause(Math.min(longestPauseMs, firstPauseMs * 2 ** (youngDeaths - 1)));
+      if (inARow > 0) await pause(Math.min(longestPauseMs, firstPauseMs * 2 ** (inARow - 1)));
       if (stops()) return;
       const failure = await begin(number);
       if (failure === null || stops()) return;
-      youngDeaths += 1;
+      inARow += 1;
       log.error('a worker cannot be replaced', { number, problems: failure.messages });
     }
+  }
+
+  function cannotServe(): boolean {
+    return serving.size === 0 && everyNumber.every((number) => (youngDeaths.get(number) ?? 0) >= mostYoungDeaths);
+  }
+
+  function stop(): void {
+    isStopping = true;
+    clearInterval(looking);
+    dropWhereOver();
   }
 
   function retire(numbers: Numbers | null): void {
@@ -263,11 +276,10 @@ export function createPool(deps: PoolDeps): Pool {
     start: async () => {
       // By a second signal or a bug it ends at once. A worker that does not run would not notice, and stay for ever.
       process.once('exit', killAll);
-      const numbers = Array.from({ length: count }, (_, index) => index + 1);
       clearInterval(looking);
       // Where we stood still ourselves, what came meanwhile is read before anybody is called silent.
       looking = setInterval(() => setImmediate(look), numbersEveryMs).unref();
-      const failures = await Promise.all(numbers.map(begin));
+      const failures = await Promise.all(everyNumber.map(begin));
       return failures.find((failure) => failure !== null) ?? null;
     },
     serving: () => [...serving.values()],
@@ -280,11 +292,7 @@ export function createPool(deps: PoolDeps): Pool {
     forgetSeries: () => {
       retired = { ...retired, metrics: retireMetrics(noMetrics, retired.metrics, deps.isCounted) };
     },
-    stop: () => {
-      isStopping = true;
-      clearInterval(looking);
-      dropWhereOver();
-    },
+    stop,
     close: async () => {
       isStopping = true;
       clearInterval(looking);

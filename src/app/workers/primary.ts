@@ -177,7 +177,6 @@ export async function startPrimary(
       };
     },
     nowMs: systemClock.now,
-    monotonicMs: systemClock.monotonic,
   });
   const { admin, probes } = createAdminServers(
     opened,

@@ -18,15 +18,16 @@ export interface WorkerProcess extends ConnectionTaker {
   /** From 1; that of the worker whose place it took. */
   readonly number: number;
   readonly pid: number;
-  readonly startedAtMs: number;
+  /** Milliseconds since it began to serve; 0 before that. */
+  readonly servingMs: () => number;
   /** Rejects where the worker fails at it, ends, or does not answer in time. */
   readonly call: <Name extends CallName>(
     name: Name,
     given: WorkerCalls[Name]['given'],
     withinMs?: number,
   ) => Promise<WorkerCalls[Name]['answer']>;
-  /** From now on it has its part of what all share; to be called before it is given anything. */
-  readonly joinPlaces: () => void;
+  /** From now on it serves, and has its part of what all share; to be called before it is given anything. */
+  readonly serves: () => void;
   /** What it counted when it was asked last; `null` before that. */
   readonly lastNumbers: () => Numbers | null;
   /** Milliseconds since its last answer, where one is owed. */
@@ -91,6 +92,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   let heardAtMs = deps.nowMs();
   let hasSpoken = false;
   let isGone = false;
+  let servingSinceMs: number | null = null;
   let member: PlaceMember | null = null;
 
   const send = (message: ToWorker, handle?: object): void => {
@@ -186,7 +188,7 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
   return {
     number,
     pid: child.pid ?? 0,
-    startedAtMs: deps.nowMs(),
+    servingMs: () => (servingSinceMs === null ? 0 : deps.nowMs() - servingSinceMs),
     call: async <Name extends CallName>(
       name: Name,
       given: WorkerCalls[Name]['given'],
@@ -204,7 +206,8 @@ export function startWorkerProcess(number: number, deps: WorkerProcessDeps): Wor
       if (name === 'numbers' || name === 'close') numbers = answer as Numbers;
       return answer;
     },
-    joinPlaces: () => {
+    serves: () => {
+      servingSinceMs = deps.nowMs();
       if (!isGone) member = deps.places.join(number, send);
     },
     isFree: () => !isGone && (isShort ? handing === null : queue.length < mostAhead),

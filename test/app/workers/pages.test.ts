@@ -75,7 +75,7 @@ function dyingPool(): { readonly pool: Pool; readonly die: () => void } {
 }
 
 function workerOf(number: number, call: (name: string) => Promise<unknown>): WorkerProcess {
-  return { number, call, lastNumbers: () => numbers, pid: number, startedAtMs: 0 } as unknown as WorkerProcess;
+  return { number, call, lastNumbers: () => numbers, pid: number, servingMs: () => 0 } as unknown as WorkerProcess;
 }
 
 function poolOf(serving: Pool['serving'], retired: Pool['retired']): Pool {
@@ -92,7 +92,6 @@ function pagesOf(pool: Pool): ReturnType<typeof createSharedPages> {
     isServing: () => true,
     own: () => ({ reloads: 0 }) as unknown as ReturnType<Parameters<typeof createSharedPages>[0]['own']>,
     nowMs: Date.now,
-    monotonicMs: () => performance.now(),
   });
 }
 

@@ -183,10 +183,11 @@ ${answers(`
   });
   t.teardown(pool.close);
   const started = pool.start();
-  await answered();
-  goOn(25_000);
-  await answered();
-  goOn(25_000);
+  // Together beyond 30 s, and each far enough from that for a machine that is slow itself.
+  for (let steps = 0; steps < 3; steps += 1) {
+    await answered();
+    goOn(15_000);
+  }
   await answered();
   writeFileSync(go, '');
   t.equal(await started, null);
@@ -201,6 +202,103 @@ t.test('what Node.js tells of a process that cannot be started is told', async (
   t.teardown(pool.close);
   const started = pool.start();
   t.same((await started)?.messages, [`worker 1 cannot be started: spawn ${process.execPath} ENOENT`]);
+});
+
+/** Lets no process start, and then lets it again. */
+function startSwitch(t: Scope): { readonly fill: () => void; readonly empty: () => void } {
+  // More than a process may be given.
+  const fill = (): void => {
+    process.env['TOO_LARGE'] = 'x'.repeat(1 << 18);
+  };
+  const empty = (): void => {
+    delete process.env['TOO_LARGE'];
+  };
+  t.teardown(empty);
+  return { fill, empty };
+}
+
+/** Has pauses be short. */
+function shortenPauses(t: Scope): void {
+  const { setTimeout: usual } = globalThis;
+  t.teardown(() => (globalThis.setTimeout = usual));
+  const short = (then: () => void, ms: number): NodeJS.Timeout => usual(then, Math.min(ms, 5));
+  globalThis.setTimeout = Object.assign(short, { __promisify__: usual.__promisify__ }) as typeof usual;
+}
+
+interface Serving {
+  readonly pool: ReturnType<typeof createPool>;
+  /** How often one could not be replaced, by its number. */
+  readonly failed: ReadonlyMap<unknown, number>;
+  readonly ends: readonly (readonly string[])[];
+}
+
+/** A pool whose workers all serve. */
+async function servingPool(t: Scope, count: number, program = answers('')): Promise<Serving> {
+  const file = join(tempDir(t), 'worker.cjs');
+  writeFileSync(file, program);
+  const failed = new Map<unknown, number>();
+  const ends: (readonly string[])[] = [];
+  const pool = createPool({
+    ...poolDeps(file),
+    count,
+    order: (number) => ({ ...order, number, count }),
+    log: {
+      ...log,
+      error: (message, fields) => {
+        const number = fields?.['number'];
+        if (message === 'a worker cannot be replaced') failed.set(number, (failed.get(number) ?? 0) + 1);
+      },
+    },
+    onFailed: ({ messages }) => ends.push(messages),
+  });
+  t.teardown(pool.close);
+  const failure = await pool.start();
+  if (failure !== null) throw new Error(failure.messages.join());
+  return { pool, failed, ends };
+}
+
+t.test('one that cannot be replaced ends no others', async (t) => {
+  const { fill, empty } = startSwitch(t);
+  const { pool, failed, ends } = await servingPool(t, 2);
+  shortenPauses(t);
+  const [first, second] = pool.serving();
+  fill();
+  first?.kill();
+  await until('many attempts', () => (failed.get(first?.number) ?? 0) > 15);
+  t.same(pool.serving(), [second]);
+  empty();
+  await until('the next', () => pool.serving().length === 2);
+  t.same(ends, []);
+});
+
+t.test('many that end at once, and cannot be replaced for a while, end nothing', async (t) => {
+  const { fill, empty } = startSwitch(t);
+  const { pool, failed, ends } = await servingPool(t, 4);
+  shortenPauses(t);
+  fill();
+  for (const worker of pool.serving()) worker.kill();
+  await until('attempts', () => failed.size === 4 && [...failed.values()].every((times) => times >= 3));
+  empty();
+  await until('the next', () => pool.serving().length === 4);
+  t.same(ends, []);
+});
+
+t.test('where none serves, and none can be replaced, the proxy ends, and says so once', async (t) => {
+  const { fill } = startSwitch(t);
+  const { pool, failed, ends } = await servingPool(t, 2);
+  shortenPauses(t);
+  fill();
+  for (const worker of pool.serving()) worker.kill();
+  await until('the end', () => ends.length > 0);
+  const attempts = [...failed];
+  await delay(200);
+  t.same([...failed], attempts, 'none is tried again');
+  // They were killed as soon as they had begun.
+  t.ok(attempts.every(([, times]) => times >= 9));
+  t.match(ends, [
+    [/^no worker serves, and in the place of each 10 in a row ended as soon as they had begun, or could/],
+  ]);
+  t.equal(ends.length, 1);
 });
 
 t.test('a process that cannot be started is tried again', async (t) => {
@@ -276,3 +374,29 @@ async function inChannel(): Promise<void> {
 async function untilTurn(holds: () => boolean): Promise<void> {
   while (!holds()) await setImmediate();
 }
+
+t.test('how long a worker serves is counted from when it does', async (t) => {
+  const file = join(tempDir(t), 'worker.cjs');
+  writeFileSync(file, answers(''));
+  let isOver = (): void => undefined;
+  const reloading = new Promise<void>((resolve) => (isOver = resolve));
+  let isAsked = false;
+  const pool = createPool({
+    ...poolDeps(file),
+    order: (number) => ({ ...order, number }),
+    reloading: () => {
+      isAsked = true;
+      return reloading;
+    },
+  });
+  t.teardown(pool.close);
+  const goOn = shiftClock(t);
+  const started = pool.start();
+  await until('it to catch up', () => isAsked);
+  goOn(20_000);
+  isOver();
+  t.equal(await started, null);
+  goOn(5_000);
+  const servingMs = pool.serving()[0]?.servingMs() ?? 0;
+  t.ok(servingMs >= 5_000 && servingMs < 15_000, String(servingMs));
+});
