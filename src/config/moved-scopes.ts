@@ -74,13 +74,15 @@ export function movedOperations(before: Routes, after: Routes): readonly string[
 const sample = 'any-9f3c';
 
 /** The operation of a request for this path, `null` where none is reserved, `undefined` where no route takes it. */
-function operationAt(table: RouteTable, method: string, { segments }: RoutePath): string | null | undefined {
-  const route = placeOf(
-    table,
-    method,
-    segments.map((segment) => (segment.kind === 'literal' ? segment.text : sample)),
-  )?.route;
-  return route === undefined ? undefined : keyedOperation(route);
+function operationAt(table: RouteTable, method: string, path: RoutePath): string | null | undefined {
+  const route = routeAt(table, method, path);
+  return route === null ? undefined : keyedOperation(route);
+}
+
+/** The route of a request for this path; `null` where none takes it. */
+export function routeAt(table: RouteTable, method: string, { segments }: RoutePath): Route | null {
+  const texts = segments.map((segment) => (segment.kind === 'literal' ? segment.text : sample));
+  return placeOf(table, method, texts)?.route ?? null;
 }
 
 function operationsOf({ routes }: Routes): ReadonlySet<string> {

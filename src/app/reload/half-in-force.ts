@@ -1,8 +1,11 @@
 /** What a reload would break: half of an edit takes effect, and what it leans on is opened at start only. */
 import { asksForCertificates, verifiesCertificates } from '../../config/sections/listeners/listen.js';
-import type { CompiledConfig, DecideSettings, IssuerSettings, ListenSettings } from '../../config/types.js';
+import type { ApplicationRoutes } from '../../config/checks/application-routes.js';
+import type { CompiledConfig, DecideSettings } from '../../config/types.js';
+import type { Binding } from '../../decision/binding/confirmation.js';
 import { limitsOf, type Acceptance } from '../../decision/decide/limits.js';
 import type { Route } from '../../decision/route/policy.js';
+import { createTakenOver } from './taken-over.js';
 
 /** @param inForce what counts now, with `listen`, `decide` and the store as they were opened. */
 type Finding = (inForce: CompiledConfig, wanted: CompiledConfig) => string | null;
@@ -11,51 +14,80 @@ type Finding = (inForce: CompiledConfig, wanted: CompiledConfig) => string | nul
  * Why a reload cannot take a config: with the listeners and the store that are open, it would refuse callers that the
  * config in force lets through, and that it would let through itself after a restart. `null` where it can. What the
  * config in force refuses already is no reason, and neither is a route in shadow mode.
+ *
+ * @param application Where it decides, nothing of `listen.tls` and `decide` is ever opened.
  */
-export function halfInForce(inForce: CompiledConfig, wanted: CompiledConfig): string | null {
+export function halfInForce(
+  inForce: CompiledConfig,
+  wanted: CompiledConfig,
+  application: ApplicationRoutes | null,
+): string | null {
+  const opens = (config: CompiledConfig): CompiledConfig =>
+    application === null ? config : inApplication(config, application);
   for (const find of [unproved, uncertified, unsupported, unsettled]) {
-    const found = find(inForce, wanted);
+    const found = find(opens(inForce), opens(wanted));
     if (found !== null) return `${found}: restart to put this config in force`;
   }
   return null;
 }
 
-/** Tokens that have to be bound from now on, while nothing that is open takes the proofs that will be taken. */
-const unproved: Finding = (inForce, wanted) => {
-  if (!takesOtherProofs(inForce.listen, wanted.listen)) return null;
-  for (const { rules } of inForce.issuers) {
-    const next = wanted.issuers.find((issuer) => issuer.rules.name === rules.name);
-    if (next !== undefined && wanted.routes.some((route) => bindsMore(inForce, route, [rules, next.rules]))) {
-      return `issuers.${rules.name}.binding is ${next.rules.binding}, and what takes proofs in listen is opened at start only`;
-    }
-  }
-  return null;
-};
-
-type Rules = IssuerSettings['rules'];
-
-/** Whether a route refuses tokens of an issuer that are not bound, or not proved, and did not. */
-function bindsMore(inForce: CompiledConfig, route: Route, [before, after]: readonly [Rules, Rules]): boolean {
-  if (!asksForTokens(route) || route.issuers?.has(after.name) === false) return false;
-  const known = routeOf(inForce, route.name);
-  const binding = known === null || asksForTokens(known) ? before.binding : 'none';
-  return after.binding === 'require' ? binding !== 'require' : after.binding === 'accept' && binding === 'none';
+function inApplication(config: CompiledConfig, { verifiesCertificates: verifies }: ApplicationRoutes): CompiledConfig {
+  const { listen } = config;
+  const readsClientCert = listen.readsClientCert || verifies;
+  return { ...config, decide: [], listen: { ...listen, tls: null, readsClientCert } };
 }
 
-/** Whether a listener takes proofs, and none of the kinds that another one takes. */
-function takesOtherProofs(opened: ListenSettings, wanted: ListenSettings): boolean {
-  const { dpop } = wanted;
-  if (dpop !== null && [...dpop.origins].every((origin) => opened.dpop?.origins.has(origin) === true)) return false;
-  const asks = asksForCertificates(wanted);
-  return (dpop !== null || asks) && !(asks && asksForCertificates(opened));
+/** Tokens that have to be bound from now on, while nothing that is open takes the proofs that will be taken. */
+const unproved: Finding = (inForce, wanted) => {
+  if (!takesOtherProofs(inForce, wanted)) return null;
+  const takenOver = createTakenOver(inForce, wanted);
+  for (const { rules } of inForce.issuers) {
+    const next = wanted.issuers.find((issuer) => issuer.rules.name === rules.name);
+    const found = next === undefined ? null : unprovedOf(rules.name, rules.binding, next.rules.binding);
+    if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
+  }
+  return null;
+
+  /** Where tokens of an issuer are let through, and would be refused as they are not bound, or not proved. */
+  function unprovedOf(name: string, before: Binding, after: Binding): string | null {
+    const isMore = after === 'require' ? before !== 'require' : after === 'accept' && before === 'none';
+    for (const route of wanted.routes) {
+      if (route.mode !== 'enforce' || !takesTokensOf(route, name)) continue;
+      const earlier = takenOver(route);
+      if (isMore && earlier.some((each) => letsEverybodyThrough(each) || takesTokensOf(each, name))) {
+        return `issuers.${name}.binding is ${after}`;
+      }
+      // With `accept` nobody can tell whether anybody has a token that is bound.
+      if (after === 'require' && earlier.some(letsEverybodyThrough)) {
+        return `${nameOf(route)} asks for bound tokens of issuers.${name}`;
+      }
+    }
+    return null;
+  }
+};
+
+/** Whether a listener takes proofs, and none of the kinds that the one that is open takes. */
+function takesOtherProofs(inForce: CompiledConfig, wanted: CompiledConfig): boolean {
+  const { dpop } = wanted.listen;
+  if (dpop !== null && [...dpop.origins].every((origin) => inForce.listen.dpop?.origins.has(origin) === true)) {
+    return false;
+  }
+  // No certificate is ever shown where a proxy asks.
+  if (dpop !== null && decideListeners(inForce, wanted).length > 0) return true;
+  const asks = asksForCertificates(wanted.listen);
+  return (dpop !== null || asks) && !(asks && asksForCertificates(inForce.listen));
 }
 
 /** Routes that ask for certificates from now on, while no listener that is open verifies any. */
 const uncertified: Finding = (inForce, wanted) => {
   if (verifiesCertificates(inForce.listen) || !verifiesCertificates(wanted.listen)) return null;
-  const route = wanted.routes.find(({ name, mode, clientCertificates }) => {
-    const before = enforcedRoute(inForce, name)?.clientCertificates;
-    return mode === 'enforce' && [...(clientCertificates ?? [])].some((each) => before?.has(each) !== true);
+  const takenOver = createTakenOver(inForce, wanted);
+  const route = wanted.routes.find((each) => {
+    const asked = certificatesFor(each);
+    return takenOver(each).some((earlier) => {
+      const before = certificatesFor(earlier);
+      return [...(asked ?? [])].some((certificate) => before?.has(certificate) !== true);
+    });
   });
   if (route === undefined) return null;
   return `${nameOf(route)} asks for certificates, and what verifies them in listen is opened at start only`;
@@ -63,11 +95,15 @@ const uncertified: Finding = (inForce, wanted) => {
 
 /** Routes whose requests a decide listener would refuse from now on, and not any more after a restart. */
 const unsupported: Finding = (inForce, wanted) => {
-  for (const [opened, later] of decideListeners(inForce, wanted)) {
+  const listeners = decideListeners(inForce, wanted);
+  if (listeners.length === 0) return null;
+  const takenOver = createTakenOver(inForce, wanted);
+  for (const [opened, later] of listeners) {
     for (const route of wanted.routes) {
-      const before = acceptancesFor(enforcedRoute(inForce, route.name));
+      const earlier = takenOver(route).map(acceptancesFor);
       const missing = acceptancesFor(route).find(
-        (word) => !before.includes(word) && later.accepts.has(word) && !opened.accepts.has(word),
+        (word) =>
+          later.accepts.has(word) && !opened.accepts.has(word) && earlier.some((words) => !words.includes(word)),
       );
       if (missing !== undefined) {
         return `${nameOf(route)} needs ${missing} in decide.accept, which is opened at start only`;
@@ -102,25 +138,22 @@ function isSamePlace({ listen: a }: DecideSettings, { listen: b }: DecideSetting
 }
 
 /** What a decide listener has to accept, or it refuses what the route lets through. WebSockets it refuses anyway. */
-function acceptancesFor(route: Route | null): readonly Acceptance[] {
-  if (route?.mode !== 'enforce') return [];
-  return limitsOf({ reservation: route.reservation, opensConnections: route.isGrpc }).map(
-    ({ acceptance }) => acceptance,
-  );
+function acceptancesFor({ mode, reservation, isGrpc }: Route): readonly Acceptance[] {
+  if (mode !== 'enforce') return [];
+  return limitsOf({ reservation, opensConnections: isGrpc }).map(({ acceptance }) => acceptance);
 }
 
-function asksForTokens({ mode, acceptsService }: Route): boolean {
-  return mode === 'enforce' && acceptsService;
+/** Certificates of which a route asks for one; `null` where it asks for none. Shadow mode refuses nobody. */
+function certificatesFor({ mode, clientCertificates }: Route): Route['clientCertificates'] {
+  return mode === 'enforce' ? clientCertificates : null;
 }
 
-/** `null` where shadow mode refuses nobody, too. */
-function enforcedRoute(config: CompiledConfig, name: string): Route | null {
-  const route = routeOf(config, name);
-  return route?.mode === 'enforce' ? route : null;
+function takesTokensOf({ acceptsService, issuers }: Route, issuer: string): boolean {
+  return acceptsService && issuers?.has(issuer) !== false;
 }
 
-function routeOf({ routes }: CompiledConfig, name: string): Route | null {
-  return routes.find((route) => route.name === name) ?? null;
+function letsEverybodyThrough({ access, mode }: Route): boolean {
+  return access === 'public' || mode === 'shadow';
 }
 
 function nameOf({ name }: Pick<Route, 'name'>): string {

@@ -98,7 +98,7 @@ export function createReloader(first: CompleteConfig, activator: Activator, deps
     }
     const { config, asked } = loaded.value;
     const { config: before } = activator.activeConfig();
-    const unopened = neverOpened(opened, config) ?? halfInForce(before, config);
+    const unopened = neverOpened(opened, config) ?? halfInForce(before, config, reading.application ?? null);
     if (unopened !== null) {
       fail([unopened], asked, attempt);
       return;

@@ -1,15 +1,11 @@
 import t from 'tap';
-import { loadComplete, type CompleteConfig } from '../../../src/app/config/load-complete.js';
-import { fixedSource } from '../../../src/app/config/config-source.js';
 import { halfInForce } from '../../../src/app/reload/half-in-force.js';
-import { createReloader, type Reloader } from '../../../src/app/reload/reload.js';
-import { localFiles } from '../../../src/adapters/files/files.js';
-import { systemClock } from '../../../src/adapters/system/clock.js';
 import { validateConfig } from '../../../src/config/load/validate-config.js';
+import type { ApplicationRoutes } from '../../../src/config/checks/application-routes.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
-import { accept, refuse } from '../../../src/lib/result.js';
-import { silentLog } from '../../../src/ports/system.js';
-import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
+import { refuse } from '../../../src/lib/result.js';
+import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
+import { reloading } from './reloading.js';
 
 function compile(config: ConfigTree): CompiledConfig {
   const { config: compiled, problems } = validateConfig(baseConfig(config), {
@@ -30,15 +26,16 @@ interface Row {
   readonly expected: RegExp | null;
 }
 
-type ReloadError = ReturnType<Reloader['state']>['lastError'];
-
 const memory: ConfigTree = { store: { memory: {} } };
 const dpop = { origins: ['https://orders.example.com'] };
 const tls = { cert_file: '/a', key_file: '/b' };
 const verifying = { ...tls, client_ca_file: '/c' };
 const asking = { ...tls, client_auth: 'request' };
+const told = { listen: { client_cert_header: true, trust_forwarded: ['10.0.0.1'] } };
 const read = { name: 'read', methods: ['GET'], path: '/read', subjects: ['checkout'], permissions: [] };
+const everybodys = { name: 'read', methods: ['GET'], path: '/read', access: 'public' };
 const shown = { ...read, client_certificates: ['CN=checkout'] };
+const wide = { ...shown, name: 'wide', methods: ['*'], path: '/{x}', idempotency: { mode: 'none', because: 'a test' } };
 const place = { ...read, name: 'place', methods: ['POST'], path: '/place', idempotency: 'required' };
 const free = { ...place, idempotency: { mode: 'none', because: 'a test' } };
 const shadow = { mode: 'shadow' };
@@ -54,6 +51,11 @@ function binding(word: string): ConfigTree {
 function another(word: string): ConfigTree {
   const issuer = { issuer: 'https://b.example', audience: 'orders', source: 's', token_type: 't' };
   return { issuers: { other: { ...issuer, jwks_url: 'http://127.0.0.1:2', binding: word } } };
+}
+
+/** What both issuers say. */
+function both(word: string): ConfigTree {
+  return merge(another(word), binding(word));
 }
 
 function settled(timeout: string, grace: string): ConfigTree {
@@ -129,11 +131,60 @@ const rows: readonly Row[] = [
     name: 'proofs of keys that shadow mode did without',
     opened: { ...memory, ...binding('require'), ...shadow },
     wanted: { ...memory, ...binding('require'), listen: { dpop } },
+    expected:
+      /^route "read" asks for bound tokens of issuers\.core, and what takes proofs in listen is opened at start only: restart/,
+  },
+  {
+    name: 'the same, where they are taken unbound, too',
+    opened: { ...memory, ...binding('accept'), ...shadow },
+    wanted: { ...memory, ...binding('accept'), listen: { dpop }, revoked },
+    expected: null,
+  },
+  {
+    name: 'proofs of keys, which whoever came to a public route did without',
+    opened: { ...memory, ...binding('require'), routes: [everybodys] },
+    wanted: { ...memory, ...binding('require'), listen: { dpop } },
+    expected: /^route "read" asks for bound tokens of issuers\.core/,
+  },
+  {
+    name: 'the same, where they are taken unbound, too',
+    opened: { ...memory, ...binding('accept'), routes: [everybodys] },
+    wanted: { ...memory, ...binding('accept'), listen: { dpop }, revoked },
+    expected: null,
+  },
+  {
+    name: 'proofs of keys for a route that took no tokens of the issuer',
+    opened: { ...memory, ...both('accept'), routes: [{ ...read, issuers: ['other'] }] },
+    wanted: { ...memory, ...both('require'), routes: [{ ...read, issuers: ['core'] }], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'proofs of keys for a new route',
+    opened: { ...memory, ...binding('accept'), routes: [free] },
+    wanted: { ...memory, ...binding('require'), listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'proofs of keys for a route that has another name',
+    opened: { ...memory, ...binding('accept'), routes: [{ ...read, name: 'old' }] },
+    wanted: { ...memory, ...binding('require'), listen: { dpop } },
     expected: /^issuers\.core\.binding is require/,
   },
   {
     name: 'proofs of keys beside certificates that are asked for',
     opened: { ...memory, ...binding('accept'), listen: { tls: asking } },
+    wanted: { ...memory, ...binding('require'), listen: { tls: asking, dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same, where a proxy asks, to which no certificate is shown',
+    opened: { ...memory, ...binding('accept'), listen: { tls: asking }, decide: front },
+    wanted: { ...memory, ...binding('require'), listen: { tls: asking, dpop }, decide: front },
+    expected: /^issuers\.core\.binding is require/,
+  },
+  {
+    name: 'the same, where a proxy asked',
+    opened: { ...memory, ...binding('accept'), listen: { tls: asking }, decide: front },
     wanted: { ...memory, ...binding('require'), listen: { tls: asking, dpop } },
     expected: null,
   },
@@ -171,8 +222,32 @@ const rows: readonly Row[] = [
   {
     name: 'a route for certificates of whom a proxy tells',
     opened: { routes: [read] },
-    wanted: { listen: { client_cert_header: true, trust_forwarded: ['10.0.0.1'] }, routes: [shown] },
+    wanted: { ...told, routes: [shown] },
     expected: /^route "read" asks for certificates/,
+  },
+  {
+    name: 'a new route for certificates',
+    opened: { listen: { tls }, routes: [free] },
+    wanted: { listen: { tls: verifying }, routes: [shown] },
+    expected: null,
+  },
+  {
+    name: 'a new route for certificates, where what had no route went on',
+    opened: { listen: { tls }, routes: [free], ...shadow },
+    wanted: { listen: { tls: verifying }, routes: [shown] },
+    expected: /^route "read" asks for certificates/,
+  },
+  {
+    name: 'a route for certificates of what a wider one took',
+    opened: { listen: { tls }, routes: [{ ...read, name: 'wide', path: '/{x}' }] },
+    wanted: { listen: { tls: verifying }, routes: [shown] },
+    expected: /^route "read" asks for certificates/,
+  },
+  {
+    name: 'a route for certificates of what a narrower one took',
+    opened: { listen: { tls }, routes: [read] },
+    wanted: { listen: { tls: verifying }, routes: [wide] },
+    expected: /^route "wide" asks for certificates/,
   },
   {
     name: 'a route for certificates in shadow mode',
@@ -224,8 +299,26 @@ const rows: readonly Row[] = [
     expected: null,
   },
   {
-    name: 'the same of a new route with tokens that pass once',
-    opened: { ...memory, decide: front },
+    name: 'a new write, which proxies may let through unreserved',
+    opened: { ...memory, decide: front, routes: [read] },
+    wanted: { ...memory, decide: accepting, routes: [read, place], revoked },
+    expected: null,
+  },
+  {
+    name: 'the same at the place of another one',
+    opened: { ...memory, decide: front, routes: [{ ...free, name: 'old' }] },
+    wanted: { ...memory, decide: accepting, routes: [place] },
+    expected: /^route "place" needs unreserved in decide\.accept/,
+  },
+  {
+    name: 'the same for a method that nobody named',
+    opened: { ...memory, decide: front, routes: [{ ...free, name: 'old', methods: ['*'] }] },
+    wanted: { ...memory, decide: accepting, routes: [{ ...place, methods: ['POST', 'PUT'] }] },
+    expected: /^route "place" needs unreserved in decide\.accept/,
+  },
+  {
+    name: 'the same of tokens that pass once',
+    opened: { ...memory, decide: front, routes: [read] },
     wanted: { ...memory, decide: { ...front, accept: ['reused_tokens'] }, routes: [{ ...read, single_use: true }] },
     expected: /^route "read" needs reused_tokens in decide\.accept/,
   },
@@ -285,7 +378,44 @@ const rows: readonly Row[] = [
 
 t.test('half of an edit is not put in force where it refuses callers', (t) => {
   for (const { name, opened = {}, wanted, expected } of rows) {
-    const found = halfInForce(compile(opened), compile(wanted));
+    const found = halfInForce(compile(opened), compile(wanted), null);
+    if (expected === null) t.equal(found, null, name);
+    else t.match(found ?? 'nothing', expected, name);
+  }
+  t.end();
+});
+
+t.test('what an application never opens is no reason', (t) => {
+  const of = (verifiesCertificates: boolean): ApplicationRoutes => ({
+    policies: [],
+    served: [],
+    mustBeCovered: false,
+    verifiesCertificates,
+  });
+  const asks: Pick<Row, 'opened' | 'wanted'> = {
+    opened: { ...memory, ...binding('accept') },
+    wanted: { ...memory, ...binding('require'), listen: { dpop } },
+  };
+  const inSidecar: ConfigTree = { ...memory, decide: front, routes: [free] };
+  for (const [name, row, verifies, expected] of [
+    ['decide', { opened: inSidecar, wanted: { ...memory, decide: accepting, routes: [place] } }, false, null],
+    ['TLS', { opened: { routes: [read] }, wanted: { listen: { tls: verifying }, routes: [shown] } }, true, null],
+    [
+      'certificates of whom a proxy tells',
+      { opened: { routes: [read] }, wanted: { ...told, routes: [shown] } },
+      false,
+      /^route "read" asks/,
+    ],
+    [
+      'the same, which it verifies itself',
+      { opened: { routes: [read] }, wanted: { ...told, routes: [shown] } },
+      true,
+      null,
+    ],
+    ['proofs of keys', asks, false, /^issuers\.core\.binding is require/],
+    ['proofs of keys beside certificates that it verifies', asks, true, null],
+  ] as const) {
+    const found = halfInForce(compile(row.opened ?? {}), compile(row.wanted), of(verifies));
     if (expected === null) t.equal(found, null, name);
     else t.match(found ?? 'nothing', expected, name);
   }
@@ -329,6 +459,15 @@ const sequences: readonly { readonly name: string; readonly steps: readonly [Con
       { config: { ...binding('require'), listen: { dpop } }, isTaken: true },
     ],
   },
+  {
+    name: 'a route that asked for certificates before, under another name',
+    steps: [
+      { routes: [free] },
+      { config: { ...told, routes: [free, shown] }, isTaken: true },
+      { config: { ...told, routes: [free, { ...shown, name: 'new' }] }, isTaken: true },
+      { config: { ...told, routes: [free, { ...shown, client_certificates: ['CN=b'] }] }, isTaken: false },
+    ],
+  },
 ];
 
 t.test('an edit is compared with what is in force, not with the start', async (t) => {
@@ -341,41 +480,3 @@ t.test('an edit is compared with what is in force, not with the start', async (t
     }
   }
 });
-
-/** Starts with a config, and says why a further one is not taken; `null` where it is. */
-async function reloading(first: ConfigTree): Promise<(config: ConfigTree) => Promise<ReloadError>> {
-  let tree = first;
-  const source = fixedSource(() => Promise.resolve(accept(baseConfig({ ...memory, ...tree }))), {
-    name: 'x',
-    folder: '/',
-  });
-  const loaded = await loadComplete(source, { env: {} }, localFiles);
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error.messages));
-  let inForce = loaded.value.config;
-  const none = (): void => undefined;
-  const activator = {
-    activeConfig: () => ({ config: inForce }),
-    replace: (_: CompleteConfig, config: CompiledConfig) => {
-      inForce = config;
-      return Promise.resolve();
-    },
-  };
-  const reloader = createReloader(loaded.value, activator, {
-    assertions: { use: none },
-    source,
-    reading: { env: {} },
-    files: localFiles,
-    clock: systemClock,
-    log: silentLog,
-    metrics: { configReload: none },
-    watchIntervalMs: undefined,
-    onReplaced: none,
-    useLog: none,
-  });
-  reloader.start();
-  return async (config) => {
-    tree = config;
-    await reloader.reload();
-    return reloader.state().lastError;
-  };
-}
