@@ -385,13 +385,12 @@ t.test('half of an edit is not put in force where it refuses callers', (t) => {
   t.end();
 });
 
+/** What an application says that has no routes yet. */
+function application(verifiesCertificates: boolean): ApplicationRoutes {
+  return { policies: [], served: [], mustBeCovered: false, verifiesCertificates };
+}
+
 t.test('what an application never opens is no reason', (t) => {
-  const of = (verifiesCertificates: boolean): ApplicationRoutes => ({
-    policies: [],
-    served: [],
-    mustBeCovered: false,
-    verifiesCertificates,
-  });
   const asks: Pick<Row, 'opened' | 'wanted'> = {
     opened: { ...memory, ...binding('accept') },
     wanted: { ...memory, ...binding('require'), listen: { dpop } },
@@ -415,7 +414,7 @@ t.test('what an application never opens is no reason', (t) => {
     ['proofs of keys', asks, false, /^issuers\.core\.binding is require/],
     ['proofs of keys beside certificates that it verifies', asks, true, null],
   ] as const) {
-    const found = halfInForce(compile(row.opened ?? {}), compile(row.wanted), of(verifies));
+    const found = halfInForce(compile(row.opened ?? {}), compile(row.wanted), application(verifies));
     if (expected === null) t.equal(found, null, name);
     else t.match(found ?? 'nothing', expected, name);
   }
@@ -479,4 +478,11 @@ t.test('an edit is compared with what is in force, not with the start', async (t
       t.equal(error === null, isTaken, `${name}: edit ${String(index + 1)}: ${JSON.stringify(error)}`);
     }
   }
+});
+
+t.test('an application reloads what a decide listener would have to accept', async (t) => {
+  const first = { decide: front, routes: [free] };
+  const wanted = { decide: accepting, routes: [place] };
+  t.not(await (await reloading(first))(wanted), null);
+  t.equal(await (await reloading(first, application(false)))(wanted), null);
 });

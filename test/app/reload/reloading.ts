@@ -4,6 +4,7 @@ import { fixedSource } from '../../../src/app/config/config-source.js';
 import { createReloader, type Reloader } from '../../../src/app/reload/reload.js';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { systemClock } from '../../../src/adapters/system/clock.js';
+import type { ApplicationRoutes } from '../../../src/config/checks/application-routes.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { accept } from '../../../src/lib/result.js';
 import { silentLog } from '../../../src/ports/system.js';
@@ -12,13 +13,17 @@ import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 type ReloadError = ReturnType<Reloader['state']>['lastError'];
 
 /** Starts with a config and a store, and says why a further one is not taken; `null` where it is. */
-export async function reloading(first: ConfigTree): Promise<(config: ConfigTree) => Promise<ReloadError>> {
+export async function reloading(
+  first: ConfigTree,
+  application: ApplicationRoutes | null = null,
+): Promise<(config: ConfigTree) => Promise<ReloadError>> {
+  const reading = { env: {}, application };
   let tree = first;
   const source = fixedSource(() => Promise.resolve(accept(baseConfig({ store: { memory: {} }, ...tree }))), {
     name: 'x',
     folder: '/',
   });
-  const loaded = await loadComplete(source, { env: {} }, localFiles);
+  const loaded = await loadComplete(source, reading, localFiles);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.error.messages));
   let inForce = loaded.value.config;
   const none = (): void => undefined;
@@ -32,7 +37,7 @@ export async function reloading(first: ConfigTree): Promise<(config: ConfigTree)
   const reloader = createReloader(loaded.value, activator, {
     assertions: { use: none },
     source,
-    reading: { env: {} },
+    reading,
     files: localFiles,
     clock: systemClock,
     log: silentLog,
