@@ -275,18 +275,18 @@ function authorizeVerified(request: ParsedRequest, verdict: Verdict): AuthResult
   });
 }
 
-function authorizeProved(request: ParsedRequest, principal: Principal): AuthResult {
+function authorizeProved(request: ParsedRequest, principal: Principal): AuthResult | Promise<AuthResult> {
   const { observe, route } = request;
   const revoked = observe('revocation', revokedNow(request, principal));
   if (revoked !== null) return deny(request, principal, revoked);
   if (route === null) {
-    return denyOrShadow(request, principal, denial(isMisread(request) ? 'target_malformed' : 'route_unknown'));
+    return denyUnlessShadowed(request, denial(isMisread(request) ? 'target_malformed' : 'route_unknown'), principal);
   }
   const refused = observe(
     'policy',
     refusedCaller(route.clientCertificates, certificateOf(request)) ?? authorize(route, principal),
   );
-  return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
+  return refused === null ? admitTo(request, route, principal) : denyUnlessShadowed(request, refused, principal);
 }
 
 function isMisread({ target, head, activeConfig }: ParsedRequest): boolean {
@@ -340,9 +340,9 @@ function revokedNow({ activeConfig, token }: ParsedRequest, principal: Principal
 }
 
 /** What is left once it is settled that the caller may use the route. */
-function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthResult {
+function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): AuthResult | Promise<AuthResult> {
   const origin = refusedOrigin(request.headers, route, principal);
-  if (origin !== null) return denyOrShadow(request, principal, origin);
+  if (origin !== null) return denyUnlessShadowed(request, origin, principal);
   const body = request.observe('body', refusedBody(request, route));
   if (body !== null) return deny(request, principal, denial(body));
   if (route.mode !== 'shadow') return accept(admission(request, route, principal, null));
@@ -386,11 +386,20 @@ function admission(
   };
 }
 
-/** Ends what has no valid credential, unless shadow mode lets it go on and its token is not revoked. */
-function denyUnlessShadowed(request: ParsedRequest, reason: Denial): AuthResult | Promise<AuthResult> {
-  const judgement = denyOrShadow(request, null, reason);
+/**
+ * Ends it, unless shadow mode lets it go on and no token in it is revoked. That of a verified caller was judged, and is
+ * all that its `Authorization` holds: a session may still come beside it.
+ */
+function denyUnlessShadowed(
+  request: ParsedRequest,
+  reason: Denial,
+  principal: Principal | null = null,
+): AuthResult | Promise<AuthResult> {
+  const judgement = denyOrShadow(request, principal, reason);
   if (!judgement.ok) return judgement;
-  return thenSync(findRevokedToken(request.headers, request.activeConfig, request.asker), (found) =>
+  const { authorization, passed } = request.headers;
+  const unjudgedTokens = { authorization: principal === null ? authorization : null, passed };
+  return thenSync(findRevokedToken(unjudgedTokens, request.activeConfig, request.asker), (found) =>
     found === null ? judgement : deny(request, null, request.observe('revocation', found)),
   );
 }
