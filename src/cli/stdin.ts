@@ -37,7 +37,7 @@ export async function readTextInput(input: Readable, maxBytes: number): Promise<
   }
 }
 
-/** A token has 8 KiB at most; what is longer is another file. */
+/** What a header can hold, which is more than a token that is accepted; what is longer is another file. */
 const maxTokenInputBytes = 64 * 1024;
 
 /** Reads a token from standard input, with or without the scheme before it. */

@@ -86,6 +86,16 @@ t.test('each kind is revoked, with author, reason and end', async (t) => {
   }
 });
 
+t.test('a token that is longer than any that is accepted: shadow mode knows it as well', async (t) => {
+  const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at)}`);
+  const long = mintToken({ key: rsaKey(), claims: { groups } });
+  t.equal(long.length > 8_192, true);
+  const io = await revoke(t, ['--token-stdin', ...why, '--json'], { stdin: long });
+  t.equal(io.code(), 0, io.err());
+  t.match(JSON.parse(io.out()), { kind: 'token', value: tokenDigest(long) });
+  await redis.client.flushall();
+});
+
 t.test('a token is taken from standard input alone, and is nowhere afterwards', async (t) => {
   const io = await revoke(t, ['--token-stdin', ...why], { stdin: token });
   t.equal(io.code(), 0);
