@@ -52,6 +52,14 @@ function isBlank(code: number): boolean {
   return code === spaceCode || code === tabCode;
 }
 
+/**
+ * A name as readers have it that match without case, Go's encoding/json among them: to them the Kelvin sign is a k, and
+ * a long s an s.
+ */
+export function withoutCase(name: string): string {
+  return name.toUpperCase().toLowerCase();
+}
+
 /** Shows control, format and separator characters as escapes: a problem is one line, and prints as what it is. */
 export function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isB64Token, isVisibleAscii, oneLine, unusedText } from '../../src/lib/text.js';
+import { isB64Token, isVisibleAscii, oneLine, unusedText, withoutCase } from '../../src/lib/text.js';
 
 t.test('what breaks or disguises a line is escaped, and reads back as it was', async (t) => {
   const texts = ['plain', 'é ü 漢', '\u2028', '\u2029a', '\x7f\x85\x9f', 'a\u202eb\u2066c\u200f'];
@@ -46,6 +46,12 @@ t.test('what can be a bearer token', (t) => {
     { name: 'beyond ASCII', input: 'é', expected: false },
   ];
   for (const { name, input, expected } of cases) t.equal(isB64Token(input), expected, name);
+  t.end();
+});
+
+t.test('a name without case', (t) => {
+  for (const name of ['skid', 'SKid', '\u017f\u212aid']) t.equal(withoutCase(name), 'skid');
+  t.not(withoutCase('sk\u0130d'), 'skid');
   t.end();
 });
 

@@ -3,7 +3,8 @@ import { digestOf } from '../../lib/digest.js';
 import type { Revocations } from '../route/policy.js';
 import { isOpaque } from '../token/introspection.js';
 import type { Principal } from '../token/principal.js';
-import type { JsonObject } from '../../lib/strict-json.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
+import { withoutCase } from '../../lib/text.js';
 
 /** Why a credential is refused that was revoked. */
 export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
@@ -13,8 +14,11 @@ export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
   'issue_time_revoked',
 ]);
 
-/** What a credential can be revoked by. */
-type RevocableCredential = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
+/** What a credential can be revoked by: of one that was refused, claims may be numbers. */
+interface RevocableCredential extends Pick<Principal, 'issuer' | 'keyId' | 'issuedAtS'> {
+  readonly subject: string | number;
+  readonly tokenId: string | number | null;
+}
 
 /**
  * Names the rule by which a verified credential was revoked, or `null`. While an issued-before rule is in force a
@@ -38,13 +42,18 @@ export function isRevoked(
 function brokenRule(credential: RevocableCredential, rules: Revocations, digest: () => string): Denial | null {
   const { keyIds, subjects, tokenIds, tokenDigests, issuedBeforeS } = rules;
   if (keyIds.has(credential.keyId)) return denial('key_revoked');
-  if (subjects.has(credential.subject)) return denial('subject_revoked');
-  if (credential.tokenId !== null && tokenIds.has(credential.tokenId)) return denial('token_revoked');
+  if (isAmong(subjects, credential.subject)) return denial('subject_revoked');
+  if (credential.tokenId !== null && isAmong(tokenIds, credential.tokenId)) return denial('token_revoked');
   if (tokenDigests.size > 0 && tokenDigests.has(digest())) return denial('token_revoked');
   if (issuedBeforeS !== null && (credential.issuedAtS === null || credential.issuedAtS < issuedBeforeS)) {
     return denial('issue_time_revoked');
   }
   return null;
+}
+
+/** Beyond 2^53 several numbers in a token are one here: each of them may be the one that was revoked. */
+function isAmong(revoked: ReadonlySet<string>, name: string | number): boolean {
+  return typeof name === 'string' ? revoked.has(name) : [...revoked].some((text) => Number(text) === name);
 }
 
 /**
@@ -79,8 +88,25 @@ export function signedClaims(keyId: string, { iss, sub, jti, iat }: JsonObject):
   return {
     issuer: typeof iss === 'string' ? iss : '',
     keyId,
-    subject: typeof sub === 'string' ? sub : '',
-    tokenId: typeof jti === 'string' ? jti : null,
+    subject: isText(sub) ? sub : '',
+    tokenId: isText(jti) ? jti : null,
     issuedAtS: typeof iat === 'number' ? iat : null,
   };
+}
+
+/** Services that are less strict may take a number for the text of it. */
+function isText(claim: JsonValue | undefined): claim is string | number {
+  return typeof claim === 'string' || typeof claim === 'number';
+}
+
+/** Names of the claims that say whom and which token an issuer means. */
+const namingClaims: ReadonlySet<string> = new Set(['sub', 'jti']);
+
+/**
+ * The claims of a token as readers may have them: as they stand, and with each name that is `sub` or `jti` only to
+ * those who match names without case.
+ */
+export function claimsAsRead(claims: JsonObject): readonly JsonObject[] {
+  const odd = Object.entries(claims).filter(([name]) => !namingClaims.has(name) && namingClaims.has(withoutCase(name)));
+  return [claims, ...odd.map(([name, value]) => ({ ...claims, [withoutCase(name)]: value }))];
 }

@@ -1,3 +1,4 @@
+import { withoutCase } from '../../lib/text.js';
 import { peekHeader } from '../token/compact-jws.js';
 
 /** A header that every reader understands alike names one key, if any; it ends at the first dot to all of them. */
@@ -5,17 +6,20 @@ const plainCredential = /^(?:[\w-]+[ \t]+)?([\w-]+\.[\w.+/=-]*)$/;
 
 /**
  * Whether a credential names one of these keys to anybody who may read it. Of a token in its usual form the `kid` alone
- * counts. Whoever holds a leaked key signs whatever header they like, though: with a name twice, in UTF-16, with
- * characters that some decoders of base64 pass over. What such a header means is the reader's to choose, and where it
- * ends, so that each text of the credential may be the `kid`. A header without one names no key to anybody.
+ * counts, in any case of its name, for some readers match names without it. Whoever holds a leaked key signs whatever
+ * header they like, though: with a name twice, in UTF-16, with characters that some decoders of base64 pass over. What
+ * such a header means is the reader's to choose, and where it ends, so that each text of the credential may be the
+ * `kid`. A header without one names no key to anybody.
  */
 export function namesKey(credential: string, isMeant: (keyId: string) => boolean): boolean {
   if (credential.indexOf('.') === credential.lastIndexOf('.')) return false;
   const token = plainCredential.exec(credential)?.[1];
   const header = token === undefined ? null : peekHeader(token, Infinity);
   if (header === null) return namesKeyLaxly(credential, isMeant);
-  const keyId = header['kid'];
-  return (typeof keyId === 'string' || typeof keyId === 'number') && isMeant(String(keyId));
+  return Object.entries(header).some(
+    ([name, keyId]) =>
+      withoutCase(name) === 'kid' && (typeof keyId === 'string' || typeof keyId === 'number') && isMeant(String(keyId)),
+  );
 }
 
 /** Where in a group of four a header may begin: nobody knows what else a lax reader takes away before it. */

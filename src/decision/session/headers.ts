@@ -58,6 +58,25 @@ export function readSessionHeaders(passed: readonly string[]): SessionHeaders {
   return { accessTokens, antiCsrf, hasRid };
 }
 
+const quoted = /"(?:[^"\\]|\\.?)*"?/gs;
+
+/**
+ * Values of each cookie that some reader takes for `sAccessToken`, its name folded as in `withoutSessionHeaders`. To
+ * some a `;` in quotes ends no cookie: these are read a second time, with blanks in its place.
+ */
+export function possibleAccessTokens(passed: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  for (let i = 0; i + 1 < passed.length; i += 2) {
+    if ((passed[i] ?? '').toLowerCase() !== 'cookie') continue;
+    const value = passed[i + 1] ?? '';
+    const inQuotes = value.replace(quoted, (text) => text.replaceAll(';', ' '));
+    for (const cookie of [...cookiesOf(value), ...(inQuotes === value ? [] : cookiesOf(inQuotes))]) {
+      if (cookie.names.some((name) => folded(name) === accessTokenCookie.toLowerCase())) found.add(cookie.value);
+    }
+  }
+  return [...found];
+}
+
 /**
  * Leaves out what belongs to a session: the cookies of the SDKs, `st-*`, `anti-csrf` and `front-token`. A cookie whose
  * name only looks like one of them, in case, percent-encoding, quotes or what stands around it, goes too: some readers
@@ -161,7 +180,7 @@ interface Cookie {
   /** As it came. */
   readonly text: string;
   readonly value: string;
-  /** Its name, and what a reader that also parts cookies at commas takes for names. */
+  /** Its name, and what a reader that also parts cookies at commas or blanks takes for names. */
   readonly names: readonly string[];
 }
 
@@ -172,7 +191,11 @@ function cookiesOf(header: string): readonly Cookie[] {
     .filter((text) => text !== '')
     .map((text) => {
       // Without `=`, all of it is the value.
-      return { text, value: trimBlanks(text.slice(text.indexOf('=') + 1)), names: text.split(',').map(nameOf) };
+      return {
+        text,
+        value: trimBlanks(text.slice(text.indexOf('=') + 1)),
+        names: [...text.split(',').map(nameOf), ...namesBehindBlanks(text)],
+      };
     });
 }
 
@@ -180,10 +203,26 @@ function nameOf(text: string): string {
   return trimBlanks(text.slice(0, Math.max(0, text.indexOf('='))));
 }
 
+/** Python's http.cookies begins a cookie at a blank, and lets blanks stand before its `=`. */
+function namesBehindBlanks(text: string): readonly string[] {
+  return text
+    .split('=')
+    .slice(0, -1)
+    .map(trimBlanks)
+    .flatMap((part) => {
+      const blank = Math.max(part.lastIndexOf(' '), part.lastIndexOf('\t'));
+      return blank < 0 ? [] : [part.slice(blank + 1)];
+    });
+}
+
 /** The name as the most lenient reader has it: decoded, without quotes, and without what some take for blanks. */
 function folded(name: string): string {
-  const decoded = name.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  return decoded.replace(/[^\x21-\x7e]|["']/g, '').toLowerCase();
+  return percentDecoded(name)
+    .replace(/[^\x21-\x7e]|["']/g, '')
+    .toLowerCase();
+}
+
+/** Every octet by itself: what a token consists of has one. */
+export function percentDecoded(text: string): string {
+  return text.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

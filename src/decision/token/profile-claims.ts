@@ -148,6 +148,16 @@ export function subjectOf(payload: JsonObject, rules: Pick<IssuerRules, 'profile
   return isVisibleAscii(subject, maxSubjectLength) ? subject : null;
 }
 
+/**
+ * Whom a service that is less strict may take for the caller, empty where that is nobody: a number counts as a text
+ * does, and of Kubernetes what `sub` alone says, as in its tokens of old.
+ */
+export function claimedSubject(payload: JsonObject, rules: Pick<IssuerRules, 'profile' | 'claims'>): string | number {
+  if (rules.profile === 'kubernetes') return accountIn(payload['sub'])?.join('/') ?? '';
+  const subject = valueAt(payload, rules.claims.subject);
+  return typeof subject === 'string' || typeof subject === 'number' ? subject : '';
+}
+
 /** Names where an issuer's tokens say who calls: of a token that two issuers accept, both read the same if this is. */
 export function holderClaim({ profile, claims }: Pick<IssuerRules, 'profile' | 'claims'>): string {
   return profile === 'kubernetes' ? 'service account' : JSON.stringify(claims.subject);
@@ -162,12 +172,17 @@ const label = /^[a-z0-9]+(?:-+[a-z0-9]+)*$/;
 const maxNamespaceLength = 63;
 const maxAccountLength = 253;
 
+/** Namespace and name of a service account, as `sub` has them. */
+function accountIn(sub: JsonValue | undefined): readonly string[] | null {
+  return (typeof sub === 'string' ? serviceAccountSubject.exec(sub) : null)?.slice(1) ?? null;
+}
+
 /**
  * `NAMESPACE/NAME` of the service account that a token was made for. Its `sub` and what `kubernetes.io` says have to be
  * one: both are the API server's, and a token with only one of them is not.
  */
 function serviceAccountOf({ sub, ['kubernetes.io']: bound }: JsonObject): string | null {
-  const [, namespace, name] = (typeof sub === 'string' ? serviceAccountSubject.exec(sub) : null) ?? [];
+  const [namespace, name] = accountIn(sub) ?? [];
   if (namespace === undefined || name === undefined || !isJsonObject(bound)) return null;
   if (namespace.length > maxNamespaceLength || !label.test(namespace)) return null;
   if (name.length > maxAccountLength || !name.split('.').every((part) => label.test(part))) return null;

@@ -1,12 +1,12 @@
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import { peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
-import { subjectOf } from '../../decision/token/profile-claims.js';
+import { claimedSubject } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { RequestHeaders } from '../../decision/http/request-headers.js';
-import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
+import { claimsAsRead, isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { namesKey } from '../../decision/revocation/named-keys.js';
-import { readSessionHeaders } from '../../decision/session/headers.js';
+import { percentDecoded, possibleAccessTokens } from '../../decision/session/headers.js';
 import { isSessionHeader, sessionKeyIds } from '../../decision/session/token.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeyAsker, KeyLookup, KeySource, VerificationKey } from '../../ports/auth.js';
@@ -101,13 +101,20 @@ const maxTokens = 16;
 /** Words that an issuer may be asked about: schemes with signed parameters have some 40 of them. */
 const maxWords = 128;
 
-/** The access tokens of sessions in cookies, as they came and as a service has them that decodes cookies. */
+/** The access tokens of sessions in cookies, as they came and as services have them that decode cookies. */
 function sessionTokensIn(passed: readonly string[]): readonly string[] {
-  const { accessTokens } = readSessionHeaders(passed);
-  const decoded = accessTokens.map((token) =>
-    token.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+  const readings = possibleAccessTokens(passed).flatMap((token) => {
+    const [decoded, unquoted] = [percentDecoded(token), withoutBackslashes(token)];
+    return [token, decoded, unquoted, percentDecoded(unquoted), withoutBackslashes(decoded)];
+  });
+  return [...new Set(readings)];
+}
+
+/** As Python's http.cookies reads a quoted value, and with it Django, Starlette and Werkzeug. */
+function withoutBackslashes(value: string): string {
+  return value.replace(/\\(?:([0-3][0-7]{2})|(.))/g, (_escape, octal: string | undefined, character: string) =>
+    octal === undefined ? character : String.fromCharCode(Number.parseInt(octal, 8)),
   );
-  return [...new Set([...accessTokens, ...decoded])];
 }
 
 function namesRevokedKey(credentials: readonly string[], revoked: readonly Revocations[]): boolean {
@@ -213,7 +220,7 @@ function readLaxly(token: string): SignedToken | null {
   if (header === null) return null;
   const { kid } = header;
   return {
-    keyId: typeof kid === 'string' ? kid : '',
+    keyId: typeof kid === 'string' || typeof kid === 'number' ? String(kid) : '',
     header,
     signingInput: Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1'),
     signature: Buffer.from(signature, 'base64'),
@@ -258,15 +265,19 @@ async function lookUp({ keyId }: SignedToken, keys: KeySource): Promise<KeyLooku
 function revokedClaims(token: SignedToken, revoked: readonly Revocations[], rules: IssuerRules | null): Found {
   const payload = readPayload(token);
   if (!payload.ok) return payload.error;
-  const claimed = signedClaims(token.keyId, payload.value);
-  // What is revoked is named as callers are: by the subject that the profile reads, and its issuer.
-  const named =
-    rules === null || rules.profile === 'core'
-      ? claimed
-      : {
-          ...claimed,
-          issuer: rules.expectedIssuer === null ? rules.issuer : claimed.issuer,
-          subject: subjectOf(payload.value, rules) ?? '',
-        };
-  return isRevoked(named, revoked, () => '');
+  for (const claims of claimsAsRead(payload.value)) {
+    const claimed = signedClaims(token.keyId, claims);
+    // What is revoked is named as callers are: by the subject that the profile reads, and its issuer.
+    const named =
+      rules === null || rules.profile === 'core'
+        ? claimed
+        : {
+            ...claimed,
+            issuer: rules.expectedIssuer === null ? rules.issuer : claimed.issuer,
+            subject: claimedSubject(claims, rules),
+          };
+    const found = isRevoked(named, revoked, () => '');
+    if (found !== null) return found;
+  }
+  return null;
 }

@@ -2,6 +2,7 @@ import t from 'tap';
 import type { Revocations } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import {
+  claimsAsRead,
   isRevoked,
   revocationReasons,
   revokesClaims,
@@ -97,7 +98,8 @@ t.test('withdrawn credentials', (t) => {
 t.test('what can be withdrawn of a token whose claims did not hold', (t) => {
   const nothing = { issuer: '', keyId: 'd-1', subject: '', tokenId: null, issuedAtS: null };
   t.same(signedClaims('d-1', {}), nothing);
-  t.same(signedClaims('d-1', { iss: 5, sub: ['mallory'], jti: 1, iat: '1' }), nothing, 'of another type');
+  t.same(signedClaims('d-1', { iss: 5, sub: ['mallory'], jti: true, iat: '1' }), nothing, 'of another type');
+  t.same(signedClaims('d-1', { sub: 42, jti: 7 }), { ...nothing, subject: 42, tokenId: 7 }, 'numbers');
   const whole = { issuer: 'i', keyId: 'd-1', subject: 'mallory', tokenId: 'lost', issuedAtS: nowS };
   t.same(signedClaims('d-1', { iss: 'i', sub: 'mallory', jti: 'lost', iat: nowS, exp: 1 }), whole);
   t.equal(
@@ -108,6 +110,32 @@ t.test('what can be withdrawn of a token whose claims did not hold', (t) => {
     ),
     null,
   );
+  t.end();
+});
+
+t.test('a number is revoked by each text of it', (t) => {
+  const big = 1234567890123456789n;
+  const rows = [
+    { claims: { sub: 42 }, rules: { subjects: new Set(['bob', '42']) }, expected: 'subject_revoked' },
+    { claims: { sub: 42 }, rules: { subjects: new Set(['421', '4', 'bob']) }, expected: undefined },
+    { claims: { sub: 0 }, rules: { subjects: new Set(['bob', '1']) }, expected: undefined },
+    { claims: { sub: Number(big) }, rules: { subjects: new Set([String(big)]) }, expected: 'subject_revoked' },
+    { claims: { jti: 7 }, rules: { tokenIds: new Set(['7']) }, expected: 'token_revoked' },
+    { claims: { jti: 7 }, rules: { tokenIds: new Set(['8']) }, expected: undefined },
+  ];
+  for (const { claims, rules, expected } of rows) {
+    t.equal(isRevoked(signedClaims('d-1', claims), [revocations(rules)], () => '')?.reason, expected);
+  }
+  t.end();
+});
+
+t.test('claims as readers have them that match names without case', (t) => {
+  const usual = { sub: 'bob', jti: '1', aud: 'orders', SCOPE: 'x' };
+  t.same(claimsAsRead(usual), [usual]);
+  const odd = { sub: 'bob', Sub: 'eve', JTI: 2 };
+  t.same(claimsAsRead(odd), [odd, { ...odd, sub: 'eve' }, { ...odd, jti: 2 }]);
+  const long = { '\u017fub': 'eve' };
+  t.same(claimsAsRead(long), [long, { ...long, sub: 'eve' }], 'a long s is an s without case');
   t.end();
 });
 

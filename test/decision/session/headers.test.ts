@@ -1,5 +1,6 @@
 import t from 'tap';
 import {
+  possibleAccessTokens,
   readSessionHeaders,
   withoutSessionHeaders,
   withRenewedSession,
@@ -26,6 +27,11 @@ t.test('what a frontend sends is read as it stands', (t) => {
       name: 'behind a comma: none that could be right',
       passed: ['cookie', 'x=1, sAccessToken=a'],
       expected: { accessTokens: ['1, sAccessToken=a'] },
+    },
+    {
+      name: 'behind a blank, where some readers begin a cookie: none that could be right',
+      passed: ['cookie', 'x=1 sAccessToken=a; x=1\tsAccessToken =b; x=1 y=sAccessToken=c; sAccess sAccessToken'],
+      expected: { accessTokens: ['1 sAccessToken=a', '1\tsAccessToken =b'] },
     },
     { name: 'case counts', passed: ['cookie', 'saccesstoken=a'], expected: { accessTokens: [] } },
     { name: 'no value', passed: ['cookie', 'sAccessToken'], expected: { accessTokens: [] } },
@@ -54,7 +60,7 @@ t.test('the upstream gets none of it, and everything else as it came', (t) => {
     { name: 'a field of nothing else', passed: ['Cookie', 'sAccessToken=x'], expected: [] },
     {
       name: 'other spellings',
-      passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; c=3'],
+      passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; a=1 sAccessToken=z; c=3'],
       expected: ['Cookie', 'c=3'],
     },
     {
@@ -100,6 +106,30 @@ t.test('the upstream gets none of it, and everything else as it came', (t) => {
   ];
   for (const name of names) t.same(withoutSessionHeaders(['Cookie', `a=1; ${name}=x`]), ['Cookie', 'a=1'], name);
   for (const { name, passed, expected } of cases) t.same(withoutSessionHeaders(passed), expected, name);
+  t.end();
+});
+
+t.test('every cookie that some reader takes for the access token', (t) => {
+  const cases = [
+    { name: 'its name', cookie: 'a=1; sAccessToken=x', expected: ['x'] },
+    { name: 'others', cookie: 'a="sAccessToken=x"; sRefreshToken=y; mysAccessToken=z', expected: [] },
+    {
+      name: 'other spellings of its name',
+      cookie: '\xa0sAccessToken=x; %73AccessToken=y; SACCESSTOKEN=z; a=1 sAccessToken=q',
+      expected: ['x', 'y', 'z', '1 sAccessToken=q'],
+    },
+    { name: 'quoted', cookie: 'sAccessToken="x\\056y"', expected: ['"x\\056y"'] },
+    {
+      name: 'quoted, with what ends it for others',
+      cookie: 'sAccessToken="x;\\";y"; b="c;d',
+      expected: ['"x', '"x \\" y"'],
+    },
+    { name: 'a quote that nothing ends', cookie: 'sAccessToken="x;y', expected: ['"x', '"x y'] },
+    { name: 'a backslash at the end', cookie: 'sAccessToken="x;\\', expected: ['"x', '"x \\'] },
+  ];
+  for (const { name, cookie, expected } of cases) {
+    t.same(possibleAccessTokens(['Accept', 'sAccessToken=x', 'Cookie', cookie]), expected, name);
+  }
   t.end();
 });
 

@@ -17,7 +17,7 @@ const routes = [{ name: 'list', methods: ['GET'], path: '/orders', subjects: ['c
 interface Shadow extends Harness {
   readonly revoke: (...rules: readonly Partial<Revocations>[]) => void;
   /** Status and reason of a request with this `Authorization`. */
-  readonly ask: (authorization: string, headers?: Readonly<Record<string, string>>) => Promise<string>;
+  readonly ask: (authorization: string, headers?: Readonly<Record<string, string>>, path?: string) => Promise<string>;
 }
 
 async function startShadow(t: Test, { config = {}, ...options }: HarnessOptions = {}): Promise<Shadow> {
@@ -29,9 +29,9 @@ async function startShadow(t: Test, { config = {}, ...options }: HarnessOptions 
     revoke: (...rules) => {
       listed = rules.map(revocations);
     },
-    ask: async (authorization, headers = {}) => {
+    ask: async (authorization, headers = {}, path = '/orders') => {
       const all = authorization === '' ? headers : { ...headers, Authorization: authorization };
-      const { status } = await request(proxy.port, { path: '/orders', headers: all });
+      const { status } = await request(proxy.port, { path, headers: all });
       return `${String(status)} ${String(proxy.records.at(-1)?.reason)}`;
     },
   };
@@ -99,6 +99,7 @@ t.test('a revoked key whose holder writes headers that only the upstream can rea
     ['a dot in the payload', `Bearer ${encoded}.${payload}.${payload}.c2ln`],
     ['a dot at the end', `Bearer ${encoded}.${payload}.c2ln.`],
     ['a dot at the end of a token as short as can be', `Bearer ${encoded}..x.`],
+    ['a name in another case', `Bearer ${of('{"alg":"RS256","Kid":"d-lost"}')}`],
     ['behind other words', `Token v1.2 ${encoded}.${payload}.c2ln`],
     ['behind another token', `Bearer ${of('{"kid":"d-ok"}')}, ${of('{"kid":"d-lost"}')}`],
   ];
@@ -174,6 +175,76 @@ t.test('a session in a cookie that the upstream decodes', async (t) => {
   for (const rules of [{ keyIds: new Set([key.keyId]) }, { subjects: new Set(['user-1']) }]) {
     shadow.revoke(rules);
     t.match(await shadow.ask('', cookie), /^401 (key|subject)_revoked/);
+  }
+});
+
+t.test('a session in a cookie that is spelt as only Python reads it', async (t) => {
+  const key = rsaKey();
+  const shadow = await startShadow(t, {
+    config: { ...sessionConfig, routes: [...routes, userRoute] },
+    sessions: sessionsOf(key),
+  });
+  const session = mintSession({ key });
+  const [header = '', payload = '', signature = ''] = session.split('.');
+  for (const [name, cookie] of [
+    ['octal escapes', `sAccessToken="${header}\\056${payload}\\056${signature}"`],
+    ['a backslash', `sAccessToken="\\e${header.slice(1)}.${payload}.${signature}"`],
+    ['both escapes', `sAccessToken="${header}%5C056${payload}\\056${signature}"`],
+    ['both escapes, the other way round', `sAccessToken="${header}\\0452E${payload}%2E${signature}"`],
+    ['a semicolon in quotes', `sAccessToken="${session.slice(0, -9)};${session.slice(-9)}"; a=b`],
+    ['a no-break space before the name', `\xa0sAccessToken=${session}`],
+    ['the name in escapes', `%73AccessToken=${session}`],
+    ['the name in another case', `SACCESSTOKEN=${session}`],
+    ['behind a blank', `a=b sAccessToken="${header}\\056${payload}\\056${signature}"`],
+  ] as const) {
+    shadow.revoke();
+    t.match(await shadow.ask('', { Cookie: cookie }), /^200 /, `${name}: shadow mode lets it pass`);
+    for (const rules of [{ keyIds: new Set([key.keyId]) }, { subjects: new Set(['user-1']) }]) {
+      shadow.revoke(rules);
+      t.match(await shadow.ask('', { Cookie: cookie }), /^401 (key|subject)_revoked/, name);
+    }
+  }
+});
+
+t.test('a revoked session beside the token of a caller that lacks a right', async (t) => {
+  const key = rsaKey('d-session');
+  const own = [{ ...routes[0], subjects: ['somebody-else'] }, userRoute];
+  const shadow = await startShadow(t, { config: { ...sessionConfig, routes: own }, sessions: sessionsOf(key) });
+  const bearer = `Bearer ${mintToken({ key: shadow.key })}`;
+  for (const [path, cookie, reason] of [
+    ['/orders', 'sAccessToken', 'subject_not_approved'],
+    ['/elsewhere', 'saccesstoken', 'route_unknown'],
+    ['/elsewhere', 'sAccessToken', 'credential_ambiguous'],
+  ] as const) {
+    const session = { Cookie: `${cookie}=${mintSession({ key })}` };
+    const ask = (headers = {}): Promise<string> => shadow.ask(bearer, headers, path);
+    shadow.revoke();
+    t.equal(await ask(session), `200 ${reason}`);
+    for (const [rules, found] of [
+      [{ keyIds: new Set([key.keyId]) }, 'key_revoked'],
+      [{ subjects: new Set(['user-1']) }, 'subject_revoked'],
+    ] as const) {
+      shadow.revoke(rules);
+      t.equal(await ask(session), `401 ${found}`);
+      t.match(await ask(), /^200 /, 'its own token is not');
+    }
+    shadow.revoke({ subjects: new Set(['eve']) });
+    t.equal(await ask(session), `200 ${reason}`, 'nor are others');
+  }
+});
+
+t.test('a subject and a token id that are numbers, or under names in another case', async (t) => {
+  const shadow = await startShadow(t);
+  for (const [claims, rules] of [
+    [{ sub: 42 }, { subjects: new Set(['42']) }],
+    [{ jti: 42 }, { tokenIds: new Set(['42']) }],
+    [{ Sub: 'eve' }, { subjects: new Set(['eve']) }],
+  ] as const) {
+    const bearer = `Bearer ${mintToken({ key: shadow.key, claims: { exp: 1, ...claims } })}`;
+    shadow.revoke({ subjects: new Set(['43']), tokenIds: new Set(['43']) });
+    t.match(await shadow.ask(bearer), /^200 /, JSON.stringify(claims));
+    shadow.revoke(rules);
+    t.match(await shadow.ask(bearer), /^401 (subject|token)_revoked/, JSON.stringify(claims));
   }
 });
 

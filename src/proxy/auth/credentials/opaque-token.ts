@@ -1,8 +1,8 @@
 import { denial, type Denial } from '../../../decision/denial.js';
 import { isOpaque, verifyIntrospection } from '../../../decision/token/introspection.js';
-import { subjectOf } from '../../../decision/token/profile-claims.js';
+import { claimedSubject } from '../../../decision/token/profile-claims.js';
 import type { Principal } from '../../../decision/token/principal.js';
-import { isRevoked, signedClaims } from '../../../decision/revocation/match.js';
+import { claimsAsRead, isRevoked, signedClaims } from '../../../decision/revocation/match.js';
 import type { Revocations } from '../../../decision/route/policy.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { IntrospectionResponse, KeyAsker } from '../../../ports/auth.js';
@@ -57,8 +57,12 @@ export function findRevokedClaims(
   const claims = issuer?.introspection.source.lastClaims(token) ?? null;
   if (issuer === null || claims === null) return null;
   const { rules } = issuer;
-  const said = { ...signedClaims(noKey, claims), issuer: rules.issuer, subject: subjectOf(claims, rules) ?? '' };
-  return isRevoked(said, revocations, () => '');
+  for (const read of claimsAsRead(claims)) {
+    const said = { ...signedClaims(noKey, read), issuer: rules.issuer, subject: claimedSubject(read, rules) };
+    const found = isRevoked(said, revocations, () => '');
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** No key vouches for such a token. */
