@@ -194,7 +194,7 @@ function cookiesOf(header: string): readonly Cookie[] {
       return {
         text,
         value: trimBlanks(text.slice(text.indexOf('=') + 1)),
-        names: [...text.split(',').map(nameOf), ...namesBehindBlanks(text)],
+        names: namesIn(text),
       };
     });
 }
@@ -204,8 +204,11 @@ function nameOf(text: string): string {
 }
 
 /** Python's http.cookies begins a cookie at a blank, and lets blanks stand before its `=`. */
-function namesBehindBlanks(text: string): readonly string[] {
-  return text
+function namesIn(text: string): readonly string[] {
+  if (!text.includes('=')) return [];
+  const names = text.split(',').map(nameOf);
+  if (!/[ \t]/.test(text)) return names;
+  const behindBlanks = text
     .split('=')
     .slice(0, -1)
     .map(trimBlanks)
@@ -213,6 +216,7 @@ function namesBehindBlanks(text: string): readonly string[] {
       const blank = Math.max(part.lastIndexOf(' '), part.lastIndexOf('\t'));
       return blank < 0 ? [] : [part.slice(blank + 1)];
     });
+  return [...names, ...behindBlanks];
 }
 
 /** The name as the most lenient reader has it: decoded, without quotes, and without what some take for blanks. */
