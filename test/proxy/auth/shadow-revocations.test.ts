@@ -248,6 +248,35 @@ t.test('a subject and a token id that are numbers, or under names in another cas
   }
 });
 
+t.test('a revoked subject of an issuer that writes the ids of its keys as numbers', async (t) => {
+  const key = rsaKey('7');
+  const shadow = await startShadow(t, {
+    config: {
+      issuers: {
+        other: {
+          profile: 'oauth',
+          issuer: 'https://other.example',
+          jwks_url: 'http://127.0.0.1:1/jwks',
+          audience: 'orders',
+          key_ids: { accept: ['7'] },
+        },
+      },
+    },
+    find: (keyId) =>
+      keyId === '7' ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } } : { kind: 'unknown' },
+    adapt: (config) => config,
+  });
+  const claims = { iss: 'https://other.example', sub: 'eve' };
+  const bearer = `Bearer ${mintToken({ key, claims, header: { kid: 7 } })}`;
+  for (const [subject, expected] of [
+    ['bob', /^200 /],
+    ['eve', /^401 subject_revoked/],
+  ] as const) {
+    shadow.revoke({ subjects: new Set([subject]) });
+    t.match(await shadow.ask(bearer), expected);
+  }
+});
+
 t.test('a signature with characters in between that lax readers pass over', async (t) => {
   const session = rsaKey('d-session');
   const shadow = await startShadow(t, {
