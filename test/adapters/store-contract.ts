@@ -289,6 +289,21 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
   );
 
   t.test(
+    'a key that an operator freed stays free where a mark that was written anew with a later fence comes again',
+    async (t) => {
+      const scope = freshScope();
+      const later = await acquire(store(), scope, reserveOf('between'));
+      t.same(await store().release(scope, { attempt: 'between' }), { ok: true, value: 'released' });
+      t.same(await store().mark(scope, markOf('mine', later - 1)), { ok: true, value: 'repaired' });
+      t.same(await store().resolve(scope, 'not-applied'), { ok: true, value: 'resolved' });
+      t.same(await store().mark(scope, markOf('mine', later - 1)), { ok: true, value: 'kept' });
+      t.same(await store().show(scope), { ok: true, value: null });
+      const next = await acquire(store(), scope, reserveOf('next'));
+      t.ok(next > later, 'guard fence');
+    },
+  );
+
+  t.test(
     'guard doubt: a takeover that is sent again is one still, and its release leaves the write in doubt',
     async (t) => {
       const scope = freshScope();

@@ -231,7 +231,7 @@ export const scriptFaults: readonly Fault[] = [
   {
     name: 'mark: a key that was freed is taken again',
     foundBy: 'plain, crashes',
-    ...lua('mark', "if found.owner == ARGV[1] and found.fence == fence then return 'kept' end", ''),
+    ...lua('mark', "if found.owner == ARGV[1] and tonumber(found.fence) >= tonumber(fence) then return 'kept' end", ''),
   },
   {
     name: 'resolve: what is not in doubt is resolved',

@@ -328,13 +328,14 @@ function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
 
 /**
  * Says that the write may have happened: nobody runs it again until an operator or the upstream knows. A record that
- * the store has lost is written anew, unless its key was freed since.
+ * the store has lost is written anew, unless its key was freed since: with the mark's fence, or with the later one of a
+ * mark that was written anew.
  */
 export function mark(before: RecordSlot, command: Mark, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
   const { record, freed } = slot;
   if (record === null) {
-    if (freed?.attempt === command.attempt && freed.fence === command.fence) return { slot, reply: 'kept' };
+    if (freed?.attempt === command.attempt && freed.fence >= command.fence) return { slot, reply: 'kept' };
     const repaired: ReservationRecord = {
       version: recordVersion,
       state: 'unknown',

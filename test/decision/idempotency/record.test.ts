@@ -194,9 +194,14 @@ t.test('mark: what the store has lost is in doubt again; what was freed since is
     { slot: { ...slotOf(null), record: { ...repaired, fence: now } }, reply: 'repaired' },
     'guard fence: one that was given since counts still',
   );
-  t.same(mark(freedBy('mine', now), markBy('mine', now - 500), now).reply, 'repaired');
-  const freed = freedBy('mine', now - 500);
-  t.same(mark(freed, markBy('mine', now - 500), now), { slot: freed, reply: 'kept' });
+  t.same(mark(freedBy('mine', now - 501), markBy('mine', now - 500), now).reply, 'repaired');
+  for (const [name, fence] of [
+    ['freed', now - 500],
+    ['freed once it was written anew, with the fence of an attempt that was released in between', now],
+  ] as const) {
+    const freed = freedBy('mine', fence);
+    t.same(mark(freed, markBy('mine', now - 500), now), { slot: freed, reply: 'kept' }, name);
+  }
   t.end();
 });
 

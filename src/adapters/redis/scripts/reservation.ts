@@ -158,7 +158,7 @@ local record = standing(found)
 if not record then
   local fence = ARGV[2]
   if found then
-    if found.owner == ARGV[1] and found.fence == fence then return 'kept' end
+    if found.owner == ARGV[1] and tonumber(found.fence) >= tonumber(fence) then return 'kept' end
     if tonumber(found.fence) > tonumber(fence) then fence = found.fence end
   end
   bounded()
