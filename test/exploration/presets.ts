@@ -29,6 +29,7 @@ export const smallPresets: readonly Preset[] = [
   preset('plain', 'three at once', three, { late: 1, broken: 1 }),
   preset('deduplicates', 'another request', [same, same, other], { late: 1, broken: 1 }),
   { ...preset('plain', 'forgets', two, { late: 1, broken: 1, lease: 1, failover: 1 }), forgets: true },
+  { ...preset('plain', 'resolved, forgets', two, { broken: 1, lease: 1, failover: 1, resolve: 1 }), forgets: true },
   {
     ...preset('plain', 'single use, forgets', [once, once], { late: 1, broken: 1, lease: 1, failover: 1 }),
     forgets: true,

@@ -89,13 +89,21 @@ t.test(
     const share = await openShare(t, redis, { keptPerCaller: 1024 * mebi });
     const kept = { bytes: 100_000, retentionMs: 31 * dayMs };
     for (const silentHours of [270, 300, 1_500]) {
-      const one = caller();
-      const key = `sallyport:{${one}}:k`;
-      const hour = Math.floor(Date.now() / hourMs);
-      const ends = `h${String((hour + 31 * 24 + 1) % 1024)}`;
-      await redis.client.hset(key, { n: String(hour - silentHours), t: '7', [ends]: '7' });
-      t.equal(await share.keeps(one, kept), true);
-      await until('it is counted', async () => (await redis.client.hget(key, 'n')) === String(hour));
+      let [key, ends, isTurn] = ['', '', true];
+      // Once more where Redis was in the next hour already when it read its clock.
+      while (isTurn) {
+        const one = caller();
+        key = `sallyport:{${one}}:k`;
+        const hour = Math.floor(Date.now() / hourMs);
+        ends = `h${String((hour + 31 * 24 + 1) % 1024)}`;
+        await redis.client.hset(key, { n: String(hour - silentHours), t: '7', [ends]: '7' });
+        t.equal(await share.keeps(one, kept), true);
+        const counted = async () => {
+          const n = Number(await redis.client.hget(key, 'n'));
+          return n >= hour ? n : null;
+        };
+        isTurn = (await until('it is counted', counted)) !== hour;
+      }
       const { n, t: total, ...ring } = await redis.client.hgetall(key);
       t.ok(n);
       const sum = Object.values(ring).reduce((bytes, text) => bytes + Number(text), 0);
