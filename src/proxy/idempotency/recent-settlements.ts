@@ -12,13 +12,23 @@ function bytesOf({ write }: Settling): number {
   return headers.reduce((bytes, text) => bytes + text.length, bytesOfOne + body.byteLength);
 }
 
-/** A settlement that the store took. */
-export interface Kept {
+/** A moment by both clocks: the monotonic one stands still while a machine is suspended, the other one may be set. */
+interface Moment {
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+  /** Milliseconds since the epoch. */
+  readonly wallMs: number;
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { atMs: clock.monotonic(), wallMs: clock.now() };
+}
+
+/** A settlement that the store took, and when, or when it was asked to. */
+export interface Kept extends Moment {
   readonly settling: Settling;
   /** What it takes, about: in memory, and on its way to the store. */
   readonly bytes: number;
-  /** When the store took it, or was asked to; monotonic milliseconds. */
-  readonly atMs: number;
   /**
    * When its part of the store was there for the last time, as far as was looked: what that took just before may be
    * lost. `null` where it was offered and not taken: whether the store still has it is not known.
@@ -26,9 +36,14 @@ export interface Kept {
   readonly thereAtMs: number | null;
 }
 
-export function keptAt(settling: Settling, atMs: number): Kept {
+export function keptAt(settling: Settling, { atMs, wallMs }: Moment): Kept {
   const small = compact(settling);
-  return { settling: small, bytes: bytesOf(small), atMs, thereAtMs: atMs };
+  return { settling: small, bytes: bytesOf(small), atMs, wallMs, thereAtMs: atMs };
+}
+
+/** Whether it was settled so long ago that it is not offered any more. */
+export function isTooOld({ atMs, wallMs }: Moment, clock: Clock): boolean {
+  return Math.max(clock.monotonic() - atMs, clock.now() - wallMs) >= longestAwayMs;
 }
 
 /**
@@ -70,32 +85,38 @@ const unnoticedMs = 5_000;
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
 
-/** How often it is looked whether the store is there, milliseconds. */
+/** How often it is looked whether the store is there, milliseconds, and how much later a look may come. */
 const lookEveryMs = 1_000;
+const lookLateMs = 1_000;
 
 /**
  * How long a settlement is kept while its part of the store is away, milliseconds: a fail-over takes as long as those
- * in charge of it take to be sure. A key that an operator has freed since is known to be free for as long; only what is
- * being offered then goes on for its half minute.
+ * in charge of it take to be sure. A key that an operator has freed since is known to be free for as long.
  */
 const longestAwayMs = overtakingReleaseMs;
 
+interface RecentDeps {
+  readonly store: Pick<ReservationStore, 'state' | 'problemOf'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Called with what was given back, each time that it is looked whether the store is there: it is taken out. */
+  readonly onRetry: (left: readonly Kept[]) => void;
+}
+
 export function createRecentSettlements(
-  {
-    store,
-    clock,
-    timers,
-  }: { readonly store: Pick<ReservationStore, 'state' | 'problemOf'>; readonly clock: Clock; readonly timers: Timers },
+  { store, clock, timers, onRetry }: RecentDeps,
   limits = recentLimits,
 ): RecentSettlements {
   /** In the order of their times. */
   const kept = new Set<{ -readonly [K in keyof Kept]: Kept[K] }>();
   let bytes = 0;
   let callOff: (() => void) | null = null;
+  /** Until when it does not count that the store seems to be there, monotonic milliseconds. */
+  let doubtfulUntilMs = -Infinity;
 
   return {
     add: (settling) => {
-      keep([keptAt(settling, clock.monotonic())]);
+      keep([keptAt(settling, momentOf(clock))]);
     },
     take: () => takeAll(),
     takeLast: () => {
@@ -141,10 +162,9 @@ export function createRecentSettlements(
   }
 
   function dropOld(lastMsOf = (_entry: Kept): number => limits.lastMs): void {
-    const longestMs = clock.monotonic() - longestAwayMs;
     for (const entry of kept) {
-      const sinceMs = entry.thereAtMs === null ? longestMs : Math.max(entry.thereAtMs - lastMsOf(entry), longestMs);
-      if (entry.atMs <= sinceMs) drop(entry);
+      const isOver = entry.thereAtMs !== null && entry.atMs <= entry.thereAtMs - lastMsOf(entry);
+      if (isOver || isTooOld(entry, clock)) drop(entry);
     }
   }
 
@@ -165,15 +185,32 @@ export function createRecentSettlements(
   /** What is over its time leaves also where nothing comes after it. */
   function sweepLater(): void {
     if (callOff !== null || kept.size === 0) return;
+    const dueAtMs = clock.monotonic() + lookEveryMs;
     callOff = timers.after(lookEveryMs, () => {
       callOff = null;
-      const isThere = lookAtParts();
-      for (const entry of kept) {
-        if (entry.thereAtMs !== null && isThere(entry)) entry.thereAtMs = clock.monotonic();
+      const nowMs = clock.monotonic();
+      // This process stood still: what it knows of the store is from before, and a fail-over since is news to come.
+      if (nowMs > dueAtMs + lookLateMs) doubtfulUntilMs = nowMs + unnoticedMs;
+      if (nowMs >= doubtfulUntilMs) {
+        moveOn(nowMs);
+        dropOld();
       }
-      dropOld();
+      retry();
       sweepLater();
     });
+  }
+
+  function moveOn(nowMs: number): void {
+    const isThere = lookAtParts();
+    for (const entry of kept) {
+      if (entry.thereAtMs !== null && isThere(entry)) entry.thereAtMs = nowMs;
+    }
+  }
+
+  function retry(): void {
+    const left = [...kept].filter(({ thereAtMs }) => thereAtMs === null).reverse();
+    left.forEach(drop);
+    if (left.length > 0) onRetry(left);
   }
 }
 

@@ -1,14 +1,19 @@
 import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
 import type { Result } from '../../lib/result.js';
 import type { Clock, Timers } from '../../ports/system.js';
-import type { StoreFailure } from '../../ports/idempotency.js';
-import { isNoDoubt, type Kept } from './recent-settlements.js';
+import type { ReservationStore, StoreFailure } from '../../ports/idempotency.js';
+import { isNoDoubt, isTooOld, type Kept } from './recent-settlements.js';
 import type { Settling } from './settlement-queue.js';
 import type { ReofferResult, SettlementReport } from './settlement-report.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
 interface Reoffering {
+  /** After a fail-over. */
   readonly start: (kept: readonly Kept[]) => void;
+  /** What was asked of the store before the last fail-over, and answered since. */
+  readonly add: (kept: Kept) => void;
+  /** What was left, once more, without a word where nothing is taken. */
+  readonly retry: (left: readonly Kept[]) => void;
   /**
    * Offers what is left for as long as the store takes it, `lastMs` at most, and tells what is left then. Then offers
    * `last` for as long: a fail-over may not have been noticed yet, and after this nobody is left to repair it.
@@ -22,6 +27,8 @@ interface Reoffering {
  */
 const atOnce = 16;
 const bytesAtOnce = 1_048_576;
+/** Failures with the same problem of the store after which what else has that problem waits for the next round. */
+const mostInVain = 4;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const offeredForMs = 30_000;
@@ -30,21 +37,37 @@ const lastMs = 1_000;
 const lastPauseMs = 100;
 
 interface ReofferingDeps {
+  readonly store: Pick<ReservationStore, 'problemOf'>;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly report: SettlementReport;
   readonly send: (settling: Settling) => Promise<Result<Completed | Released | Marked, StoreFailure>>;
   /** It is there again, and may be lost once more. */
   readonly onThere: (settling: Settling) => void;
-  /** The store did not take them in time: the next fail-over may bring one that does. */
+  /** The store did not take them in time: it may later. */
   readonly onLeft: (left: readonly Kept[]) => void;
 }
 
-export function createReoffering({ clock, timers, report, send, onThere, onLeft }: ReofferingDeps): Reoffering {
+/** One time through what is queued. */
+interface Round {
+  readonly sum: ReofferResult;
+  readonly failed: Kept[];
+  /** How many of those that failed take up a place each. */
+  held: number;
+  /** How many failed, by the problem that the store has with them. */
+  readonly inVain: Map<string, number>;
+}
+
+export function createReoffering(deps: ReofferingDeps): Reoffering {
+  const { store, clock, timers, report, send, onThere, onLeft } = deps;
   let queue: Kept[] = [];
   /** Fail-overs so far: a reply that comes after another one says nothing any more. */
   let started = 0;
   let untilMs = 0;
+  /** Whether what is offered is only what was left before. */
+  let isRetry = false;
+  /** Left by such a one that a shutdown met. */
+  let untold: readonly Kept[] = [];
   /** How many are under way, and their bytes. */
   let active = 0;
   let bytes = 0;
@@ -56,44 +79,72 @@ export function createReoffering({ clock, timers, report, send, onThere, onLeft 
 
   return {
     start: (kept) => {
-      queue = [...queue, ...kept];
       started += 1;
-      untilMs = clock.monotonic() + offeredForMs;
-      if (running !== null || queue.length === 0) return;
-      running = run(report.offeredAgain);
+      offerFor(offeredForMs, kept);
+    },
+    add: (kept) => {
+      offerFor(offeredForMs, [kept]);
+    },
+    retry: (left) => {
+      if (closesAtMs === Infinity) offerFor(0, left);
     },
     close: async (last) => {
       closesAtMs = clock.monotonic() + lastMs;
       endPause();
       await running;
-      if (last.length === 0) return;
+      queue = [...queue, ...last, ...untold];
+      if (queue.length === 0) return;
       isLast = true;
+      isRetry = false;
       closesAtMs = clock.monotonic() + lastMs;
-      queue = [...queue, ...last];
       running = run(report.offeredLast);
       await running;
     },
   };
 
+  function offerFor(ms: number, kept: readonly Kept[]): void {
+    queue = [...queue, ...kept];
+    untilMs = Math.max(untilMs, clock.monotonic() + ms);
+    isRetry = ms === 0 && (isRetry || running === null);
+    if (running === null && queue.length > 0) running = run(tellAgain);
+  }
+
+  function tellAgain(sum: Readonly<ReofferResult>): void {
+    if (!isRetry || sum.offered > 0) report.offeredAgain(sum);
+  }
+
   async function run(tell: (sum: Readonly<ReofferResult>) => void): Promise<void> {
     const sum: ReofferResult = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
-    while (queue.length > 0) {
+    while (hasYoung(sum)) {
       const failed: Kept[] = [];
       await new Promise<void>((resolve) => {
-        sendMore(sum, failed, resolve);
+        sendMore({ sum, failed, held: 0, inVain: new Map() }, resolve);
       });
       // What came with another fail-over in the meantime is in the queue by itself.
       queue = [...queue, ...failed];
       if (failed.length === 0 && !isTooLate()) continue;
       if (mayGoOn()) await pause();
       else {
-        sum.left += queue.length;
-        onLeft(queue);
+        if (isRetry && closesAtMs !== Infinity) untold = queue;
+        else leave(sum);
         queue = [];
       }
     }
     running = null;
     tell(sum);
+  }
+
+  /** Drops those that are too old: an operator may have freed their keys, and the store may have forgotten that. */
+  function hasYoung(sum: ReofferResult): boolean {
+    const young = queue.filter((kept) => !isTooOld(kept, clock));
+    sum.left += queue.length - young.length;
+    queue = young;
+    return queue.length > 0;
+  }
+
+  function leave(sum: ReofferResult): void {
+    sum.left += queue.length;
+    onLeft(queue);
   }
 
   /** Whether there is time to try once more what the store did not take. */
@@ -116,37 +167,56 @@ export function createReoffering({ clock, timers, report, send, onThere, onLeft 
     return clock.monotonic() >= closesAtMs;
   }
 
-  /**
-   * Sends as many as may be under way; calls back once none is, and none may be sent. Each one that fails takes up a
-   * place until the next round, so that a store that is away is not offered all of them.
-   */
-  function sendMore(sum: ReofferResult, failed: Kept[], onDone: () => void): void {
-    for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
+  /** Sends as many as may be under way; calls back once none is, and none may be sent. */
+  function sendMore(round: Round, onDone: () => void): void {
+    for (let first = queue[0]; first !== undefined && mayGo(first, round.held); first = queue[0]) {
       queue.shift();
       active += 1;
       bytes += first.bytes;
-      void offer(first, sum, failed).finally(() => {
+      void offer(first, round).finally(() => {
         active -= 1;
         bytes -= first.bytes;
-        sendMore(sum, failed, onDone);
+        sendMore(round, onDone);
       });
     }
     if (active === 0) onDone();
   }
 
-  function mayGo(kept: Kept, failed: number): boolean {
+  function mayGo(kept: Kept, held: number): boolean {
     const fits = bytes === 0 || bytes + kept.bytes <= bytesAtOnce;
-    return fits && active + failed < atOnce && !isTooLate();
+    return fits && active + held < atOnce && !isTooLate();
   }
 
-  async function offer(kept: Kept, sum: ReofferResult, failed: Kept[]): Promise<void> {
+  async function offer(kept: Kept, round: Round): Promise<void> {
+    const { sum } = round;
     const before = started;
     const reply = await send(kept.settling);
-    if (!reply.ok) failed.push(kept);
+    if (!reply.ok) fail(kept, round);
     else if (started !== before && reply.value !== 'fenced' && !isNoDoubt(kept.settling, reply.value)) queue.push(kept);
     else {
       sum.offered += 1;
       take(kept.settling, reply.value, sum);
+    }
+  }
+
+  /**
+   * Each one that fails takes up a place until the next round, so that a store that is away is not offered all of them.
+   * A part of it that is away leaves the places to the others. A problem alone says little: a new primary without
+   * replicas has one, and takes them.
+   */
+  function fail(kept: Kept, round: Round): void {
+    round.failed.push(kept);
+    const problem = store.problemOf(kept.settling.scope);
+    const inVain = problem === null ? 0 : (round.inVain.get(problem) ?? 0) + 1;
+    if (inVain < mostInVain) round.held += 1;
+    if (problem === null) return;
+    round.inVain.set(problem, inVain);
+    if (inVain !== mostInVain) return;
+    round.held -= mostInVain - 1;
+    const before = queue;
+    queue = [];
+    for (const waiting of before) {
+      (store.problemOf(waiting.settling.scope) === problem ? round.failed : queue).push(waiting);
     }
   }
 

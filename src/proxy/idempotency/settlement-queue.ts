@@ -5,7 +5,7 @@ import type { Clock, Log, Timers } from '../../ports/system.js';
 import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 import type { Exemplar } from '../../ports/tracing.js';
 import { createReoffering } from './reoffer-settlements.js';
-import { createRecentSettlements, isNoDoubt, keptAt, type RecentLimits } from './recent-settlements.js';
+import { createRecentSettlements, isNoDoubt, keptAt, momentOf, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 
 /** Something to write about a reservation once its request is over. */
@@ -78,7 +78,15 @@ export function createSettlements(
 ): Settlements {
   const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
-  const keep = createRecentSettlements(deps, keeps);
+  const keep = createRecentSettlements(
+    {
+      ...deps,
+      onRetry: (left) => {
+        offering.retry(left);
+      },
+    },
+    keeps,
+  );
   const offering = createReoffering({ ...deps, report, send, onThere: keep.add, onLeft: keep.giveBack });
   /** Fail-overs that were noticed. What was asked of the store before one may be lost with it. */
   let failovers = 0;
@@ -150,17 +158,17 @@ export function createSettlements(
   }
 
   async function writeOnce(settling: Settling): Promise<boolean> {
-    const startedMs = clock.monotonic();
+    const asked = momentOf(clock);
     const before = failovers;
     const reply = await send(settling);
-    metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs, settling.exemplar);
+    metrics.storeCall(settling.write.kind, clock.monotonic() - asked.atMs, settling.exemplar);
     if (!reply.ok) return false;
     report.replied(settling, reply.value);
     // A `fenced` settlement was reported just now: once is enough.
     if (store.onFailover === null || reply.value === 'fenced' || reply.value === 'unsupported') return true;
     if (isNoDoubt(settling, reply.value)) return true;
     if (failovers === before) keep.add(settling);
-    else offering.start([keptAt(settling, startedMs)]);
+    else offering.add(keptAt(settling, asked));
     return true;
   }
 

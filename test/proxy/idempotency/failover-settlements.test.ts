@@ -150,35 +150,6 @@ t.test('where a part of the store is away, what was settled in the others ages',
   t.same([await state('dead:one'), await state('there:4')], ['completed', null]);
 });
 
-t.test('what was offered and not taken is offered again after the next fail-over, within 5 min', async (t) => {
-  for (const [laterMs, isOffered] of [
-    [0, true],
-    [200_000, true],
-    [300_000, false],
-  ] as const) {
-    const { time, reserve, settle, store, failOver, lines, state } = bench(t);
-    await settle('done', completion('a', await reserve('done')));
-    time.advance(200);
-    await settle('last', completion('a', await reserve('last')));
-    store.behave('complete', down);
-    failOver();
-    const isTold = (sum: RegExp) => (): string | undefined => lines.find((line) => sum.test(line));
-    await until('it is given up', () => {
-      time.advance(500);
-      return isTold(/"not_taken":2/)();
-    });
-    time.advance(laterMs);
-    store.behave('complete', null);
-    failOver();
-    if (isOffered) await until('it is offered', isTold(/"offered":2,"repaired":2/));
-    else await new Promise((resolve) => setImmediate(resolve));
-    const found = isOffered ? 'completed' : null;
-    t.same([await state('done'), await state('last')], [found, found], String(laterMs));
-    for (let left = 0; left < 4; left += 1) time.advance(15_000);
-    t.same(time.due(), []);
-  }
-});
-
 t.test('a doubt whose key an operator has freed is not kept any longer', async (t) => {
   for (const comesLate of [true, false]) {
     const { time, reserve, settle, failOver, offered, state, isUp, free, lines } = bench(t);
