@@ -37,8 +37,8 @@ export async function readTextInput(input: Readable, maxBytes: number): Promise<
   }
 }
 
-/** What a header can hold, which is more than a token that is accepted; what is longer is another file. */
-const maxTokenInputBytes = 64 * 1024;
+/** What a header can hold at most (`listen.max_header_bytes`), which is more than a token that is accepted. */
+const maxTokenInputBytes = 1024 * 1024;
 
 /** Reads a token from standard input, with or without the scheme before it. */
 export async function readToken(io: Io): Promise<Result<string, StartFailure>> {

@@ -14,15 +14,15 @@ import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2ClientConnection } from './inbound/http2/connection.js';
 import { createLargeHeads } from './inbound/http2/large-heads.js';
-import { maxOpenHeads, type Http2Request } from './inbound/http2/request.js';
-import { StreamPlaces } from './inbound/http2/stream-places.js';
+import type { Http2Request } from './inbound/http2/request.js';
+import { maxOpenRequests, StreamPlaces } from './inbound/http2/stream-places.js';
 import { describeBug } from '../lib/errors.js';
 import { ClientRequest, Http1Request, type RequestHandler } from './inbound/http1-request.js';
 import type { ReceivedRequest } from './inbound/received-request.js';
 import { createAdmissionControl } from './exchange/admission-control.js';
 import { Exchange } from './exchange/exchange.js';
 import type { ExchangeDeps, PlanAdmitted } from './exchange/exchange-deps.js';
-import { HealthCheck, isHealthCheck, maxOpenHealthChecks } from './exchange/health-check.js';
+import { HealthCheck, isHealthCheck } from './exchange/health-check.js';
 import { createKnownAddresses } from './exchange/known-addresses.js';
 import { createClientApp } from './client-app.js';
 import type { ActiveConfig } from './auth/active-config.js';
@@ -144,7 +144,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const maxConnections = deps.places?.maxConnections ?? maxConnectionsOf(listen);
   // As many as there may be connections, each of which may have a request.
   const streamPlaces = new StreamPlaces(maxConnections, deps);
-  const openHeads = createFairQueue<Http2Request>(maxOpenHeads);
+  const openHeads = createFairQueue<Http2Request>(maxOpenRequests(maxConnections));
   const onHeaders = createLargeHeads(deps.collectGarbage);
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
@@ -185,7 +185,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { clock, isReady } = deps;
   const healthDeps = {
     ...{ clock, isReady, bodyTimeouts, isShuttingDown: () => isShuttingDown, onBug: reportBug },
-    open: createFairQueue<HealthCheck>(maxOpenHealthChecks),
+    open: createFairQueue<HealthCheck>(maxOpenRequests(maxConnections)),
   };
 
   const listener = createListener(listen, deps.tls, maxConnections);

@@ -118,6 +118,7 @@ export function createPool(deps: PoolDeps): Pool {
         onGone: () => {
           // In one turn: whoever adds up finds its numbers in one place, and in one only.
           serving.delete(number);
+          if (worker.servingMs() >= youngMs) youngDeaths.set(number, 0);
           retire(worker.lastNumbers());
           dropWhereOver();
         },

@@ -52,8 +52,10 @@ function brokenRule(credential: RevocableCredential, rules: Revocations, digest:
 }
 
 /** Beyond 2^53 several numbers in a token are one here: each of them may be the one that was revoked. */
-function isAmong(revoked: ReadonlySet<string>, name: string | number): boolean {
-  return typeof name === 'string' ? revoked.has(name) : [...revoked].some((text) => Number(text) === name);
+export function isAmong(revoked: ReadonlySet<string>, name: string | number): boolean {
+  if (typeof name === 'string' || Number.isSafeInteger(name)) return revoked.has(String(name));
+  for (const text of revoked) if (Number(text) === name) return true;
+  return false;
 }
 
 /**

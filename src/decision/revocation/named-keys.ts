@@ -11,14 +11,14 @@ const plainCredential = /^(?:[\w-]+[ \t]+)?([\w-]+\.[\w.+/=-]*)$/;
  * such a header means is the reader's to choose, and where it ends, so that each text of the credential may be the
  * `kid`. A header without one names no key to anybody.
  */
-export function namesKey(credential: string, isMeant: (keyId: string) => boolean): boolean {
+export function namesKey(credential: string, isMeant: (keyId: string | number) => boolean): boolean {
   if (credential.indexOf('.') === credential.lastIndexOf('.')) return false;
   const token = plainCredential.exec(credential)?.[1];
   const header = token === undefined ? null : peekHeader(token, Infinity);
   if (header === null) return namesKeyLaxly(credential, isMeant);
   return Object.entries(header).some(
     ([name, keyId]) =>
-      withoutCase(name) === 'kid' && (typeof keyId === 'string' || typeof keyId === 'number') && isMeant(String(keyId)),
+      withoutCase(name) === 'kid' && (typeof keyId === 'string' || typeof keyId === 'number') && isMeant(keyId),
   );
 }
 

@@ -58,23 +58,37 @@ export function readSessionHeaders(passed: readonly string[]): SessionHeaders {
   return { accessTokens, antiCsrf, hasRid };
 }
 
-const quoted = /"(?:[^"\\]|\\.?)*"?/gs;
+/** Between semicolons, in characters of which base64url and tokens consist. */
+const plainCookie = /^sAccessToken=(?:""|([\w.-]*))$/;
 
 /**
- * Values of each cookie that some reader takes for `sAccessToken`, its name folded as in `withoutSessionHeaders`. To
- * some a `;` in quotes ends no cookie: these are read a second time, with blanks in its place.
+ * The access tokens of sessions in cookies, where every reader has the same: each between semicolons, spelt as the SDK
+ * does. `null` where something else may be one to some reader, as by another case of its name, quotes, escapes, blanks
+ * or commas, or since it stands in one of several lines, which some put together.
  */
-export function possibleAccessTokens(passed: readonly string[]): readonly string[] {
+export function plainAccessTokens(passed: readonly string[]): readonly string[] | null {
+  const lines = passed.filter((_value, i) => i % 2 === 1 && passed[i - 1]?.toLowerCase() === 'cookie');
   const found = new Set<string>();
-  for (let i = 0; i + 1 < passed.length; i += 2) {
-    if ((passed[i] ?? '').toLowerCase() !== 'cookie') continue;
-    const value = passed[i + 1] ?? '';
-    const inQuotes = value.replace(quoted, (text) => text.replaceAll(';', ' '));
-    for (const cookie of [...cookiesOf(value), ...(inQuotes === value ? [] : cookiesOf(inQuotes))]) {
-      if (cookie.names.some((name) => folded(name) === accessTokenCookie.toLowerCase())) found.add(cookie.value);
-    }
+  const others: string[] = [];
+  for (const text of lines.flatMap((line) => line.split(';')).map(trimBlanks)) {
+    const plain = plainCookie.exec(text);
+    const parts = plain?.[1]?.split('.') ?? [];
+    // A word, such as of a cookie that was cleared, is no token to anybody.
+    const isPlain = plain !== null && (parts.length < 2 || (parts.length === 3 && !parts.includes('')));
+    if (isPlain) found.add(parts.length === 3 ? parts.join('.') : '');
+    else others.push(text);
   }
-  return [...found];
+  if (found.size > 0 && lines.length > 1) return null;
+  found.delete('');
+  const rest = others.join(';');
+  const readings = [rest, percentDecoded(withoutBackslashes(rest)), withoutBackslashes(percentDecoded(rest))];
+  return readings.some(mayHoldAccessToken) ? null : [...found];
+}
+
+/** Whether a cookie may have that name to somebody: behind what is neither letter nor digit, and so before a `=`. */
+function mayHoldAccessToken(cookies: string): boolean {
+  const names = cookies.toLowerCase().split('=').slice(0, -1);
+  return names.some((name) => ` ${name.replace(/[^a-z0-9]+/g, ' ').trimEnd()}`.endsWith(' saccesstoken'));
 }
 
 /**
@@ -226,7 +240,14 @@ function folded(name: string): string {
     .toLowerCase();
 }
 
-/** Every octet by itself: what a token consists of has one. */
-export function percentDecoded(text: string): string {
+/** Every octet by itself: what a name consists of has one. */
+function percentDecoded(text: string): string {
   return text.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+/** As Python's http.cookies reads what is quoted, and with it Django, Starlette and Werkzeug. */
+function withoutBackslashes(text: string): string {
+  return text.replace(/\\(?:([0-3][0-7]{2})|(.))/g, (_escape, octal: string | undefined, character: string) =>
+    octal === undefined ? character : String.fromCharCode(Number.parseInt(octal, 8)),
+  );
 }

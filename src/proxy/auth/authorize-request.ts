@@ -400,7 +400,7 @@ function denyUnlessShadowed(
   const { authorization, passed } = request.headers;
   const unjudgedTokens = { authorization: principal === null ? authorization : null, passed };
   return thenSync(findRevokedToken(unjudgedTokens, request.activeConfig, request.asker), (found) =>
-    found === null ? judgement : deny(request, null, request.observe('revocation', found)),
+    found === null ? judgement : deny(request, principal, request.observe('revocation', found)),
   );
 }
 

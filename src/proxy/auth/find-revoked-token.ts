@@ -4,9 +4,16 @@ import { claimedSubject } from '../../decision/token/profile-claims.js';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { IssuerRules, KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { RequestHeaders } from '../../decision/http/request-headers.js';
-import { claimsAsRead, isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
+import {
+  claimsAsRead,
+  isAmong,
+  isRevoked,
+  revokesClaims,
+  signedClaims,
+  tokenDigest,
+} from '../../decision/revocation/match.js';
 import { namesKey } from '../../decision/revocation/named-keys.js';
-import { percentDecoded, possibleAccessTokens } from '../../decision/session/headers.js';
+import { plainAccessTokens } from '../../decision/session/headers.js';
 import { isSessionHeader, sessionKeyIds } from '../../decision/session/token.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 import type { KeyAsker, KeyLookup, KeySource, VerificationKey } from '../../ports/auth.js';
@@ -50,12 +57,14 @@ export function findRevokedToken(
   const byClaims = revoked.filter(revokesClaims);
   if (isKnown && keyIds.length === 0 && digests.length === 0 && byClaims.length === 0) return null;
   const bearer = authorization ?? '';
-  const cookies = sessions === null ? [] : sessionTokensIn(passed);
-  // Of very many each by itself would keep everybody else waiting.
-  const credentials = [bearer, ...(cookies.length > maxTokens ? [cookies.join(' ')] : cookies)];
-  if (namesRevokedKey(credentials, keyIds)) return denial('key_revoked');
+  const cookies = sessions === null ? [] : plainAccessTokens(passed);
+  // Nobody knows which token the service has of them; and looking many up would keep everybody else waiting.
+  if (cookies === null || cookies.length > maxTokens) {
+    return denial(isKnown ? 'credential_ambiguous' : 'revocations_unknown');
+  }
+  if (namesRevokedKey([bearer, ...cookies], keyIds)) return denial('key_revoked');
   if (isKnown && digests.length === 0 && byClaims.length === 0) return null;
-  const tokens = distinctTokensIn(bearer, cookies);
+  const tokens = [...new Set([...tokensIn(bearer), ...cookies])];
   const words = wordsIn(bearer, issuers);
   // Looking each of them up would keep everybody else waiting.
   if ((digests.length > 0 || byClaims.length > 0) && (tokens.length > maxTokens || words.length > maxWords)) {
@@ -103,35 +112,11 @@ const maxTokens = 16;
 /** Words that an issuer may be asked about: schemes with signed parameters have some 40 of them. */
 const maxWords = 128;
 
-/** The access tokens of sessions in cookies, as they came and as services have them that decode cookies. */
-function sessionTokensIn(passed: readonly string[]): readonly string[] {
-  const readings = possibleAccessTokens(passed).flatMap((token) => {
-    const [decoded, unquoted] = [percentDecoded(token), withoutBackslashes(token)];
-    return [token, decoded, unquoted, percentDecoded(unquoted), withoutBackslashes(decoded)];
-  });
-  return [...new Set(readings)];
-}
-
-/** As Python's http.cookies reads a quoted value, and with it Django, Starlette and Werkzeug. */
-function withoutBackslashes(value: string): string {
-  return value.replace(/\\(?:([0-3][0-7]{2})|(.))/g, (_escape, octal: string | undefined, character: string) =>
-    octal === undefined ? character : String.fromCharCode(Number.parseInt(octal, 8)),
-  );
-}
-
 function namesRevokedKey(credentials: readonly string[], known: readonly ReadonlySet<string>[]): boolean {
   if (known.length === 0) return false;
-  return credentials.some((credential) => namesKey(credential, (keyId) => known.some((keyIds) => keyIds.has(keyId))));
-}
-
-/** All of them, but for cookies behind the point where there are more than `maxTokens`: then none is looked up. */
-function distinctTokensIn(bearer: string, cookies: readonly string[]): readonly string[] {
-  const found = new Set(tokensIn(bearer));
-  for (const cookie of cookies) {
-    if (found.size > maxTokens) break;
-    for (const token of [...tokensIn(cookie), ...tokensIn(inOnePiece(cookie))]) found.add(token);
-  }
-  return [...found];
+  return credentials.some((credential) =>
+    namesKey(credential, (keyId) => known.some((keyIds) => isAmong(keyIds, keyId))),
+  );
 }
 
 /** What an issuer may be asked about, whatever stands around it; nothing where no issuer is asked. */

@@ -13,9 +13,6 @@ import { newRequestId } from './ids.js';
 /** A probe sends a few bytes at once; who takes longer for all of them is none. */
 const longestBodyMs = 5_000;
 
-/** Calls of all callers, at a time, whose message has yet to come: they count nowhere else. */
-export const maxOpenHealthChecks = 256;
-
 /** How long a response, which is shorter than a packet, may be left unread. */
 const writeTimeoutMs = 10_000;
 

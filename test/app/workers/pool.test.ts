@@ -304,14 +304,7 @@ t.test('where none serves, and none can be replaced, the proxy ends, and says so
 t.test('a process that cannot be started is tried again', async (t) => {
   const program = join(tempDir(t), 'worker.cjs');
   writeFileSync(program, answers(''));
-  // More than a process may be given.
-  const fill = (): void => {
-    process.env['TOO_LARGE'] = 'x'.repeat(1 << 18);
-  };
-  const empty = (): void => {
-    delete process.env['TOO_LARGE'];
-  };
-  t.teardown(empty);
+  const { fill, empty } = startSwitch(t);
   const problems: unknown[] = [];
   const pool = createPool({
     ...poolDeps(program),

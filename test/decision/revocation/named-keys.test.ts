@@ -66,7 +66,7 @@ t.test('a key id of any visible characters', async (t) => {
 
 t.test('a key id that is a number', async (t) => {
   t.equal(
-    namesKey(of('{"kid":1}'), (keyId) => keyId === '1'),
+    namesKey(of('{"kid":1}'), (keyId) => keyId === 1),
     true,
   );
 });

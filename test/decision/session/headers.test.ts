@@ -1,6 +1,6 @@
 import t from 'tap';
 import {
-  possibleAccessTokens,
+  plainAccessTokens,
   readSessionHeaders,
   withoutSessionHeaders,
   withRenewedSession,
@@ -109,26 +109,53 @@ t.test('the upstream gets none of it, and everything else as it came', (t) => {
   t.end();
 });
 
-t.test('every cookie that some reader takes for the access token', (t) => {
+t.test('access tokens in cookies are taken where every reader has the same', (t) => {
+  const token = 'eyJh.eyJz.c2ln-_0';
   const cases = [
-    { name: 'its name', cookie: 'a=1; sAccessToken=x', expected: ['x'] },
-    { name: 'others', cookie: 'a="sAccessToken=x"; sRefreshToken=y; mysAccessToken=z', expected: [] },
+    { name: 'none', cookies: ['a=1', 'b=2'], expected: [] },
+    { name: 'one', cookies: [`a=1;sAccessToken=${token} ;b="2`], expected: [token] },
     {
-      name: 'other spellings of its name',
-      cookie: '\xa0sAccessToken=x; %73AccessToken=y; SACCESSTOKEN=z; a=1 sAccessToken=q',
-      expected: ['x', 'y', 'z', '1 sAccessToken=q'],
+      name: 'two',
+      cookies: [`sAccessToken=${token}; sAccessToken=a.b.c; sAccessToken=${token}`],
+      expected: [token, 'a.b.c'],
     },
-    { name: 'quoted', cookie: 'sAccessToken="x\\056y"', expected: ['"x\\056y"'] },
     {
-      name: 'quoted, with what ends it for others',
-      cookie: 'sAccessToken="x;\\";y"; b="c;d',
-      expected: ['"x', '"x \\" y"'],
+      name: 'words that are no token',
+      cookies: ['sAccessToken=; sAccessToken=""; sAccessToken=deleted'],
+      expected: [],
     },
-    { name: 'a quote that nothing ends', cookie: 'sAccessToken="x;y', expected: ['"x', '"x y'] },
-    { name: 'a backslash at the end', cookie: 'sAccessToken="x;\\', expected: ['"x', '"x \\'] },
+    {
+      name: 'other names',
+      cookies: ['mysAccessToken=x; sAccessTokenOld=y; st-last-access-token-update=1'],
+      expected: [],
+    },
+    { name: 'no value', cookies: ['sAccessToken'], expected: [] },
+    ...[
+      `SACCESSTOKEN=${token}`,
+      `\xa0sAccessToken=${token}`,
+      `sAccessToken =${token}`,
+      `"sAccessToken"=${token}`,
+      `%73AccessToken=${token}`,
+      `\\163AccessToken=${token}`,
+      `\\%73AccessToken=${token}`,
+      `%5C163AccessToken=${token}`,
+      `a=1, sAccessToken=${token}`,
+      `a=1 sAccessToken=${token}`,
+      `a="1;sAccessToken=${token}"`,
+      `sAccessToken="${token}"`,
+      `sAccessToken=${token}=`,
+      `sAccessToken=${token}.`,
+      'sAccessToken=eyJh.eyJz',
+      `sAccessToken=${token}, b=1`,
+      `sAccessToken=${token.replace('.', '%2E')}`,
+      `sAccessToken=${token.replace('.', '\\056')}`,
+    ].map((cookie) => ({ name: cookie, cookies: [cookie], expected: null })),
+    { name: 'in one of two lines', cookies: [`sAccessToken=${token}`, 'a=1'], expected: null },
+    { name: 'cut in two', cookies: ['sAccessToken=eyJh', '.eyJz.c2ln'], expected: null },
   ];
-  for (const { name, cookie, expected } of cases) {
-    t.same(possibleAccessTokens(['Accept', 'sAccessToken=x', 'Cookie', cookie]), expected, name);
+  for (const { name, cookies, expected } of cases) {
+    const passed = ['Accept', 'sAccessToken="x"', ...cookies.flatMap((cookie) => ['Cookie', cookie])];
+    t.same(plainAccessTokens(passed), expected, name);
   }
   t.end();
 });

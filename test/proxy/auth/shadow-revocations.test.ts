@@ -163,22 +163,7 @@ t.test('claims that only the upstream can read, of a token whose signature holds
   }
 });
 
-t.test('a session in a cookie that the upstream decodes', async (t) => {
-  const key = rsaKey();
-  const shadow = await startShadow(t, {
-    config: { ...sessionConfig, routes: [...routes, userRoute] },
-    sessions: sessionsOf(key),
-  });
-  const session = mintSession({ key });
-  const cookie = { Cookie: `sAccessToken=%65${session.slice(1).replaceAll('.', '%2E')}` };
-  t.match(await shadow.ask('', cookie), /^200 /);
-  for (const rules of [{ keyIds: new Set([key.keyId]) }, { subjects: new Set(['user-1']) }]) {
-    shadow.revoke(rules);
-    t.match(await shadow.ask('', cookie), /^401 (key|subject)_revoked/);
-  }
-});
-
-t.test('a session in a cookie that is spelt as only Python reads it', async (t) => {
+t.test('a session in a cookie that not all readers read alike', async (t) => {
   const key = rsaKey();
   const shadow = await startShadow(t, {
     config: { ...sessionConfig, routes: [...routes, userRoute] },
@@ -186,23 +171,35 @@ t.test('a session in a cookie that is spelt as only Python reads it', async (t) 
   });
   const session = mintSession({ key });
   const [header = '', payload = '', signature = ''] = session.split('.');
+  const cut = (odd: string): string => `${session.slice(0, -9)}${odd}${session.slice(-9)}`;
   for (const [name, cookie] of [
+    ['in percent', `sAccessToken=%65${session.slice(1).replaceAll('.', '%2E')}`],
     ['octal escapes', `sAccessToken="${header}\\056${payload}\\056${signature}"`],
-    ['a backslash', `sAccessToken="\\e${header.slice(1)}.${payload}.${signature}"`],
     ['both escapes', `sAccessToken="${header}%5C056${payload}\\056${signature}"`],
-    ['both escapes, the other way round', `sAccessToken="${header}\\0452E${payload}%2E${signature}"`],
-    ['a semicolon in quotes', `sAccessToken="${session.slice(0, -9)};${session.slice(-9)}"; a=b`],
+    ['a semicolon in quotes', `sAccessToken="${cut(';')}"; a=b`],
+    ['a semicolon in quotes, behind a blank', `a=b sAccessToken="${cut(';')}"`],
+    ['another cookie behind it', `sAccessToken="${cut('\\041')}" a=b`],
+    ['behind a comma', `a=1, sAccessToken=${cut('%21')}`],
+    ['in quotes of another cookie', `x="; sAccessToken="${cut(';')}"`],
     ['a no-break space before the name', `\xa0sAccessToken=${session}`],
     ['the name in escapes', `%73AccessToken=${session}`],
     ['the name in another case', `SACCESSTOKEN=${session}`],
-    ['behind a blank', `a=b sAccessToken="${header}\\056${payload}\\056${signature}"`],
+    ['a blank in its signature', `sAccessToken=${cut(' ')}`],
+    ['padded', `sAccessToken=${session}==`],
   ] as const) {
     shadow.revoke();
     t.match(await shadow.ask('', { Cookie: cookie }), /^200 /, `${name}: shadow mode lets it pass`);
-    for (const rules of [{ keyIds: new Set([key.keyId]) }, { subjects: new Set(['user-1']) }]) {
-      shadow.revoke(rules);
-      t.match(await shadow.ask('', { Cookie: cookie }), /^401 (key|subject)_revoked/, name);
-    }
+    shadow.revoke({ subjects: new Set(['user-1']) });
+    t.equal(await shadow.ask('', { Cookie: cookie }), '401 credential_ambiguous', name);
+  }
+  shadow.revoke({ subjects: new Set(['mallory']) });
+  for (const [name, cookie] of [
+    ['its own', `sAccessToken=${session}`],
+    ['two of them', `sAccessToken=${session}; a=b; sAccessToken=${session}`],
+    ['others with quotes', `size=5" pipe; sAccessToken=${session}; _ga=GA1.2.3.4; pref=\\"dark\\"; name=O"Neil`],
+    ['one that was cleared', 'sAccessToken=""; a=b; b={"c":1}'],
+  ] as const) {
+    t.match(await shadow.ask('', { Cookie: cookie }), /^200 /, name);
   }
 });
 
@@ -213,7 +210,6 @@ t.test('a revoked session beside the token of a caller that lacks a right', asyn
   const bearer = `Bearer ${mintToken({ key: shadow.key })}`;
   for (const [path, cookie, reason] of [
     ['/orders', 'sAccessToken', 'subject_not_approved'],
-    ['/elsewhere', 'saccesstoken', 'route_unknown'],
     ['/elsewhere', 'sAccessToken', 'credential_ambiguous'],
   ] as const) {
     const session = { Cookie: `${cookie}=${mintSession({ key })}` };
@@ -284,7 +280,6 @@ t.test('a signature with characters in between that lax readers pass over', asyn
     sessions: sessionsOf(session),
   });
   const eve = mintToken({ key: shadow.key, claims: { sub: 'eve', exp: 1 } });
-  const cookie = mintSession({ key: session, claims: { sub: 'eve', exp: 1 } });
   for (const odd of [' ', '!', '~', '=']) {
     const asked = (): Promise<string> => shadow.ask(`Bearer ${eve.slice(0, -9)}${odd}${eve.slice(-9)}`);
     shadow.revoke();
@@ -292,35 +287,25 @@ t.test('a signature with characters in between that lax readers pass over', asyn
     shadow.revoke({ subjects: new Set(['eve']) });
     t.equal(await asked(), '401 subject_revoked', odd);
   }
-  for (const odd of [' ', '%20', '%']) {
-    const headers = { Cookie: `sAccessToken=x.y; sAccessToken=${cookie.slice(0, -9)}${odd}${cookie.slice(-9)}` };
-    shadow.revoke();
-    t.match(await shadow.ask('', headers), /^200 /, `cookie, ${odd}`);
-    shadow.revoke({ subjects: new Set(['eve']) });
-    t.equal(await shadow.ask('', headers), '401 subject_revoked', `cookie, ${odd}`);
-  }
   const four = ['1', '2', '3', '4'].map((jti) => mintToken({ key: shadow.key, claims: { jti } }));
   t.equal(await shadow.ask(`Bearer ${four.join(', ')}`), '200 credential_malformed', 'four are not more by it');
   t.equal(await shadow.ask(`Bearer ${[...four, eve].join(', ')}`), '401 credential_ambiguous');
 });
 
-t.test('very many cookies are read together', async (t) => {
+t.test('very many cookies are not looked up', async (t) => {
   const key = rsaKey('d-lost');
   const shadow = await startShadow(t, {
     config: { ...sessionConfig, routes: [...routes, userRoute] },
     sessions: sessionsOf(key),
   });
-  const many = Array.from({ length: 40 }, (_, at) => `sAccessToken=%61${String(at)}..b`).join('; ');
+  const many = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `sAccessToken=a${String(at)}.b.c`).join('; ');
   const odd = `${base64url('{"kid":"d-ok","kid":"d-lost"}')}.e30.c2ln`;
-  for (const kid of ['d-lost', 'd-other']) {
-    shadow.revoke({ keyIds: new Set([kid]) });
-    t.match(
-      await shadow.ask('', { Cookie: `${many}; sAccessToken=${odd}` }),
-      kid === 'd-lost' ? /^401 key_rev/ : /^200 /,
-    );
-  }
-  shadow.revoke({ subjects: new Set(['eve']) });
-  t.equal(await shadow.ask('', { Cookie: many }), '401 credential_ambiguous');
+  shadow.revoke({ keyIds: new Set(['d-lost']) });
+  t.equal(await shadow.ask('', { Cookie: `${many(15)}; sAccessToken=${odd}` }), '401 key_revoked');
+  t.equal(await shadow.ask('', { Cookie: many(17) }), '401 credential_ambiguous');
+  shadow.revoke({ keyIds: new Set(['d-other']) });
+  t.match(await shadow.ask('', { Cookie: `${many(15)}; sAccessToken=${odd}` }), /^200 /);
 });
 
 t.test('while the keys are away nobody knows, however the token is spelt', async (t) => {

@@ -15,12 +15,6 @@ const bodylessMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** How long the end of a request may take that probably has no body; milliseconds. */
 const emptyBodyMs = 5_000;
 
-/**
- * Requests of all callers, at a time, of which nobody knows yet whether a body follows: each holds its head, and is
- * none of those in flight yet. Node takes up to 110 KiB for one with 230 headers.
- */
-export const maxOpenHeads = 256;
-
 /** A request of HTTP/2: one stream of its connection. */
 export class Http2Request implements ReceivedRequest, BodySource, Waiting {
   readonly head: RequestHead;
@@ -187,7 +181,7 @@ export class Http2Request implements ReceivedRequest, BodySource, Waiting {
    */
   wasTakenBack(): boolean {
     if (this.abortedMs !== null) return this.isUntaken;
-    return this.stream.rstCode !== constants.NGHTTP2_NO_ERROR || this.writer?.isWritten !== true;
+    return this.writer?.isDelivered() !== true;
   }
 
   /**

@@ -33,8 +33,8 @@ export class Http2ResponseWriter implements ResponseWriter {
   private readonly request: Http2Request;
   private readonly stream: ServerHttp2Stream;
   private readonly host: ResponseWriterHost;
-  /** All of a response was written. Node ends streams that are reset, so that `writableEnded` does not say it. */
-  isWritten = false;
+  /** All of a response was given. Node ends streams that are reset, so that `writableEnded` does not say it. */
+  private isWritten = false;
   private sentStatus = 0;
   private sentGrpcStatus: number | null = null;
   private takesTrailers = false;
@@ -203,6 +203,8 @@ export class Http2ResponseWriter implements ResponseWriter {
       if (lastBytesSinceMs !== null && nowMs - lastBytesSinceMs >= lastBytesMs) this.wantNoMore();
       return;
     }
+    // The rest of the request has its time behind the response.
+    if (lastBytesSinceMs !== null) this.lastBytesSinceMs = nowMs;
     const { stalledSinceMs } = request;
     if (stalledSinceMs !== null && nowMs - stalledSinceMs >= flushMs) this.giveUp();
   }

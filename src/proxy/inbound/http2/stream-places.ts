@@ -38,7 +38,7 @@ interface Look {
 /** Of all places, what connections that were never let through may have, and what others may. */
 const shareOfKind = 3 / 4;
 
-/** Whoever does not take so many of all places is in the way of others. */
+/** A site that leaves more than that of all places untaken is in the way of others. */
 const crowdedShare = 1 / 4;
 
 /**
@@ -46,6 +46,15 @@ const crowdedShare = 1 / 4;
  * site that is in the way of others; milliseconds.
  */
 const graceMs = { known: 1_000, short: 100 };
+
+/**
+ * How many requests may wait, at a time, for what nobody knows yet: whether a body follows, or the message of a health
+ * check. Each holds its head, for which Node takes up to 110 KiB where it has 230 headers, and a place, while it is
+ * none of those in flight yet: all of either kind hold no more than a sixteenth of the places.
+ */
+export function maxOpenRequests(places: number): number {
+  return Math.min(256, Math.floor(places / 16));
+}
 
 /** What was found is used for so long before it is looked again, which takes all connections; milliseconds. */
 const lookEveryMs = 100;
@@ -58,7 +67,8 @@ const tellEveryMs = 60_000;
  * it is closed or gives way. Connections that were never let through leave a quarter of all places to others, and these
  * a quarter to them, as every caller begins as a stranger. Where all are taken, those give way whose response was
  * written and not taken: first those of strangers, of the site that has most, so that nobody shuts others out by taking
- * nothing. Those of callers give way to callers only. No more of them than have to.
+ * nothing. Those of callers give way to callers, and to strangers only where callers have more than is theirs: a
+ * connection that turns out to be one keeps what it has. No more of them than have to.
  */
 export class StreamPlaces {
   private readonly most: number;
@@ -112,8 +122,9 @@ export class StreamPlaces {
     const { kind } = places;
     if (!this.hasRoom(kind)) {
       const before = this.taken();
-      if (this.givingWayTo(kind).some((other) => this.endOne(other))) this.gaveWay += 1;
-      const isRefused = !this.hasRoom(kind);
+      const ended = this.givingWayTo(kind).find((other) => this.endOne(other));
+      if (ended !== undefined) this.gaveWay += 1;
+      const isRefused = ended !== kind && !this.hasRoom(kind);
       if (isRefused) this.refused += 1;
       this.tell(before);
       if (isRefused) return false;
@@ -133,7 +144,7 @@ export class StreamPlaces {
   }
 
   private givingWayTo(kind: Kind): readonly Kind[] {
-    if (kind === 'stranger') return ['stranger'];
+    if (kind === 'stranger') return this.counts.known > this.mostOfKind ? ['known', 'stranger'] : ['stranger'];
     return this.counts.known < this.mostOfKind ? ['stranger', 'known'] : ['known'];
   }
 

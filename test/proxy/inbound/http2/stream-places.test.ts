@@ -161,6 +161,22 @@ t.test('what was found is used for a while, before all are asked again', (t) => 
   t.end();
 });
 
+t.test('callers that are known only when they have more than is theirs give way to strangers too', (t) => {
+  const { places, connect, open } = start();
+  const [one, other] = [connect('a'), connect('a')];
+  open(one, 75, 0);
+  places.recognize(one.places);
+  open(other, 25, 0);
+  places.recognize(other.places);
+  const newcomer = connect('b');
+  t.equal(open(newcomer, 1, null), 1);
+  t.equal(open(connect('k', true), 10, null), 10, 'and to other callers');
+  t.equal(one.ended + other.ended, 11, 'one for each');
+  t.equal(open(newcomer, 40, null), 24, 'until the others are back at theirs');
+  t.equal(places.taken(), 100);
+  t.end();
+});
+
 t.test('a connection that is closed is not asked', (t) => {
   const { places, connect, open } = start();
   const gone = connect('a', true);
