@@ -56,7 +56,7 @@ export function isNoDoubt({ write }: Settling, reply: Completed | Released | Mar
 
 /** What the store took lately: after a fail-over it may have forgotten it. */
 interface RecentSettlements {
-  readonly add: (settling: Settling) => void;
+  readonly add: (kept: Kept) => void;
   /**
    * Takes out what the store took shortly before it was last there, the latest first, since it is the most likely to be
    * lost. Forgets the rest.
@@ -64,7 +64,10 @@ interface RecentSettlements {
   readonly take: () => readonly Kept[];
   /** The same for a shutdown: of a part of the store that is there, only what a fail-over may have lost unnoticed. */
   readonly takeLast: () => readonly Kept[];
-  /** Keeps what was taken out, offered, and not taken by the store, for as long as if it had stayed. */
+  /**
+   * Keeps what was taken out, offered, and not taken by the store, until the next retry: in that order, so that those
+   * that failed do not keep others from their turn.
+   */
   readonly giveBack: (left: readonly Kept[]) => void;
   readonly close: () => void;
 }
@@ -99,33 +102,41 @@ interface RecentDeps {
   readonly store: Pick<ReservationStore, 'state' | 'problemOf'>;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Called with what was given back, each time that it is looked whether the store is there: it is taken out. */
-  readonly onRetry: (left: readonly Kept[]) => void;
+  /**
+   * Called with what was given back, each time that it is looked whether the store is there: it is taken out, however
+   * old it is. `forgotten` of it gave way to others.
+   */
+  readonly onRetry: (left: readonly Kept[], forgotten: number) => void;
 }
 
 export function createRecentSettlements(
   { store, clock, timers, onRetry }: RecentDeps,
   limits = recentLimits,
 ): RecentSettlements {
-  /** In the order of their times. */
+  /** In the order of their times, or nearly so. */
   const kept = new Set<{ -readonly [K in keyof Kept]: Kept[K] }>();
+  /** Of those what was given back since the last retry, in the order in which it is to be tried. */
+  let left: readonly Kept[] = [];
   let bytes = 0;
   let callOff: (() => void) | null = null;
   /** Until when it does not count that the store seems to be there, monotonic milliseconds. */
   let doubtfulUntilMs = -Infinity;
 
   return {
-    add: (settling) => {
-      keep([keptAt(settling, momentOf(clock))]);
+    add: (entry) => {
+      keep([entry]);
     },
     take: () => takeAll(),
     takeLast: () => {
       const isThere = lookAtParts();
       return takeAll((entry) => (isThere(entry) ? unnoticedMs : limits.lastMs));
     },
-    giveBack: (left) => {
-      const all = [...left.map((entry) => ({ ...entry, thereAtMs: null })), ...kept];
+    giveBack: (entries) => {
+      const back = entries.map((entry) => ({ ...entry, thereAtMs: null }));
+      const all = [...back, ...kept];
+      const allLeft = [...left, ...back];
       clear();
+      left = allLeft;
       keep(all.sort((a, b) => a.atMs - b.atMs));
     },
     close: clear,
@@ -152,6 +163,7 @@ export function createRecentSettlements(
 
   function clear(): void {
     kept.clear();
+    left = [];
     bytes = 0;
     callOff?.();
     callOff = null;
@@ -163,8 +175,9 @@ export function createRecentSettlements(
 
   function dropOld(lastMsOf = (_entry: Kept): number => limits.lastMs): void {
     for (const entry of kept) {
-      const isOver = entry.thereAtMs !== null && entry.atMs <= entry.thereAtMs - lastMsOf(entry);
-      if (isOver || isTooOld(entry, clock)) drop(entry);
+      // What was given back is told of where it is too old, by whom it is taken out.
+      if (entry.thereAtMs === null) continue;
+      if (entry.atMs <= entry.thereAtMs - lastMsOf(entry) || isTooOld(entry, clock)) drop(entry);
     }
   }
 
@@ -208,9 +221,11 @@ export function createRecentSettlements(
   }
 
   function retry(): void {
-    const left = [...kept].filter(({ thereAtMs }) => thereAtMs === null).reverse();
-    left.forEach(drop);
-    if (left.length > 0) onRetry(left);
+    const due = left.filter((entry) => kept.has(entry));
+    const forgotten = left.length - due.length;
+    left = [];
+    due.forEach(drop);
+    onRetry(due, forgotten);
   }
 }
 

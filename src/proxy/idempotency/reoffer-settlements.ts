@@ -2,7 +2,7 @@ import type { Completed, Marked, Released } from '../../decision/idempotency/rec
 import type { Result } from '../../lib/result.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ReservationStore, StoreFailure } from '../../ports/idempotency.js';
-import { isNoDoubt, isTooOld, type Kept } from './recent-settlements.js';
+import { isNoDoubt, isTooOld, keptAt, momentOf, type Kept } from './recent-settlements.js';
 import type { Settling } from './settlement-queue.js';
 import type { ReofferResult, SettlementReport } from './settlement-report.js';
 
@@ -12,8 +12,11 @@ interface Reoffering {
   readonly start: (kept: readonly Kept[]) => void;
   /** What was asked of the store before the last fail-over, and answered since. */
   readonly add: (kept: Kept) => void;
-  /** What was left, once more, without a word where nothing is taken. */
-  readonly retry: (left: readonly Kept[]) => void;
+  /**
+   * What was left, once more, without a word where nothing is taken or given up; `forgotten` of it could not be kept.
+   * Where nothing is left it tells what is still to be told.
+   */
+  readonly retry: (left: readonly Kept[], forgotten: number) => void;
   /**
    * Offers what is left for as long as the store takes it, `lastMs` at most, and tells what is left then. Then offers
    * `last` for as long: a fail-over may not have been noticed yet, and after this nobody is left to repair it.
@@ -32,6 +35,8 @@ const mostInVain = 4;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const offeredForMs = 30_000;
+/** How often it is told at most what became of what was left, milliseconds, while some of it still is. */
+const tellEveryMs = 30_000;
 /** How long each of the two steps of `close` goes on, and the pause in the second, milliseconds. */
 const lastMs = 1_000;
 const lastPauseMs = 100;
@@ -43,15 +48,16 @@ interface ReofferingDeps {
   readonly report: SettlementReport;
   readonly send: (settling: Settling) => Promise<Result<Completed | Released | Marked, StoreFailure>>;
   /** It is there again, and may be lost once more. */
-  readonly onThere: (settling: Settling) => void;
-  /** The store did not take them in time: it may later. */
+  readonly onThere: (kept: Kept) => void;
+  /** The store did not take them in time: it may later. Those that were not tried come first. */
   readonly onLeft: (left: readonly Kept[]) => void;
 }
 
 /** One time through what is queued. */
 interface Round {
-  readonly sum: ReofferResult;
   readonly failed: Kept[];
+  /** Not tried, since others failed with the problem that the store has with them. */
+  readonly aside: Kept[];
   /** How many of those that failed take up a place each. */
   held: number;
   /** How many failed, by the problem that the store has with them. */
@@ -61,6 +67,12 @@ interface Round {
 export function createReoffering(deps: ReofferingDeps): Reoffering {
   const { store, clock, timers, report, send, onThere, onLeft } = deps;
   let queue: Kept[] = [];
+  /** What became of those that were offered, and is not told yet. */
+  let sum = nothingYet();
+  /** How many ran twice since the last fail-over: not all are named. */
+  let ranTwice = 0;
+  /** From when on it may be told what became of retries that leave something. */
+  let tellsAtMs = -Infinity;
   /** Fail-overs so far: a reply that comes after another one says nothing any more. */
   let started = 0;
   let untilMs = 0;
@@ -74,30 +86,36 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
   let closesAtMs = Infinity;
   /** Whether what is offered is what a shutdown leaves. */
   let isLast = false;
-  let running: Promise<void> | null = null;
+  let isRunning = false;
+  /** The end of the last run. */
+  let running: Promise<void> = Promise.resolve();
   let endPause = (): void => undefined;
 
   return {
     start: (kept) => {
       started += 1;
+      ranTwice = 0;
       offerFor(offeredForMs, kept);
     },
     add: (kept) => {
       offerFor(offeredForMs, [kept]);
     },
-    retry: (left) => {
-      if (closesAtMs === Infinity) offerFor(0, left);
+    retry: (left, forgotten) => {
+      if (closesAtMs !== Infinity) return;
+      sum.left += forgotten;
+      offerFor(0, left);
     },
     close: async (last) => {
       closesAtMs = clock.monotonic() + lastMs;
       endPause();
       await running;
+      if (hasNews()) tell(report.offeredAgain);
       queue = [...queue, ...last, ...untold];
       if (queue.length === 0) return;
       isLast = true;
       isRetry = false;
       closesAtMs = clock.monotonic() + lastMs;
-      running = run(report.offeredLast);
+      running = run();
       await running;
     },
   };
@@ -105,45 +123,59 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
   function offerFor(ms: number, kept: readonly Kept[]): void {
     queue = [...queue, ...kept];
     untilMs = Math.max(untilMs, clock.monotonic() + ms);
-    isRetry = ms === 0 && (isRetry || running === null);
-    if (running === null && queue.length > 0) running = run(tellAgain);
+    isRetry = ms === 0 && (isRetry || !isRunning);
+    if (!isRunning && (queue.length > 0 || hasNews())) running = run();
   }
 
-  function tellAgain(sum: Readonly<ReofferResult>): void {
-    if (!isRetry || sum.offered > 0) report.offeredAgain(sum);
-  }
-
-  async function run(tell: (sum: Readonly<ReofferResult>) => void): Promise<void> {
-    const sum: ReofferResult = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
-    while (hasYoung(sum)) {
-      const failed: Kept[] = [];
+  async function run(): Promise<void> {
+    isRunning = true;
+    let isLeft = false;
+    while (hasYoung()) {
+      const round: Round = { failed: [], aside: [], held: 0, inVain: new Map() };
       await new Promise<void>((resolve) => {
-        sendMore({ sum, failed, held: 0, inVain: new Map() }, resolve);
+        sendMore(round, resolve);
       });
       // What came with another fail-over in the meantime is in the queue by itself.
-      queue = [...queue, ...failed];
-      if (failed.length === 0 && !isTooLate()) continue;
+      queue = [...queue, ...round.aside, ...round.failed];
+      if (round.failed.length === 0 && !isTooLate()) continue;
       if (mayGoOn()) await pause();
       else {
-        if (isRetry && closesAtMs !== Infinity) untold = queue;
-        else leave(sum);
+        isLeft = queue.length > 0;
+        leave();
         queue = [];
       }
     }
-    running = null;
-    tell(sum);
+    isRunning = false;
+    if (isLast) tell(report.offeredLast);
+    else if (!isRetry || (hasNews() && !(isLeft && clock.monotonic() < tellsAtMs))) tell(report.offeredAgain);
+  }
+
+  function hasNews(): boolean {
+    return sum.offered + sum.left > 0;
+  }
+
+  function tell(how: (sum: Readonly<ReofferResult>) => void): void {
+    const told = sum;
+    sum = nothingYet();
+    tellsAtMs = clock.monotonic() + tellEveryMs;
+    how(told);
   }
 
   /** Drops those that are too old: an operator may have freed their keys, and the store may have forgotten that. */
-  function hasYoung(sum: ReofferResult): boolean {
+  function hasYoung(): boolean {
     const young = queue.filter((kept) => !isTooOld(kept, clock));
     sum.left += queue.length - young.length;
     queue = young;
     return queue.length > 0;
   }
 
-  function leave(sum: ReofferResult): void {
-    sum.left += queue.length;
+  function leave(): void {
+    if (isRetry && closesAtMs !== Infinity) {
+      untold = queue;
+      return;
+    }
+    // What a retry leaves was told before, and is told once more only where it is given up.
+    if (!isRetry) sum.left += queue.length;
     onLeft(queue);
   }
 
@@ -169,7 +201,7 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
 
   /** Sends as many as may be under way; calls back once none is, and none may be sent. */
   function sendMore(round: Round, onDone: () => void): void {
-    for (let first = queue[0]; first !== undefined && mayGo(first, round.held); first = queue[0]) {
+    for (let first = next(round); first !== undefined && mayGo(first, round.held); first = next(round)) {
       queue.shift();
       active += 1;
       bytes += first.bytes;
@@ -182,20 +214,37 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
     if (active === 0) onDone();
   }
 
+  /** The first that may be taken by the store, and is not too old by now: a round may take long. */
+  function next(round: Round): Kept | undefined {
+    for (let first = queue[0]; first !== undefined; first = queue[0]) {
+      if (isTooOld(first, clock)) sum.left += 1;
+      else if (isInVain(first, round)) round.aside.push(first);
+      else return first;
+      queue.shift();
+    }
+    return undefined;
+  }
+
+  function isInVain({ settling }: Kept, { inVain }: Round): boolean {
+    if (inVain.size === 0) return false;
+    const problem = store.problemOf(settling.scope);
+    return problem !== null && (inVain.get(problem) ?? 0) >= mostInVain;
+  }
+
   function mayGo(kept: Kept, held: number): boolean {
     const fits = bytes === 0 || bytes + kept.bytes <= bytesAtOnce;
     return fits && active + held < atOnce && !isTooLate();
   }
 
   async function offer(kept: Kept, round: Round): Promise<void> {
-    const { sum } = round;
     const before = started;
+    const asked = momentOf(clock);
     const reply = await send(kept.settling);
     if (!reply.ok) fail(kept, round);
     else if (started !== before && reply.value !== 'fenced' && !isNoDoubt(kept.settling, reply.value)) queue.push(kept);
     else {
       sum.offered += 1;
-      take(kept.settling, reply.value, sum);
+      take(keptAt(kept.settling, asked), reply.value);
     }
   }
 
@@ -207,31 +256,34 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
   function fail(kept: Kept, round: Round): void {
     round.failed.push(kept);
     const problem = store.problemOf(kept.settling.scope);
-    const inVain = problem === null ? 0 : (round.inVain.get(problem) ?? 0) + 1;
-    if (inVain < mostInVain) round.held += 1;
-    if (problem === null) return;
-    round.inVain.set(problem, inVain);
-    if (inVain !== mostInVain) return;
-    round.held -= mostInVain - 1;
-    const before = queue;
-    queue = [];
-    for (const waiting of before) {
-      (store.problemOf(waiting.settling.scope) === problem ? round.failed : queue).push(waiting);
+    if (problem === null) {
+      round.held += 1;
+      return;
     }
+    const inVain = (round.inVain.get(problem) ?? 0) + 1;
+    round.inVain.set(problem, inVain);
+    if (inVain < mostInVain) round.held += 1;
+    if (inVain === mostInVain) round.held -= mostInVain - 1;
   }
 
-  function take(settling: Settling, reply: Completed | Released | Marked, sum: ReofferResult): void {
+  function take(kept: Kept, reply: Completed | Released | Marked): void {
+    const { settling } = kept;
     if (reply === 'fenced') {
       // Another attempt took the mark over, as it may; that the first attempt was in doubt was told already.
       if (settling.deduplicates && settling.write.kind === 'mark') return;
       sum.ranTwice += 1;
-      report.foundFenced(settling, sum.ranTwice);
+      ranTwice += 1;
+      report.foundFenced(settling, ranTwice);
       return;
     }
     if (reply === 'repaired') {
       sum.repaired += 1;
       report.foundLost();
     }
-    if (!isNoDoubt(settling, reply)) onThere(settling);
+    if (!isNoDoubt(settling, reply)) onThere(kept);
   }
+}
+
+function nothingYet(): ReofferResult {
+  return { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
 }

@@ -66,6 +66,11 @@ interface SettlementDeps {
 
 interface Waiting {
   readonly settling: Settling;
+  /**
+   * When a doubt is given up by the wall clock, milliseconds since the epoch: while a machine was suspended an operator
+   * may have freed its key, and the store may have forgotten that.
+   */
+  readonly untilWallMs: number;
   readonly bytes: number;
   pauseMs: number;
   callOff: () => void;
@@ -81,8 +86,8 @@ export function createSettlements(
   const keep = createRecentSettlements(
     {
       ...deps,
-      onRetry: (left) => {
-        offering.retry(left);
+      onRetry: (left, forgotten) => {
+        offering.retry(left, forgotten);
       },
     },
     keeps,
@@ -100,8 +105,10 @@ export function createSettlements(
 
   return {
     settle: async (settling) => {
+      const { write, untilMs } = settling;
+      const untilWallMs = write.kind === 'mark' ? clock.now() + untilMs - clock.monotonic() : Infinity;
       if (!(await attempt(settling))) {
-        wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, callOff: () => undefined });
+        wait({ settling, untilWallMs, bytes: sizeOf(write), pauseMs: firstPauseMs, callOff: () => undefined });
       }
     },
     open: () => waiting.size,
@@ -110,11 +117,13 @@ export function createSettlements(
       const last = keep.takeLast();
       const left = [...waiting];
       left.forEach(drop);
-      const tried = left.map(async ({ settling }) => {
-        if (!(await attempt(settling))) report.givenUp(settling);
+      const tried = left.map(async (entry) => {
+        if (isOver(entry) || !(await attempt(entry.settling))) report.givenUp(entry.settling);
       });
       await Promise.all(tried);
-      await offering.close(last);
+      // What a retry, or the end of the half minute after a fail-over, has left since.
+      const leftSince = keep.takeLast().filter(({ thereAtMs }) => thereAtMs === null);
+      await offering.close([...last, ...leftSince]);
       keep.close();
     },
   };
@@ -136,14 +145,18 @@ export function createSettlements(
   }
 
   async function again(entry: Waiting): Promise<void> {
-    const isWritten = await attempt(entry.settling);
+    const isWritten = !isOver(entry) && (await attempt(entry.settling));
     // It may have been given up, or written by the last attempt of a shutdown, in the meantime.
     if (!waiting.has(entry)) return;
     drop(entry);
     if (isWritten) return;
     entry.pauseMs = Math.min(longestPauseMs, entry.pauseMs * 2);
-    if (clock.monotonic() + entry.pauseMs < entry.settling.untilMs) wait(entry);
+    if (clock.monotonic() + entry.pauseMs < entry.settling.untilMs && !isOver(entry)) wait(entry);
     else report.givenUp(entry.settling);
+  }
+
+  function isOver({ untilWallMs }: Waiting): boolean {
+    return clock.now() >= untilWallMs;
   }
 
   /** Whether the store answered. */
@@ -167,8 +180,9 @@ export function createSettlements(
     // A `fenced` settlement was reported just now: once is enough.
     if (store.onFailover === null || reply.value === 'fenced' || reply.value === 'unsupported') return true;
     if (isNoDoubt(settling, reply.value)) return true;
-    if (failovers === before) keep.add(settling);
-    else offering.add(keptAt(settling, asked));
+    const kept = keptAt(settling, asked);
+    if (failovers === before) keep.add(kept);
+    else offering.add(kept);
     return true;
   }
 

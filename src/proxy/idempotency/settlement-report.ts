@@ -10,7 +10,7 @@ export interface ReofferResult {
   repaired: number;
   /** Another attempt had their keys. */
   ranTwice: number;
-  /** The store did not take them in time. */
+  /** The store did not take them in time; of those that were left before: they are given up. */
   left: number;
 }
 
@@ -64,10 +64,14 @@ export function createSettlementReport({
     offeredAgain: ({ offered, repaired, ranTwice, left }) => {
       metrics.offeredAgain(offered);
       const fields = { offered, repaired, ran_twice: ranTwice, not_taken: left };
-      const isLoss = repaired + ranTwice + left > 0;
       const lost = { ...fields, what_to_do: checkStore };
-      if (isLoss) {
+      if (repaired + ranTwice > 0) {
         log.error('after a fail-over what was settled last was offered to the store once more: it had lost some', lost);
+      } else if (left > 0) {
+        log.error(
+          'after a fail-over what was settled last was offered to the store once more: it did not take all',
+          lost,
+        );
       } else {
         log.info(
           'after a fail-over what was settled last was offered to the store once more: it had lost nothing',
