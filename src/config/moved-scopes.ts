@@ -56,16 +56,10 @@ export function movedOperations(before: Routes, after: Routes): readonly string[
   const [old, now] = [createRouteTable(before.routes), createRouteTable(after.routes)];
   const kept = operationsOf(after);
   const moved = new Set<string>();
-  for (const route of [...before.routes, ...after.routes]) {
-    for (const path of route.paths) {
-      for (const method of route.methods ?? ['POST']) {
-        const from = operationAt(old, method, path);
-        const to = operationAt(now, method, path);
-        if (from !== null && to !== undefined && from !== undefined && from !== to && kept.has(from)) {
-          moved.add(`${from} -> ${to ?? 'none'}`);
-        }
-      }
-    }
+  for (const [from, to] of takers(old, now, ['POST'])) {
+    if (from === null || to === null) continue;
+    const [left, taken] = [keyedOperation(from), keyedOperation(to)];
+    if (left !== null && left !== taken && kept.has(left)) moved.add(`${left} -> ${taken ?? 'none'}`);
   }
   return [...moved];
 }
@@ -73,16 +67,37 @@ export function movedOperations(before: Routes, after: Routes): readonly string[
 /** A text that no route names, as far as anybody can tell. */
 const sample = 'any-9f3c';
 
-/** The operation of a request for this path, `null` where none is reserved, `undefined` where no route takes it. */
-function operationAt(table: RouteTable, method: string, path: RoutePath): string | null | undefined {
-  const route = routeAt(table, method, path);
-  return route === null ? undefined : keyedOperation(route);
+/**
+ * The routes that take a request in two tables, for requests of each path and method that either names; `null` where
+ * none does. What only two paths that cross have in common, as `/{a}/x` and `/y/{b}` have `/y/x`, is not among these.
+ *
+ * @param every Methods of routes that take all.
+ */
+export function* takers(
+  before: RouteTable,
+  after: RouteTable,
+  every: Iterable<string>,
+): Generator<readonly [Route | null, Route | null]> {
+  const routes = [...before.routes, ...after.routes];
+  // What takes requests of other lengths takes those of one of these, too.
+  const lengths = new Set(
+    routes.flatMap(({ paths }) => paths.flatMap(({ segments: { length } }) => [length, length + 1])),
+  );
+  for (const { paths, methods } of routes) {
+    for (const segments of paths.flatMap((path) => samplesOf(path, lengths))) {
+      for (const method of methods ?? every) {
+        yield [placeOf(before, method, segments)?.route ?? null, placeOf(after, method, segments)?.route ?? null];
+      }
+    }
+  }
 }
 
-/** The route of a request for this path; `null` where none takes it. */
-export function routeAt(table: RouteTable, method: string, { segments }: RoutePath): Route | null {
+/** Requests for a path; of one that ends in `**` with a slash at the end, and of each length that it takes. */
+function samplesOf({ segments }: RoutePath, lengths: Iterable<number>): readonly (readonly string[])[] {
   const texts = segments.map((segment) => (segment.kind === 'literal' ? segment.text : sample));
-  return placeOf(table, method, texts)?.route ?? null;
+  if (segments.at(-1)?.kind !== 'rest') return [texts];
+  const longer = [...lengths].map((length) => length - texts.length).filter((more) => more >= 0);
+  return [[...texts.slice(0, -1), ''], ...longer.map((more) => [...texts, ...Array<string>(more).fill(sample)])];
 }
 
 function operationsOf({ routes }: Routes): ReadonlySet<string> {

@@ -4,7 +4,7 @@ import type { ApplicationRoutes } from '../../config/checks/application-routes.j
 import type { CompiledConfig, DecideSettings } from '../../config/types.js';
 import type { Binding } from '../../decision/binding/confirmation.js';
 import { limitsOf, type Acceptance } from '../../decision/decide/limits.js';
-import type { Route } from '../../decision/route/policy.js';
+import type { IssuerRules, Route } from '../../decision/route/policy.js';
 import { createTakenOver } from './taken-over.js';
 
 /** @param inForce what counts now, with `listen`, `decide` and the store as they were opened. */
@@ -41,22 +41,21 @@ function inApplication(config: CompiledConfig, { verifiesCertificates: verifies 
 const unproved: Finding = (inForce, wanted) => {
   if (!takesOtherProofs(inForce, wanted)) return null;
   const takenOver = createTakenOver(inForce, wanted);
-  for (const { rules } of inForce.issuers) {
-    const next = wanted.issuers.find((issuer) => issuer.rules.name === rules.name);
-    const found = next === undefined ? null : unprovedOf(rules.name, rules.binding, next.rules.binding);
+  for (const { rules } of wanted.issuers) {
+    const found = unprovedOf(rules, earlierOf(rules, inForce, wanted));
     if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
   }
   return null;
 
   /** Where tokens of an issuer are let through, and would be refused as they are not bound, or not proved. */
-  function unprovedOf(name: string, before: Binding, after: Binding): string | null {
-    const isMore = after === 'require' ? before !== 'require' : after === 'accept' && before === 'none';
+  function unprovedOf({ name, binding: after }: IssuerRules, before: readonly IssuerRules[]): string | null {
+    const looser = before.filter(({ binding }) => isLess(binding, after));
     for (const route of wanted.routes) {
       if (route.mode !== 'enforce' || !takesTokensOf(route, name)) continue;
       const earlier = takenOver(route);
-      if (isMore && earlier.some((each) => letsEverybodyThrough(each) || takesTokensOf(each, name))) {
-        return `issuers.${name}.binding is ${after}`;
-      }
+      const took = (each: Route): boolean =>
+        letsEverybodyThrough(each) || looser.some((issuer) => takesTokensOf(each, issuer.name));
+      if (looser.length > 0 && earlier.some(took)) return `issuers.${name}.binding is ${after}`;
       // With `accept` nobody can tell whether anybody has a token that is bound.
       if (after === 'require' && earlier.some(letsEverybodyThrough)) {
         return `${nameOf(route)} asks for bound tokens of issuers.${name}`;
@@ -65,6 +64,25 @@ const unproved: Finding = (inForce, wanted) => {
     return null;
   }
 };
+
+/** What an issuer was in force: the entry of its name, or else those whose names are gone and that took such tokens. */
+function earlierOf(issuer: IssuerRules, inForce: CompiledConfig, wanted: CompiledConfig): readonly IssuerRules[] {
+  const entries = inForce.issuers.map(({ rules }) => rules);
+  const named = entries.find(({ name }) => name === issuer.name);
+  if (named !== undefined) return [named];
+  const kept = new Set(wanted.issuers.map(({ rules: { name } }) => name));
+  return entries.filter(
+    (entry) =>
+      entry.issuer === issuer.issuer &&
+      !kept.has(entry.name) &&
+      [...entry.audiences].some((audience) => issuer.audiences.has(audience)),
+  );
+}
+
+/** Whether an issuer asks for a proof where it did not: of each token, or of those that are bound. */
+function isLess(before: Binding, after: Binding): boolean {
+  return after === 'require' ? before !== 'require' : after === 'accept' && before === 'none';
+}
 
 /** Whether a listener takes proofs, and none of the kinds that the one that is open takes. */
 function takesOtherProofs(inForce: CompiledConfig, wanted: CompiledConfig): boolean {
@@ -82,13 +100,10 @@ function takesOtherProofs(inForce: CompiledConfig, wanted: CompiledConfig): bool
 const uncertified: Finding = (inForce, wanted) => {
   if (verifiesCertificates(inForce.listen) || !verifiesCertificates(wanted.listen)) return null;
   const takenOver = createTakenOver(inForce, wanted);
-  const route = wanted.routes.find((each) => {
-    const asked = certificatesFor(each);
-    return takenOver(each).some((earlier) => {
-      const before = certificatesFor(earlier);
-      return [...(asked ?? [])].some((certificate) => before?.has(certificate) !== true);
-    });
-  });
+  // A route in force that asks for any refuses everybody already.
+  const route = wanted.routes.find(
+    (each) => refusesUncertified(each) && takenOver(each).some((earlier) => !refusesUncertified(earlier)),
+  );
   if (route === undefined) return null;
   return `${nameOf(route)} asks for certificates, and what verifies them in listen is opened at start only`;
 };
@@ -143,9 +158,9 @@ function acceptancesFor({ mode, reservation, isGrpc }: Route): readonly Acceptan
   return limitsOf({ reservation, opensConnections: isGrpc }).map(({ acceptance }) => acceptance);
 }
 
-/** Certificates of which a route asks for one; `null` where it asks for none. Shadow mode refuses nobody. */
-function certificatesFor({ mode, clientCertificates }: Route): Route['clientCertificates'] {
-  return mode === 'enforce' ? clientCertificates : null;
+/** Whether a route refuses callers without one of its certificates. Shadow mode refuses nobody. */
+function refusesUncertified({ mode, clientCertificates }: Route): boolean {
+  return mode === 'enforce' && clientCertificates !== null;
 }
 
 function takesTokensOf({ acceptsService, issuers }: Route, issuer: string): boolean {

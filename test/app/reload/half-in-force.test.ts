@@ -1,22 +1,35 @@
 import t from 'tap';
 import { halfInForce } from '../../../src/app/reload/half-in-force.js';
-import { validateConfig } from '../../../src/config/load/validate-config.js';
-import type { ApplicationRoutes } from '../../../src/config/checks/application-routes.js';
-import type { CompiledConfig } from '../../../src/config/types.js';
-import { refuse } from '../../../src/lib/result.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
-import { reloading } from './reloading.js';
-
-function compile(config: ConfigTree): CompiledConfig {
-  const { config: compiled, problems } = validateConfig(baseConfig(config), {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => refuse('none'),
-  });
-  if (compiled === null) throw new Error(JSON.stringify(problems));
-  return compiled;
-}
+import type { ConfigTree } from '../../support/proxy-process.js';
+import {
+  compile,
+  memory,
+  dpop,
+  tls,
+  verifying,
+  asking,
+  told,
+  read,
+  everybodys,
+  shown,
+  wide,
+  one,
+  two,
+  deeper,
+  far,
+  place,
+  free,
+  shadow,
+  front,
+  accepting,
+  revoked,
+  binding,
+  another,
+  renamed,
+  both,
+  settled,
+  application,
+} from './half-edits.js';
 
 interface Row {
   readonly name: string;
@@ -24,45 +37,6 @@ interface Row {
   readonly wanted: ConfigTree;
   /** `null` where it can be put in force. */
   readonly expected: RegExp | null;
-}
-
-const memory: ConfigTree = { store: { memory: {} } };
-const dpop = { origins: ['https://orders.example.com'] };
-const tls = { cert_file: '/a', key_file: '/b' };
-const verifying = { ...tls, client_ca_file: '/c' };
-const asking = { ...tls, client_auth: 'request' };
-const told = { listen: { client_cert_header: true, trust_forwarded: ['10.0.0.1'] } };
-const read = { name: 'read', methods: ['GET'], path: '/read', subjects: ['checkout'], permissions: [] };
-const everybodys = { name: 'read', methods: ['GET'], path: '/read', access: 'public' };
-const shown = { ...read, client_certificates: ['CN=checkout'] };
-const wide = { ...shown, name: 'wide', methods: ['*'], path: '/{x}', idempotency: { mode: 'none', because: 'a test' } };
-const place = { ...read, name: 'place', methods: ['POST'], path: '/place', idempotency: 'required' };
-const free = { ...place, idempotency: { mode: 'none', because: 'a test' } };
-const shadow = { mode: 'shadow' };
-const front = { port: 9000, form: 'caddy' };
-const accepting = { ...front, accept: ['unreserved'] };
-const revoked = { subjects: ['mallory'] };
-
-function binding(word: string): ConfigTree {
-  return { issuers: { core: { binding: word } }, routes: [read] };
-}
-
-/** Another issuer beside the one that every config has. */
-function another(word: string): ConfigTree {
-  const issuer = { issuer: 'https://b.example', audience: 'orders', source: 's', token_type: 't' };
-  return { issuers: { other: { ...issuer, jwks_url: 'http://127.0.0.1:2', binding: word } } };
-}
-
-/** What both issuers say. */
-function both(word: string): ConfigTree {
-  return merge(another(word), binding(word));
-}
-
-function settled(timeout: string, grace: string): ConfigTree {
-  return {
-    store: { redis: { url: 'redis://127.0.0.1:1', settle_timeout: timeout } },
-    shutdown: { grace },
-  };
 }
 
 const rows: readonly Row[] = [
@@ -113,6 +87,48 @@ const rows: readonly Row[] = [
     name: 'proofs of keys for an issuer that comes with them',
     opened: { ...memory, routes: [read] },
     wanted: { ...memory, ...another('require'), routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same, where whoever came to a public route did without',
+    opened: { ...memory, routes: [everybodys] },
+    wanted: { ...memory, ...another('require'), routes: [{ ...read, issuers: ['other'] }], listen: { dpop } },
+    expected: /^route "read" asks for bound tokens of issuers\.other/,
+  },
+  {
+    name: 'the same in shadow mode',
+    opened: { ...memory, routes: [read], ...shadow },
+    wanted: { ...memory, ...another('require'), routes: [{ ...read, issuers: ['other'] }], listen: { dpop } },
+    expected: /^route "read" asks for bound tokens of issuers\.other/,
+  },
+  {
+    name: 'the same, and tokens count unbound, too',
+    opened: { ...memory, routes: [everybodys] },
+    wanted: { ...memory, ...another('accept'), routes: [{ ...read, issuers: ['other'] }], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'proofs of keys for an issuer that has another name',
+    opened: { ...memory, ...binding('none') },
+    wanted: { ...memory, ...renamed('require'), routes: [read], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, where a route names it',
+    opened: { ...memory, ...binding('accept'), routes: [{ ...read, issuers: ['core'] }] },
+    wanted: { ...memory, ...renamed('require'), routes: [{ ...read, issuers: ['main'] }], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, where its tokens had to be bound',
+    opened: { ...memory, ...binding('require') },
+    wanted: { ...memory, ...renamed('require'), routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same for tokens of another audience, which nobody took',
+    opened: { ...memory, ...binding('none') },
+    wanted: { ...memory, ...renamed('require', 'billing'), routes: [read], listen: { dpop } },
     expected: null,
   },
   {
@@ -250,6 +266,42 @@ const rows: readonly Row[] = [
     expected: /^route "wide" asks for certificates/,
   },
   {
+    name: 'a route for certificates of what is below a wider one',
+    opened: { listen: { tls }, routes: [{ ...read, name: 'all', path: '/**' }] },
+    wanted: {
+      listen: { tls: verifying },
+      routes: [
+        { ...read, name: 'one', path: '/{x}' },
+        { ...shown, name: 'rest', path: '/**' },
+      ],
+    },
+    expected: /^route "rest" asks for certificates/,
+  },
+  {
+    name: 'the same, where only its name is another',
+    opened: { listen: { tls }, routes: [one, { ...read, name: 'all', path: '/api/**' }] },
+    wanted: { listen: { tls: verifying }, routes: [one, { ...shown, name: 'rest', path: '/api/**' }] },
+    expected: /^route "rest" asks for certificates/,
+  },
+  {
+    name: 'the same, where narrower ones of each length take what is below, but for the slash at the end',
+    opened: { listen: { tls }, routes: [one, { ...read, name: 'all', path: '/api/**' }, deeper] },
+    wanted: { listen: { tls: verifying }, routes: [one, { ...shown, name: 'rest', path: '/api/**' }, deeper] },
+    expected: /^route "rest" asks for certificates/,
+  },
+  {
+    name: 'the same between paths that are far longer and far shorter',
+    opened: { listen: { tls }, routes: [one, two, { ...read, name: 'all', path: '/api/**' }, far] },
+    wanted: { listen: { tls: verifying }, routes: [one, two, { ...shown, name: 'rest', path: '/api/**' }, far] },
+    expected: /^route "rest" asks for certificates/,
+  },
+  {
+    name: 'a route for certificates below one that takes a segment alone',
+    opened: { listen: { tls }, routes: [one] },
+    wanted: { listen: { tls: verifying }, routes: [one, { ...shown, name: 'rest', path: '/api/**' }] },
+    expected: null,
+  },
+  {
     name: 'a route for certificates in shadow mode',
     opened: { listen: { tls }, routes: [read] },
     wanted: { listen: { tls: verifying }, routes: [{ ...shown, ...shadow }] },
@@ -308,6 +360,12 @@ const rows: readonly Row[] = [
     name: 'the same at the place of another one',
     opened: { ...memory, decide: front, routes: [{ ...free, name: 'old' }] },
     wanted: { ...memory, decide: accepting, routes: [place] },
+    expected: /^route "place" needs unreserved in decide\.accept/,
+  },
+  {
+    name: 'the same at the place of another one, beside its own',
+    opened: { ...memory, decide: front, routes: [place, { ...free, name: 'free', path: '/p2' }] },
+    wanted: { ...memory, decide: accepting, routes: [{ ...place, path: ['/place', '/p2'] }] },
     expected: /^route "place" needs unreserved in decide\.accept/,
   },
   {
@@ -385,11 +443,6 @@ t.test('half of an edit is not put in force where it refuses callers', (t) => {
   t.end();
 });
 
-/** What an application says that has no routes yet. */
-function application(verifiesCertificates: boolean): ApplicationRoutes {
-  return { policies: [], served: [], mustBeCovered: false, verifiesCertificates };
-}
-
 t.test('what an application never opens is no reason', (t) => {
   const asks: Pick<Row, 'opened' | 'wanted'> = {
     opened: { ...memory, ...binding('accept') },
@@ -419,70 +472,4 @@ t.test('what an application never opens is no reason', (t) => {
     else t.match(found ?? 'nothing', expected, name);
   }
   t.end();
-});
-
-interface Step {
-  readonly config: ConfigTree;
-  readonly isTaken: boolean;
-}
-
-const sequences: readonly { readonly name: string; readonly steps: readonly [ConfigTree, ...Step[]] }[] = [
-  {
-    name: 'what is refused in force already keeps no edit out',
-    steps: [
-      { decide: front, routes: [free] },
-      { config: { decide: front, routes: [place] }, isTaken: true },
-      { config: { decide: accepting, routes: [place] }, isTaken: true },
-      { config: { decide: accepting, routes: [place], revoked }, isTaken: true },
-    ],
-  },
-  {
-    name: 'a write that was reserved at the start, and not meanwhile',
-    steps: [
-      { decide: front, routes: [place] },
-      { config: { decide: front, routes: [free] }, isTaken: true },
-      { config: { decide: accepting, routes: [place] }, isTaken: false },
-      { config: { decide: accepting, routes: [free], revoked }, isTaken: true },
-      { config: { decide: accepting, routes: [place], revoked }, isTaken: false },
-    ],
-  },
-  {
-    name: 'tokens that had to be bound at the start, and not meanwhile',
-    steps: [
-      binding('require'),
-      { config: binding('accept'), isTaken: true },
-      { config: { ...binding('require'), listen: { dpop } }, isTaken: false },
-      { config: { ...binding('accept'), listen: { dpop } }, isTaken: true },
-      { config: { ...binding('require'), listen: { dpop } }, isTaken: false },
-      { config: binding('require'), isTaken: true },
-      { config: { ...binding('require'), listen: { dpop } }, isTaken: true },
-    ],
-  },
-  {
-    name: 'a route that asked for certificates before, under another name',
-    steps: [
-      { routes: [free] },
-      { config: { ...told, routes: [free, shown] }, isTaken: true },
-      { config: { ...told, routes: [free, { ...shown, name: 'new' }] }, isTaken: true },
-      { config: { ...told, routes: [free, { ...shown, client_certificates: ['CN=b'] }] }, isTaken: false },
-    ],
-  },
-];
-
-t.test('an edit is compared with what is in force, not with the start', async (t) => {
-  for (const { name, steps } of sequences) {
-    const [first, ...edits] = steps;
-    const reload = await reloading(first);
-    for (const [index, { config, isTaken }] of edits.entries()) {
-      const error = await reload(config);
-      t.equal(error === null, isTaken, `${name}: edit ${String(index + 1)}: ${JSON.stringify(error)}`);
-    }
-  }
-});
-
-t.test('an application reloads what a decide listener would have to accept', async (t) => {
-  const first = { decide: front, routes: [free] };
-  const wanted = { decide: accepting, routes: [place] };
-  t.not(await (await reloading(first))(wanted), null);
-  t.equal(await (await reloading(first, application(false)))(wanted), null);
 });

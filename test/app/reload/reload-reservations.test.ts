@@ -78,6 +78,12 @@ t.test('writes whose operation is another one now', (t) => {
     ['with a parameter', [all], [all, write('one', 'required', { path: '/w/{id}' })], ['w -> one']],
     ['of the same operation', [all], [all, write('b', { mode: 'required', operation: 'w' }, { path: '/w/b' })], []],
     [
+      'of the same operation, and what is further below has another one',
+      [all],
+      [write('one', { mode: 'required', operation: 'w' }, { path: '/w/{id}' }), { ...all, name: 'rest' }],
+      ['w -> rest'],
+    ],
+    [
       'that reserves nothing',
       [all],
       [all, write('b', { mode: 'none', because: 'a test' }, { path: '/w/b' })],
