@@ -88,6 +88,13 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
     },
   },
   {
+    name: 'callers on loopback, where no Service leads to them',
+    values: {
+      config: { ...config, listen: { host: '127.0.0.1', port: 8080, tls_terminated_by: 'nginx' } },
+      service: { enabled: false },
+    },
+  },
+  {
     name: 'a host of each listener that only Sallyport can read',
     values: { config: { ...config, listen: { host: '${env:HOST}' }, probes: { host: '${env:HOST}' } }, tls },
   },
@@ -334,7 +341,7 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   },
   ...['127.0.0.1', '::ffff:127.0.0.1'].map((host) => ({
     name: `callers on ${host}, with nobody in front`,
-    says: /config\.listen\.host: .+ is reached by containers of this pod alone, and none is in front/,
+    says: /config\.listen\.host: .+ is reached by .+ alone, and none is in front; .+ where a mesh forwards .+ placeholder/,
     values: { config: { ...config, listen: { host, port: 8080 } }, tls },
   })),
   ...['LocalHost', '0:0:0:0:0:0:0:1'].map((host) => ({

@@ -47,7 +47,7 @@ checksum/start: {{ $start | toJson | sha256sum }}
 
 {{/*
 Fails where the config has a listener that nobody finds: on another port than the pod and the Services go by, or on loopback, where kubelet does not
-ask, and callers come only through a container of the pod. Takes a list: Sallyport's context, the section, its value and the key of `ports`. What a
+ask, and where a Service leads callers to nobody but a container of the pod. Takes a list: Sallyport's context, the section, its value and the key of `ports`. What a
 placeholder stands for only Sallyport can read.
 */}}
 {{- define "sallyport.checkListener" -}}
@@ -62,8 +62,9 @@ placeholder stands for only Sallyport can read.
 {{- if and $isLoopback $isOfProbes }}
 {{- fail (printf "config.probes.host: %s is not where kubelet asks, which is the pod's address; leave it out" $host) }}
 {{- end }}
-{{- if and $isLoopback (not (include "sallyport.hasFront" (index . 0))) }}
-{{- $says := "config.listen.host: %s is reached by containers of this pod alone, and none is in front; leave it out, or bring one by extraInitContainers with restartPolicy: Always, or by extraContainers" }}
+{{- /* Without a Service nobody is led there: a container that is injected may be in front, or callers ask at `decide`. */}}
+{{- if and $isLoopback $values.service.enabled (not (include "sallyport.hasFront" (index . 0))) }}
+{{- $says := "config.listen.host: %s is reached by containers of this pod alone, and none is in front; leave it out, or bring one by extraInitContainers with restartPolicy: Always, or by extraContainers, or, where a mesh forwards to loopback, take it from a placeholder; without a Service (service.enabled: false) it may stay" }}
 {{- fail (printf $says $host) }}
 {{- end }}
 {{- $isBehind := and (not $isOfProbes) (or $isLoopback (contains "${" $host)) }}
