@@ -58,9 +58,9 @@ export interface TokenSource {
    */
   readonly get: (subjectToken: string | null) => TokenOutcome | Promise<TokenOutcome>;
   /**
-   * The target did not take this token (401): it is given no more, and the next `get` has another one fetched, once
-   * however many say so. A token that was replaced already changes nothing. Where this is said again and again, so that
-   * it is not the tokens' fault, the one in hand goes on being given.
+   * The target did not take this token (401): the next `get` has another one fetched, once however many say so, and
+   * this one is given only where no other can be had. A token that was replaced already changes nothing. Where this is
+   * said again and again, so that it is not the tokens' fault, the one in hand goes on being given.
    */
   readonly invalidate: (token: string) => void;
   readonly status: () => TokenSourceStatus;

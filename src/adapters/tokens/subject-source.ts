@@ -57,7 +57,8 @@ export function createSubjectSource(
   const state = createFetchState(name, fetcher, deps);
   /** By the digest of the caller's token; whoever was served last is last. */
   const entries = new Map<string, Entry>();
-  const byToken = new Map<string, Entry>();
+  /** Issuers may give the same token for several of the callers' own. */
+  const byToken = new Map<string, Set<Entry>>();
   const refused = new Map<string, Refused>();
   let bytes = 0;
 
@@ -79,9 +80,11 @@ export function createSubjectSource(
   function take(digest: string, entry: Entry, outcome: TokenOutcome): void {
     if (entries.get(digest) !== entry) return;
     if (outcome.kind === 'token') {
-      if (entry.token !== null) byToken.delete(entry.token);
+      unlist(entry);
       entry.token = outcome.token;
-      byToken.set(outcome.token, entry);
+      const alike = byToken.get(outcome.token);
+      if (alike === undefined) byToken.set(outcome.token, new Set([entry]));
+      else alike.add(entry);
       resize(entry, entryBytes + outcome.token.length);
       return;
     }
@@ -93,6 +96,13 @@ export function createSubjectSource(
     drop(digest, entry);
   }
 
+  function unlist(entry: Entry): void {
+    if (entry.token === null) return;
+    const alike = byToken.get(entry.token);
+    alike?.delete(entry);
+    if (alike?.size === 0) byToken.delete(entry.token);
+  }
+
   function resize(entry: Entry, size: number): void {
     bytes += size - entry.bytes;
     entry.bytes = size;
@@ -101,7 +111,7 @@ export function createSubjectSource(
 
   function drop(digest: string, entry: Entry): void {
     entries.delete(digest);
-    if (entry.token !== null) byToken.delete(entry.token);
+    unlist(entry);
     bytes -= entry.bytes;
     entry.slot.clear();
   }
@@ -146,7 +156,7 @@ export function createSubjectSource(
       else drop(digest, entry);
       return outcome;
     },
-    invalidate: (token) => byToken.get(token)?.slot.invalidate(token),
+    invalidate: (token) => byToken.get(token)?.forEach(({ slot }) => slot.invalidate(token)),
     status: () => ({ kind: 'oauth', kept: byToken.size > 0, endsAtMs: null, ...state.status() }),
     close: () => {
       state.close();

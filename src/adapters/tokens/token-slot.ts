@@ -22,6 +22,11 @@ interface Kept {
   /** One object for every request: nothing is made to hand a token out. */
   readonly outcome: Extract<TokenOutcome, { kind: 'token' }>;
   readonly life: TokenLife;
+  /**
+   * Whether a target did not take it: `now`, so that who asks waits for another one, or `before`, so that another one
+   * was not to be had since.
+   */
+  refused: 'not' | 'now' | 'before';
 }
 
 interface SlotOptions {
@@ -55,41 +60,48 @@ export function createTokenSlot(
     const fetched = await state.fetch(subjectToken);
     if (!fetched.ok) {
       onFetched(fetched.error);
-      return fetched.error;
+      if (kept?.refused === 'now') kept.refused = 'before';
+      return inHand() ?? fetched.error;
     }
     const { token, lifetimeMs } = fetched.value;
     const outcome = { kind: 'token', token, scheme: 'Bearer' } as const;
-    kept = { outcome, life: beginLife(Math.min(lifetimeMs, boundMs), asked, random()) };
+    kept = { outcome, life: beginLife(Math.min(lifetimeMs, boundMs), asked, random()), refused: 'not' };
     onFetched(outcome);
     return outcome;
+  }
+
+  /** The token that is kept, whoever refused it: one target may be wrong, and there may be no other for long. */
+  function inHand(): Kept['outcome'] | null {
+    return kept === null || judgeLife(kept.life, clock.monotonic(), clock.now()) === 'over' ? null : kept.outcome;
   }
 
   return {
     get: (subjectToken) => {
       if (kept !== null) {
         const use = judgeLife(kept.life, clock.monotonic(), clock.now());
-        if (use === 'fresh') return kept.outcome;
-        if (use === 'due') {
+        if (use === 'fresh' && kept.refused === 'not') return kept.outcome;
+        if (use !== 'over' && kept.refused !== 'now') {
           // The one in hand still serves: whoever needs the next one meets the failure, if it lasts.
           if (flight === null && state.refusal(subjectToken) === null) void underWay(subjectToken);
           return kept.outcome;
         }
-        kept = null;
+        if (use === 'over') kept = null;
       }
       if (flight === null) {
         const refusal = state.refusal(subjectToken);
-        if (refusal !== null) return refusal;
+        if (refusal !== null) return inHand() ?? refusal;
       }
-      return state.join(() => underWay(subjectToken));
+      const outcome = state.join(() => underWay(subjectToken));
+      return outcome instanceof Promise ? outcome : (inHand() ?? outcome);
     },
     invalidate: (token) => {
       if (kept === null || kept.outcome.token !== token) return;
       const next = takeInvalidation(budget, clock.monotonic());
       if (next === null) return;
       budget = next;
-      kept = null;
+      kept.refused = 'now';
     },
-    life: () => (kept === null || judgeLife(kept.life, clock.monotonic(), clock.now()) === 'over' ? null : kept.life),
+    life: () => (inHand() === null ? null : (kept?.life ?? null)),
     clear: () => {
       kept = null;
     },

@@ -113,6 +113,56 @@ t.test('a token that a target did not take is given no more; many who say so cau
   t.equal(asked.length, 2);
 });
 
+t.test('a token that a target did not take serves on while its issuer gives no other', async (t) => {
+  const { source, asked, end, advance } = shared();
+  void source.get(null);
+  await end(token('first'));
+  source.invalidate('first');
+  const herd = Array.from({ length: 20 }, () => source.get(null));
+  t.equal(asked.length, 2);
+  await end(failure('away'));
+  t.strictSame(new Set(await Promise.all(herd.map(wordOf))), new Set(['first']));
+  t.equal(await wordOf(source.get(null)), 'first', 'while the issuer is left alone');
+  t.match(source.status(), { kept: true, lastError: 'away' });
+  source.invalidate('first');
+  t.equal(await wordOf(source.get(null)), 'first', 'refused once more, while it is left alone');
+  t.equal(asked.length, 2);
+  advance(250);
+  const again = source.get(null);
+  await end(failure('refused'));
+  t.equal(await wordOf(again), 'first');
+  advance(500);
+  t.equal(await wordOf(source.get(null)), 'first', 'nobody waits once the issuer gave no other');
+  t.equal(asked.length, 4, 'though it is asked');
+  await end(token('second'));
+  t.equal(await wordOf(source.get(null)), 'second');
+  t.equal(asked.length, 4);
+});
+
+t.test('a token that a target did not take serves no longer than another', async (t) => {
+  const { source, end, advance } = shared();
+  void source.get(null);
+  await end(token('first'));
+  source.invalidate('first');
+  const waiting = source.get(null);
+  advance(270_000);
+  await end(failure('away'));
+  t.equal(await wordOf(waiting), 'away 1');
+  t.equal(source.status().kept, false);
+  t.equal(await wordOf(source.get(null)), 'away 1');
+});
+
+t.test('where too many wait for another token, the one in hand serves', async (t) => {
+  const { source, end } = shared(1);
+  void source.get(null);
+  await end(token('first'));
+  source.invalidate('first');
+  const waiting = source.get(null);
+  t.equal(await wordOf(source.get(null)), 'first');
+  await end(token('second'));
+  t.equal(await wordOf(waiting), 'second');
+});
+
 t.test('a target that takes no token at all does not have one made for each request', async (t) => {
   const { source, asked, end, advance } = shared();
   for (let count = 0; count < 100; count += 1) {

@@ -101,6 +101,57 @@ t.test('where nobody’s token is taken, the log says so once: the client may no
   t.equal(lines.length, 3, 'and again after one that was taken');
 });
 
+t.test('a token that two callers were given is dropped for both', async (t) => {
+  const { source, asked, end } = exchange();
+  for (const subject of ['ann', 'bob', 'cyd']) {
+    void source.get(subject);
+    await end(token('shared'));
+  }
+  source.invalidate('shared');
+  for (const subject of ['ann', 'bob', 'cyd']) {
+    const next = source.get(subject);
+    await end(token(`for-${subject}`));
+    t.equal(await wordOf(next), `for-${subject}`);
+    t.equal(await wordOf(source.get(subject)), `for-${subject}`);
+  }
+  t.equal(asked.length, 6);
+  source.invalidate('shared');
+  t.equal(await wordOf(source.get('bob')), 'for-bob', 'it was replaced already');
+});
+
+t.test('a token that two callers were given is known by one of them once the other left', async (t) => {
+  const { source, asked, end } = exchange({ maxEntries: 2, maxBytes: 1e6 });
+  for (const name of ['shared', 'shared', 'other']) {
+    void source.get(String(asked.length));
+    await end(token(name));
+  }
+  source.invalidate('shared');
+  const next = source.get('1');
+  t.equal(asked.length, 4);
+  await end(token('next'));
+  t.equal(await wordOf(next), 'next');
+  t.equal(await wordOf(source.get('2')), 'other');
+  t.equal(source.status().kept, true);
+  source.close();
+  t.equal(source.status().kept, false);
+});
+
+t.test('a token that a target did not take serves on while the issuer is away, and not once it refuses', async (t) => {
+  const { source, end, advance } = exchange();
+  void source.get('ann');
+  await end(token('for-ann'));
+  source.invalidate('for-ann');
+  const first = source.get('ann');
+  await end(failure('away'));
+  t.equal(await wordOf(first), 'for-ann');
+  advance(250);
+  source.invalidate('for-ann');
+  const second = source.get('ann');
+  await end(failure('subject'));
+  t.equal(await wordOf(second), 'subject 1');
+  t.equal(await wordOf(source.get('ann')), 'subject 1');
+});
+
 t.test('an issuer that is away is left alone by all callers', async (t) => {
   const { source, asked, end, advance } = exchange();
   const first = source.get('ann');
