@@ -202,12 +202,18 @@ export class RequestStream implements CallConnection, StreamReader {
       this.breakOff('the response is not as long as its head says');
       return;
     }
-    const isComplete = this.isSent;
-    const { trailers } = this;
+    const { stream, trailers, isSent } = this;
     this.end();
-    // The upstream wants no more of the request than it got (RFC 9113 §8.1).
-    if (!isComplete) this.reset();
-    events.onComplete(true, trailers);
+    // As long as the stream is open, it has its place on the connection.
+    const complete = (): void => {
+      // The upstream wants no more of the request than it got (RFC 9113 §8.1).
+      if (!hasEnded(stream)) this.reset();
+      events.onComplete(true, trailers);
+    };
+    // What came with the end of the response may let the last of the request out: the body behind the reading, and what
+    // follows it, such as trailers, a turn later.
+    if (isSent && !hasEnded(stream)) setImmediate(() => setImmediate(complete));
+    else complete();
   }
 
   /** The stream is closed, and the response has not ended. */
@@ -286,6 +292,14 @@ export class RequestStream implements CallConnection, StreamReader {
     this.deadline.end();
     this.upload?.stop();
   }
+}
+
+/**
+ * Whether the END_STREAM of a request went out, or never will, as the stream is closed. That all was handed to the
+ * stream says less: the last of it may wait for a window.
+ */
+function hasEnded(stream: ClientHttp2Stream | null): boolean {
+  return stream === null || stream.closed || stream.state.localClose === 1;
 }
 
 /** Node holds the upstream to that limit too, but not before the upstream has confirmed to know it. */

@@ -6,7 +6,18 @@ import t, { type Test } from 'tap';
 import { listen } from '../../../support/listening.js';
 import { until } from '../../../support/until.js';
 import { startUpstream } from '../upstream-harness.js';
-import { data, flag, frameType, head, startFrameUpstream, whole, windowUpdate } from './frame-upstream.js';
+import {
+  code,
+  data,
+  flag,
+  frameType,
+  head,
+  setting,
+  startFrameUpstream,
+  whole,
+  windowUpdate,
+  type FrameUpstream,
+} from './frame-upstream.js';
 
 const mib = 1024 * 1024;
 
@@ -84,3 +95,79 @@ t.test('a body that is answered before all of it was taken is taken back', async
     'half a body does not look like a whole one',
   );
 });
+
+const endsIn = ({ came }: FrameUpstream): number =>
+  came(frameType.data).filter(({ flags }) => (flags & flag.endStream) !== 0).length;
+
+/** Bodies of which the stream has all, but the upstream had no window for the last of it. */
+const stuck: readonly { readonly name: string; readonly window: number; readonly body: () => Readable | Buffer }[] = [
+  { name: 'a body in one piece', window: 16_384, body: () => Buffer.alloc(60_000) },
+  { name: 'the last of several pieces', window: 70_000, body: () => Buffer.alloc(2 * 65_536) },
+  { name: 'the tail of a streamed body', window: 1_000, body: () => Readable.from([Buffer.alloc(10_000)]) },
+  { name: 'the end of a streamed body', window: 1_000, body: () => withTrailers(1_000, []) },
+  { name: 'trailers', window: 1_000, body: () => withTrailers(1_000, ['X-Sum', '1']) },
+];
+
+function withTrailers(bytes: number, trailers: readonly string[]): Readable {
+  return Object.assign(Readable.from([Buffer.alloc(bytes)]), { trailers: () => trailers });
+}
+
+for (const { name, window, body } of stuck) {
+  t.test(
+    `${name} that waits for a window when the response has ended is taken back, and its place is free`,
+    async (t) => {
+      const bytes = new Map<number, number>();
+      const upstream = await startFrameUpstream(
+        t,
+        (id, peer) => {
+          if ((peer.frames.at(-1)?.flags ?? 0) & flag.endStream) peer.send(whole(id, 'hello'));
+        },
+        {
+          settings: [
+            [setting.initialWindowSize, window],
+            [setting.maxConcurrentStreams, 2],
+          ],
+        },
+        ({ type, streamId, payload }, peer) => {
+          if (type !== frameType.data) return;
+          const came = (bytes.get(streamId) ?? 0) + payload.length;
+          bytes.set(streamId, came);
+          peer.send(windowUpdate(0, payload.length));
+          if (came === window) peer.send(head(streamId, 413), data(streamId, 'too large', true));
+        },
+      );
+      const { ask, upstream: pool } = startUpstream(t, upstream.url, { http2: true, maxConnections: 1 });
+      t.equal(await ask(), '200 hello');
+      for (let i = 0; i < 4; i += 1) t.equal(await ask({ method: 'POST', body: body() }), '413 too large');
+      t.equal(await ask({ holder: 'another' }), '200 hello');
+      t.same(
+        upstream.came(frameType.rstStream).map(({ payload }) => payload.readUInt32BE()),
+        Array.from({ length: 4 }, () => code.cancel),
+      );
+      t.equal(endsIn(upstream), 0, 'half a body does not look like a whole one');
+      t.equal(upstream.peers.length, 1);
+      t.equal(pool.counts().active, 0);
+    },
+  );
+
+  t.test(`${name} that goes out with the end of the response in one reading is not taken back`, async (t) => {
+    let bytes = 0;
+    const upstream = await startFrameUpstream(
+      t,
+      (id, peer) => {
+        if (id > 1) peer.send(whole(id, 'later'));
+      },
+      { settings: [[setting.initialWindowSize, window]] },
+      ({ type, streamId, payload }, peer) => {
+        if (type !== frameType.data) return;
+        bytes += payload.length;
+        peer.send(windowUpdate(0, Math.max(1, payload.length)));
+        if (bytes === window) peer.send(windowUpdate(streamId, mib), whole(streamId, 'done'));
+      },
+    );
+    const { ask } = startUpstream(t, upstream.url, { http2: true, maxConnections: 1 });
+    t.equal(await ask({ method: 'POST', body: body() }), '200 done');
+    t.equal(await ask(), '200 later');
+    t.same(upstream.came(frameType.rstStream), []);
+  });
+}
