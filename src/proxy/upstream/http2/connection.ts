@@ -201,8 +201,13 @@ export class Http2Connection {
   /** Opens a stream. `null` where none can be opened any more: nothing was sent. */
   request(head: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream | null {
     const { session } = this;
-    if (session === null || session.closed || isDestroyed(session)) {
+    if (session === null || isDestroyed(session)) {
       this.fail(new NotProcessed());
+      return null;
+    }
+    // Node closes it where a head was too long for nghttp2, and tells nobody: what is under way goes on.
+    if (session.closed) {
+      this.drain();
       return null;
     }
     const stream = session.request(head, options);
