@@ -202,7 +202,12 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
 
 /** A config of these pieces, as `serve` would compile it. */
 export function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = validateConfig(baseConfig(overrides), {
+  return compiledText(baseConfig(overrides));
+}
+
+/** The same of a text. */
+export function compiledText(text: string): CompiledConfig {
+  const { config, problems } = validateConfig(text, {
     file: 'test.yaml',
     folder: '/',
     env: {},

@@ -7,8 +7,15 @@ import { limitsOf, type Acceptance } from '../../decision/decide/limits.js';
 import type { IssuerRules, Route } from '../../decision/route/policy.js';
 import { createTakenOver } from './taken-over.js';
 
-/** @param inForce what counts now, with `listen`, `decide` and the store as they were opened. */
-type Finding = (inForce: CompiledConfig, wanted: CompiledConfig) => string | null;
+/**
+ * @param inForce what counts now, with `listen`, `decide` and the store as they were opened.
+ * @param takenOver the routes in force whose requests one of `wanted` takes.
+ */
+type Finding = (
+  inForce: CompiledConfig,
+  wanted: CompiledConfig,
+  takenOver: (route: Route) => readonly Route[],
+) => string | null;
 
 /**
  * Why a reload cannot take a config: with the listeners and the store that are open, it would refuse callers that the
@@ -22,10 +29,15 @@ export function halfInForce(
   wanted: CompiledConfig,
   application: ApplicationRoutes | null,
 ): string | null {
-  const opens = (config: CompiledConfig): CompiledConfig =>
-    application === null ? config : inApplication(config, application);
+  const [now, later] =
+    application === null
+      ? [inForce, wanted]
+      : [inApplication(inForce, application), inApplication(wanted, application)];
+  // Few edits need it, and all paths are looked at for it.
+  let compared: ReturnType<typeof createTakenOver> | null = null;
+  const takenOver = (route: Route): readonly Route[] => (compared ??= createTakenOver(now, later))(route);
   for (const find of [unproved, uncertified, unsupported, unsettled]) {
-    const found = find(opens(inForce), opens(wanted));
+    const found = find(now, later, takenOver);
     if (found !== null) return `${found}: restart to put this config in force`;
   }
   return null;
@@ -38,9 +50,8 @@ function inApplication(config: CompiledConfig, { verifiesCertificates: verifies 
 }
 
 /** Tokens that have to be bound from now on, while nothing that is open takes the proofs that will be taken. */
-const unproved: Finding = (inForce, wanted) => {
+const unproved: Finding = (inForce, wanted, takenOver) => {
   if (!takesOtherProofs(inForce, wanted)) return null;
-  const takenOver = createTakenOver(inForce, wanted);
   for (const { rules } of wanted.issuers) {
     const found = unprovedOf(rules, earlierOf(rules, inForce, wanted));
     if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
@@ -97,9 +108,8 @@ function takesOtherProofs(inForce: CompiledConfig, wanted: CompiledConfig): bool
 }
 
 /** Routes that ask for certificates from now on, while no listener that is open verifies any. */
-const uncertified: Finding = (inForce, wanted) => {
+const uncertified: Finding = (inForce, wanted, takenOver) => {
   if (verifiesCertificates(inForce.listen) || !verifiesCertificates(wanted.listen)) return null;
-  const takenOver = createTakenOver(inForce, wanted);
   // A route in force that asks for any refuses everybody already.
   const route = wanted.routes.find(
     (each) => refusesUncertified(each) && takenOver(each).some((earlier) => !refusesUncertified(earlier)),
@@ -109,11 +119,8 @@ const uncertified: Finding = (inForce, wanted) => {
 };
 
 /** Routes whose requests a decide listener would refuse from now on, and not any more after a restart. */
-const unsupported: Finding = (inForce, wanted) => {
-  const listeners = decideListeners(inForce, wanted);
-  if (listeners.length === 0) return null;
-  const takenOver = createTakenOver(inForce, wanted);
-  for (const [opened, later] of listeners) {
+const unsupported: Finding = (inForce, wanted, takenOver) => {
+  for (const [opened, later] of decideListeners(inForce, wanted)) {
     for (const route of wanted.routes) {
       const earlier = takenOver(route).map(acceptancesFor);
       const missing = acceptancesFor(route).find(

@@ -70,16 +70,17 @@ export function plainAccessTokens(passed: readonly string[]): readonly string[] 
   const lines = passed.filter((_value, i) => i % 2 === 1 && passed[i - 1]?.toLowerCase() === 'cookie');
   const found = new Set<string>();
   const others: string[] = [];
+  let isThere = false;
   for (const text of lines.flatMap((line) => line.split(';')).map(trimBlanks)) {
     const plain = plainCookie.exec(text);
     const parts = plain?.[1]?.split('.') ?? [];
     // A word, such as of a cookie that was cleared, is no token to anybody.
     const isPlain = plain !== null && (parts.length < 2 || (parts.length === 3 && !parts.includes('')));
-    if (isPlain) found.add(parts.length === 3 ? parts.join('.') : '');
+    if (isPlain) isThere = true;
     else others.push(text);
+    if (isPlain && parts.length === 3) found.add(parts.join('.'));
   }
-  if (found.size > 0 && lines.length > 1) return null;
-  found.delete('');
+  if (isThere && lines.length > 1) return null;
   const rest = others.join(';');
   const readings = [rest, percentDecoded(withoutBackslashes(rest)), withoutBackslashes(percentDecoded(rest))];
   return readings.some(mayHoldAccessToken) ? null : [...found];

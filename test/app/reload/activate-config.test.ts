@@ -4,9 +4,6 @@ import { join } from 'node:path';
 import t from 'tap';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.js';
 import { createConfigActivator, type ConfigActivator } from '../../../src/app/reload/activate-config.js';
-import type { CompiledConfig } from '../../../src/config/types.js';
-import { validateConfig } from '../../../src/config/load/validate-config.js';
-import { formatProblem } from '../../../src/config/load/report.js';
 import { certificates } from '../../support/certificates.js';
 import { untilForgotten } from '../../support/garbage.js';
 import { keySet, startJwksServer } from '../../support/jwks-server.js';
@@ -15,7 +12,8 @@ import { listen } from '../../support/listening.js';
 import { startUpstreamServer } from '../../support/upstream-server.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
+import { compiled } from '../../proxy/harness.js';
+import { merge, type ConfigTree } from '../../support/proxy-process.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const issuer: ConfigTree = {
@@ -29,17 +27,6 @@ const issuer: ConfigTree = {
 function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
   const whole = Object.entries(named).map(([name, settings]) => [name, { ...issuer, ...settings }]);
   return { issuers: { core: undefined, ...Object.fromEntries(whole) } };
-}
-
-function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = validateConfig(baseConfig(overrides), {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => ({ ok: false, error: '' }),
-  });
-  if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
-  return config;
 }
 
 /** Puts a config in force and waits for its keys. */

@@ -1,20 +1,6 @@
 /** Edits of which half takes effect at start only. */
-import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { ApplicationRoutes } from '../../../src/config/checks/application-routes.js';
-import type { CompiledConfig } from '../../../src/config/types.js';
-import { refuse } from '../../../src/lib/result.js';
-import { baseConfig, merge, type ConfigTree } from '../../support/proxy-process.js';
-
-export function compile(config: ConfigTree): CompiledConfig {
-  const { config: compiled, problems } = validateConfig(baseConfig(config), {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => refuse('none'),
-  });
-  if (compiled === null) throw new Error(JSON.stringify(problems));
-  return compiled;
-}
+import { merge, type ConfigTree } from '../../support/proxy-process.js';
 
 export const memory: ConfigTree = { store: { memory: {} } };
 export const dpop = { origins: ['https://orders.example.com'] };

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { halfInForce } from '../../../src/app/reload/half-in-force.js';
+import { compiled } from '../../proxy/harness.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 import {
-  compile,
   memory,
   dpop,
   tls,
@@ -436,7 +436,7 @@ const rows: readonly Row[] = [
 
 t.test('half of an edit is not put in force where it refuses callers', (t) => {
   for (const { name, opened = {}, wanted, expected } of rows) {
-    const found = halfInForce(compile(opened), compile(wanted), null);
+    const found = halfInForce(compiled(opened), compiled(wanted), null);
     if (expected === null) t.equal(found, null, name);
     else t.match(found ?? 'nothing', expected, name);
   }
@@ -467,7 +467,7 @@ t.test('what an application never opens is no reason', (t) => {
     ['proofs of keys', asks, false, /^issuers\.core\.binding is require/],
     ['proofs of keys beside certificates that it verifies', asks, true, null],
   ] as const) {
-    const found = halfInForce(compile(row.opened ?? {}), compile(row.wanted), application(verifies));
+    const found = halfInForce(compiled(row.opened ?? {}), compiled(row.wanted), application(verifies));
     if (expected === null) t.equal(found, null, name);
     else t.match(found ?? 'nothing', expected, name);
   }

@@ -2,9 +2,8 @@ import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { droppedOperations, movedOperations, movedScopes } from '../../../src/config/moved-scopes.js';
 import { reserves } from '../../../src/app/reload/restart-needed.js';
-import { validateConfig } from '../../../src/config/load/validate-config.js';
 import type { CompiledConfig } from '../../../src/config/types.js';
-import { refuse } from '../../../src/lib/result.js';
+import { compiled, compiledText } from '../../proxy/harness.js';
 import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
 import { startInProcessProxy, type InProcessProxy } from '../in-process-proxy.js';
 
@@ -15,18 +14,7 @@ function write(name: string, idempotency: unknown, more: object = {}): object {
 }
 
 function compile(...routes: readonly object[]): CompiledConfig {
-  return compileText(baseConfig({ ...memory, routes }));
-}
-
-function compileText(text: string): CompiledConfig {
-  const { config, problems } = validateConfig(text, {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => refuse('none'),
-  });
-  if (config === null) throw new Error(JSON.stringify(problems));
-  return config;
+  return compiled({ ...memory, routes });
 }
 
 const none = write('a', 'none');
@@ -114,7 +102,7 @@ type Issuers = Readonly<Record<string, object>>;
 
 /** With these issuers and no other. */
 function configOf(tree: ConfigTree, issuers: Issuers): CompiledConfig {
-  return compileText(stringify({ ...(parse(baseConfig(tree)) as object), issuers }));
+  return compiledText(stringify({ ...(parse(baseConfig(tree)) as object), issuers }));
 }
 
 t.test('callers whose keys no longer count', (t) => {

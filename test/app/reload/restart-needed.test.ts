@@ -1,20 +1,7 @@
 import t from 'tap';
 import { restartNeeded, withOpened } from '../../../src/app/reload/restart-needed.js';
-import { validateConfig } from '../../../src/config/load/validate-config.js';
-import type { CompiledConfig } from '../../../src/config/types.js';
-import { refuse } from '../../../src/lib/result.js';
-import { baseConfig, type ConfigTree } from '../../support/proxy-process.js';
-
-function compile(config: ConfigTree): CompiledConfig {
-  const inspection = validateConfig(baseConfig(config), {
-    file: 'x',
-    folder: '/',
-    env: {},
-    readFile: () => refuse('none'),
-  });
-  if (inspection.config === null) throw new Error(JSON.stringify(inspection.problems));
-  return inspection.config;
-}
+import { compiled } from '../../proxy/harness.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
 
 const tls = { cert_file: '/a', key_file: '/b', client_ca_file: '/c' };
 
@@ -176,8 +163,8 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
 
 for (const { name, opened = {}, wanted, keys } of rows) {
   t.test(`a restart is needed for ${name === 'nothing' ? 'no change' : name}: ${String(keys.length > 0)}`, (t) => {
-    const before = compile(opened);
-    const after = compile(wanted);
+    const before = compiled(opened);
+    const after = compiled(wanted);
     t.same(restartNeeded(before, after), keys);
     const activeConfig = withOpened(after, before);
     t.same(restartNeeded(before, activeConfig), [], 'what comes into force has what is open');

@@ -37,6 +37,19 @@ async function startShadow(t: Test, { config = {}, ...options }: HarnessOptions 
   };
 }
 
+/** An issuer beside the Core whose keys have such ids. */
+const otherIssuer = (keyIds: string): ConfigTree => ({
+  issuers: {
+    other: {
+      profile: 'oauth',
+      issuer: 'https://other.example',
+      jwks_url: 'http://127.0.0.1:1/jwks',
+      audience: 'orders',
+      key_ids: { accept: [keyIds] },
+    },
+  },
+});
+
 const groups = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `group-${String(at)}`);
 
 t.test('a token that is too long to be accepted', async (t) => {
@@ -247,17 +260,7 @@ t.test('a subject and a token id that are numbers, or under names in another cas
 t.test('a revoked subject of an issuer that writes the ids of its keys as numbers', async (t) => {
   const key = rsaKey('7');
   const shadow = await startShadow(t, {
-    config: {
-      issuers: {
-        other: {
-          profile: 'oauth',
-          issuer: 'https://other.example',
-          jwks_url: 'http://127.0.0.1:1/jwks',
-          audience: 'orders',
-          key_ids: { accept: ['7'] },
-        },
-      },
-    },
+    config: otherIssuer('7'),
     find: (keyId) =>
       keyId === '7' ? { kind: 'found', key: { keyId, algorithm: 'RS256', key: key.publicKey } } : { kind: 'unknown' },
     adapt: (config) => config,
@@ -337,17 +340,7 @@ t.test('while the keys are away nobody knows, however the token is spelt', async
 t.test('an issuer whose keys are away keeps nobody out whose token is of another', async (t) => {
   const own = rsaKey('d-own');
   const shadow = await startShadow(t, {
-    config: {
-      issuers: {
-        other: {
-          profile: 'oauth',
-          issuer: 'https://other.example',
-          jwks_url: 'http://127.0.0.1:1/jwks',
-          audience: 'orders',
-          key_ids: { accept: ['d-*'] },
-        },
-      },
-    },
+    config: otherIssuer('d-*'),
     adapt: (config) => config,
   });
   const find = (keyId: string): KeyLookup =>

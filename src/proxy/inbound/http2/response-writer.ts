@@ -5,7 +5,7 @@ import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
-import { resetStream } from '../../node-internals/http2-stream.js';
+import { hasSentEnd, resetStream } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -277,11 +277,7 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 }
 
-/**
- * Whether all of a message went out, with the END_STREAM behind it, or no more of it will, as the stream is closed.
- * That it is written in full says less: Node tells `finish` when `end` was called, and trailers, or an END_STREAM for
- * itself, may wait for a window after that.
- */
+/** Whether all of a response was taken by the system, its end with it. */
 function isSent(stream: ServerHttp2Stream): boolean {
-  return stream.writableFinished && (stream.closed || stream.state.localClose === 1);
+  return stream.writableFinished && hasSentEnd(stream);
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';
 import { contentLengthOf } from '../../../decision/http/framing.js';
 import { ByteBuffer } from '../../inbound/byte-buffer.js';
-import { readOn, readPast, resetStream, type StreamReader } from '../../node-internals/http2-stream.js';
+import { hasSentEnd, readOn, readPast, resetStream, type StreamReader } from '../../node-internals/http2-stream.js';
 import type { CallConnection, ConnectionRequest, RequestEvents } from '../call.js';
 import { BrokenResponse, MalformedRequest, NotProcessed } from '../errors.js';
 import { Deadline } from '../http1/deadline.js';
@@ -203,16 +203,17 @@ export class RequestStream implements CallConnection, StreamReader {
       return;
     }
     const { stream, trailers, isSent } = this;
+    const hasEnded = (): boolean => stream === null || hasSentEnd(stream);
     this.end();
     // As long as the stream is open, it has its place on the connection.
     const complete = (): void => {
       // The upstream wants no more of the request than it got (RFC 9113 §8.1).
-      if (!hasEnded(stream)) this.reset();
+      if (!hasEnded()) this.reset();
       events.onComplete(true, trailers);
     };
     // What came with the end of the response may let the last of the request out: the body behind the reading, and what
     // follows it, such as trailers, a turn later.
-    if (isSent && !hasEnded(stream)) setImmediate(() => setImmediate(complete));
+    if (isSent && !hasEnded()) setImmediate(() => setImmediate(complete));
     else complete();
   }
 
@@ -292,14 +293,6 @@ export class RequestStream implements CallConnection, StreamReader {
     this.deadline.end();
     this.upload?.stop();
   }
-}
-
-/**
- * Whether the END_STREAM of a request went out, or never will, as the stream is closed. That all was handed to the
- * stream says less: the last of it may wait for a window.
- */
-function hasEnded(stream: ClientHttp2Stream | null): boolean {
-  return stream === null || stream.closed || stream.state.localClose === 1;
 }
 
 /** Node holds the upstream to that limit too, but not before the upstream has confirmed to know it. */
