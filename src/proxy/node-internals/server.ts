@@ -50,8 +50,8 @@ export function longestAcceptMs(graceMs: number): number {
  * The system resets connections that it took and nobody accepted. So its queue is made to hold one connection at most,
  * and the server is closed at a moment when this one is our own: whoever comes in that moment is not connected, and
  * sees the closed port. Where that moment does not come within `withinMs`, the server is closed all the same. A caller
- * on another machine whose last packet of the handshake is still on its way is reset as by every server: that is what
- * the time between the announcement of a shutdown and its beginning is for.
+ * on another machine, or on another processor, whose last packet of the handshake is still on its way is reset as by
+ * every server: that is what the time between the announcement of a shutdown and its beginning is for.
  *
  * @param does `onStopped` is called when the port is closed, `onClosed` when the last connection is.
  */

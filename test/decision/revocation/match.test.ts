@@ -84,6 +84,21 @@ const cases: readonly Case[] = [
   },
 ];
 
+t.test('of a token that was refused, claims may be numbers: one that stands for several is any of them', (t) => {
+  const { issuer, keyId, issuedAtS } = principal();
+  const of = (subject: number, subjects: readonly string[]): string | null =>
+    isRevoked(
+      { issuer, keyId, issuedAtS, subject, tokenId: null },
+      [revocations({ subjects: new Set(subjects) })],
+      () => '',
+    )?.reason ?? null;
+  t.equal(of(7, ['7']), 'subject_revoked', 'a number');
+  t.equal(of(7, ['7.0', '07', '8']), null, 'another spelling is another name');
+  t.equal(of(2 ** 53, ['9007199254740993']), 'subject_revoked', 'beyond 2^53, its neighbour too');
+  t.equal(of(2 ** 53, ['9007199254740995', 'checkout']), null, 'but not the one after');
+  t.end();
+});
+
 t.test('withdrawn credentials', (t) => {
   for (const { name, principal: overrides, revoked, expected } of cases) {
     t.equal(
