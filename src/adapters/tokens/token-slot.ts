@@ -95,7 +95,7 @@ export function createTokenSlot(
       return outcome instanceof Promise ? outcome : (inHand() ?? outcome);
     },
     invalidate: (token) => {
-      if (kept === null || kept.outcome.token !== token) return;
+      if (kept === null || kept.outcome.token !== token || kept.refused === 'now') return;
       const next = takeInvalidation(budget, clock.monotonic());
       if (next === null) return;
       budget = next;

@@ -53,7 +53,7 @@ function inApplication(config: CompiledConfig, { verifiesCertificates: verifies 
 const unproved: Finding = (inForce, wanted, takenOver) => {
   if (!takesOtherProofs(inForce, wanted)) return null;
   for (const { rules } of wanted.issuers) {
-    const found = unprovedOf(rules, earlierOf(rules, inForce, wanted));
+    const found = unprovedOf(rules, earlierOf(rules, inForce));
     if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
   }
   return null;
@@ -76,18 +76,23 @@ const unproved: Finding = (inForce, wanted, takenOver) => {
   }
 };
 
-/** What an issuer was in force: the entry of its name, or else those whose names are gone and that took such tokens. */
-function earlierOf(issuer: IssuerRules, inForce: CompiledConfig, wanted: CompiledConfig): readonly IssuerRules[] {
-  const entries = inForce.issuers.map(({ rules }) => rules);
-  const named = entries.find(({ name }) => name === issuer.name);
-  if (named !== undefined) return [named];
-  const kept = new Set(wanted.issuers.map(({ rules: { name } }) => name));
-  return entries.filter(
-    (entry) =>
-      entry.issuer === issuer.issuer &&
-      !kept.has(entry.name) &&
-      [...entry.audiences].some((audience) => issuer.audiences.has(audience)),
-  );
+/** What an issuer was in force: the entries that took tokens which it takes, whatever their names are. */
+function earlierOf(issuer: IssuerRules, inForce: CompiledConfig): readonly IssuerRules[] {
+  return inForce.issuers
+    .map(({ rules }) => rules)
+    .filter(
+      (entry) =>
+        entry.issuer === issuer.issuer &&
+        meet(entry.audiences, issuer.audiences) &&
+        meet(entry.sources, issuer.sources) &&
+        meet(entry.tokenTypes, issuer.tokenTypes) &&
+        meet(entry.headerTypes, issuer.headerTypes),
+    );
+}
+
+/** Whether something is allowed by both; nothing named is anything. */
+function meet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === 0 || b.size === 0 || [...a].some((name) => b.has(name));
 }
 
 /** Whether an issuer asks for a proof where it did not: of each token, or of those that are bound. */

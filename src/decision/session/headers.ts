@@ -86,10 +86,15 @@ export function plainAccessTokens(passed: readonly string[]): readonly string[] 
   return readings.some(mayHoldAccessToken) ? null : [...found];
 }
 
-/** Whether a cookie may have that name to somebody: behind what is neither letter nor digit, and so before a `=`. */
+/**
+ * Whether a cookie may have that name to somebody: behind what ends no other name, and so before a `=`; also where
+ * something that some readers drop stands in it.
+ */
 function mayHoldAccessToken(cookies: string): boolean {
   const names = cookies.toLowerCase().split('=').slice(0, -1);
-  return names.some((name) => ` ${name.replace(/[^a-z0-9]+/g, ' ').trimEnd()}`.endsWith(' saccesstoken'));
+  return names.some((name) =>
+    [name, dropped(name)].some((each) => ` ${each.replace(/[^\w.-]+/g, ' ').trimEnd()}`.endsWith(' saccesstoken')),
+  );
 }
 
 /**
@@ -236,9 +241,11 @@ function namesIn(text: string): readonly string[] {
 
 /** The name as the most lenient reader has it: decoded, without quotes, and without what some take for blanks. */
 function folded(name: string): string {
-  return percentDecoded(name)
-    .replace(/[^\x21-\x7e]|["']/g, '')
-    .toLowerCase();
+  return dropped(percentDecoded(name)).toLowerCase();
+}
+
+function dropped(name: string): string {
+  return name.replace(/[^\x21-\x7e]|["']/g, '');
 }
 
 /** Every octet by itself: what a name consists of has one. */

@@ -104,7 +104,7 @@ interface RecentDeps {
   readonly timers: Timers;
   /**
    * Called with what was given back, each time that it is looked whether the store is there: it is taken out, however
-   * old it is. `forgotten` of it gave way to others.
+   * old it is. `forgotten` of it gave way to others; where all is taken, only those are told.
    */
   readonly onRetry: (left: readonly Kept[], forgotten: number) => void;
 }
@@ -157,7 +157,9 @@ export function createRecentSettlements(
   function takeAll(lastMsOf?: (entry: Kept) => number): readonly Kept[] {
     dropOld(lastMsOf);
     const taken = [...kept].reverse();
+    const forgotten = left.filter((entry) => !kept.has(entry)).length;
     clear();
+    if (forgotten > 0) onRetry([], forgotten);
     return taken;
   }
 

@@ -55,6 +55,8 @@ interface ReofferingDeps {
 
 /** One time through what is queued. */
 interface Round {
+  /** How many are taken off the queue: it has tens of thousands, each of which would move up. */
+  taken: number;
   readonly failed: Kept[];
   /** Not tried, since others failed with the problem that the store has with them. */
   readonly aside: Kept[];
@@ -62,6 +64,8 @@ interface Round {
   held: number;
   /** How many failed, by the problem that the store has with them. */
   readonly inVain: Map<string, number>;
+  /** What the store says of each caller's part since the last one failed. */
+  readonly problems: Map<string, string | null>;
 }
 
 export function createReoffering(deps: ReofferingDeps): Reoffering {
@@ -131,12 +135,12 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
     isRunning = true;
     let isLeft = false;
     while (hasYoung()) {
-      const round: Round = { failed: [], aside: [], held: 0, inVain: new Map() };
+      const round: Round = { taken: 0, failed: [], aside: [], held: 0, inVain: new Map(), problems: new Map() };
       await new Promise<void>((resolve) => {
         sendMore(round, resolve);
       });
       // What came with another fail-over in the meantime is in the queue by itself.
-      queue = [...queue, ...round.aside, ...round.failed];
+      queue = [...queue.slice(round.taken), ...round.aside, ...round.failed];
       if (round.failed.length === 0 && !isTooLate()) continue;
       if (mayGoOn()) await pause();
       else {
@@ -202,7 +206,7 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
   /** Sends as many as may be under way; calls back once none is, and none may be sent. */
   function sendMore(round: Round, onDone: () => void): void {
     for (let first = next(round); first !== undefined && mayGo(first, round.held); first = next(round)) {
-      queue.shift();
+      round.taken += 1;
       active += 1;
       bytes += first.bytes;
       void offer(first, round).finally(() => {
@@ -216,18 +220,20 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
 
   /** The first that may be taken by the store, and is not too old by now: a round may take long. */
   function next(round: Round): Kept | undefined {
-    for (let first = queue[0]; first !== undefined; first = queue[0]) {
+    for (let first = queue[round.taken]; first !== undefined; first = queue[round.taken]) {
       if (isTooOld(first, clock)) sum.left += 1;
       else if (isInVain(first, round)) round.aside.push(first);
       else return first;
-      queue.shift();
+      round.taken += 1;
     }
     return undefined;
   }
 
-  function isInVain({ settling }: Kept, { inVain }: Round): boolean {
+  function isInVain({ settling: { scope } }: Kept, { inVain, problems }: Round): boolean {
     if (inVain.size === 0) return false;
-    const problem = store.problemOf(settling.scope);
+    const known = problems.get(scope.principal);
+    const problem = known === undefined ? store.problemOf(scope) : known;
+    problems.set(scope.principal, problem);
     return problem !== null && (inVain.get(problem) ?? 0) >= mostInVain;
   }
 
@@ -255,6 +261,7 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
    */
   function fail(kept: Kept, round: Round): void {
     round.failed.push(kept);
+    round.problems.clear();
     const problem = store.problemOf(kept.settling.scope);
     if (problem === null) {
       round.held += 1;

@@ -29,6 +29,13 @@ export class MalformedRequest extends Error {
   readonly code = ownMistake;
 }
 
+const headTooLong = 'SALLYPORT_HEAD_TOO_LONG';
+
+/** A head that HTTP/2 does not carry. */
+export class HeadTooLong extends Error {
+  readonly code = headTooLong;
+}
+
 /** Codes that tell more than that there was no connection. */
 const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([
   ['ENOTFOUND', 'dns_error'],
@@ -52,6 +59,7 @@ const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MIS
 export function connectFailure(error: unknown): Denial {
   const code = codeOf(error, '');
   if (code === ownMistake) return denial('internal');
+  if (code === headTooLong) return denial('header_too_large');
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 

@@ -111,6 +111,10 @@ t.test('a token that a target did not take is given no more; many who say so cau
   for (let count = 0; count < 200; count += 1) source.invalidate('first');
   t.equal(await wordOf(source.get(null)), 'second', 'it was replaced already');
   t.equal(asked.length, 2);
+  for (let count = 0; count < 200; count += 1) source.invalidate('second');
+  void source.get(null);
+  await end(token('third'));
+  t.equal(await wordOf(source.get(null)), 'third', 'the many counted once');
 });
 
 t.test('a token that a target did not take serves on while its issuer gives no other', async (t) => {

@@ -41,8 +41,18 @@ export function another(word: string): ConfigTree {
 
 /** The issuer that every config has, by another name. */
 export function renamed(word: string, audience = 'orders'): ConfigTree {
-  const issuer = { issuer: 'https://api.example.com', audience, source: 'microservice', token_type: 'service' };
-  return { issuers: { core: undefined, main: { ...issuer, jwks_url: 'http://127.0.0.1:2', binding: word } } };
+  return { issuers: { core: undefined, main: likeCore(word, { audience }) } };
+}
+
+/** An entry such as every config has, for a part of the same issuer's tokens. */
+export function likeCore(word: string, more: { readonly audience?: string; readonly token_type?: string }): ConfigTree {
+  const issuer = {
+    issuer: 'https://api.example.com',
+    source: 'microservice',
+    audience: 'orders',
+    token_type: 'service',
+  };
+  return { ...issuer, jwks_url: 'http://127.0.0.1:2', binding: word, ...more };
 }
 
 /** What both issuers say. */

@@ -25,6 +25,7 @@ import {
   revoked,
   binding,
   another,
+  likeCore,
   renamed,
   both,
   settled,
@@ -129,6 +130,43 @@ const rows: readonly Row[] = [
     name: 'the same for tokens of another audience, which nobody took',
     opened: { ...memory, ...binding('none') },
     wanted: { ...memory, ...renamed('require', 'billing'), routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same, where its name is of another audience now',
+    opened: { ...memory, ...binding('none') },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('none', { audience: 'billing' }), main: likeCore('require', {}) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: "two entries that take each other's names",
+    opened: {
+      ...memory,
+      issuers: { core: likeCore('none', {}), main: likeCore('require', { audience: 'billing' }) },
+      routes: [read],
+    },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('require', { audience: 'billing' }), main: likeCore('none', {}) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: null,
+  },
+  {
+    name: 'an entry for tokens of another type in the place of one that goes',
+    opened: { ...memory, ...binding('none') },
+    wanted: {
+      ...memory,
+      issuers: { core: undefined, main: likeCore('require', { token_type: 'batch' }) },
+      routes: [read],
+      listen: { dpop },
+    },
     expected: null,
   },
   {

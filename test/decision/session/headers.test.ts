@@ -126,13 +126,19 @@ t.test('access tokens in cookies are taken where every reader has the same', (t)
     },
     {
       name: 'other names',
-      cookies: ['mysAccessToken=x; sAccessTokenOld=y; st-last-access-token-update=1'],
+      cookies: [
+        'mysAccessToken=x; sAccessTokenOld=y; st-last-access-token-update=1; __Host-sAccessToken=x; my_sAccessToken=y',
+      ],
       expected: [],
     },
     { name: 'no value', cookies: ['sAccessToken'], expected: [] },
     ...[
       `SACCESSTOKEN=${token}`,
       `\xa0sAccessToken=${token}`,
+      `sAccess\xadToken=${token}`,
+      `sAccess"Token=${token}`,
+      `sAccess%22Token=${token}`,
+      `s%00AccessToken=${token}`,
       `sAccessToken =${token}`,
       `"sAccessToken"=${token}`,
       `%73AccessToken=${token}`,

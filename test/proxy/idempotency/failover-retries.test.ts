@@ -342,18 +342,23 @@ t.test('what a store takes little by little is told twice a minute, and a hundre
   t.equal(lines.filter((line) => line.includes('a write ran twice')).length, 100);
 });
 
-t.test('what is forgotten for want of memory before it is taken is counted as not taken', async (t) => {
-  const { time, reserve, settle, store, failOver, lines } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
-  for (const operation of ['one', 'two']) await settle(operation, completion('a', await reserve(operation), 1_000));
-  store.behave('complete', down);
-  failOver();
-  await pass(time, 30_000);
-  const told = lines.length;
-  store.behave('complete', null);
-  for (const operation of ['three', 'four']) await settle(operation, completion('a', await reserve(operation), 1_000));
-  await pass(time, 1_000);
-  t.match(lines.slice(told), [/^error .*"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/]);
-});
+for (const failsOver of [false, true]) {
+  const when = failsOver ? 'the next fail-over' : 'the next retry';
+  t.test(`what is forgotten for want of memory before ${when} is counted as not taken`, async (t) => {
+    const { time, reserve, settle, store, failOver, lines } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
+    for (const operation of ['one', 'two']) await settle(operation, completion('a', await reserve(operation), 1_000));
+    store.behave('complete', down);
+    failOver();
+    await pass(time, 30_000);
+    const told = lines.length;
+    store.behave('complete', null);
+    for (const operation of ['three', 'four'])
+      await settle(operation, completion('a', await reserve(operation), 1_000));
+    if (failsOver) failOver();
+    else await pass(time, 1_000);
+    t.match(lines[told], /^error .*"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/);
+  });
+}
 
 t.test('settlements that the store refuses do not keep others from being offered', async (t) => {
   for (const hasProblem of [false, true]) {

@@ -125,12 +125,20 @@ export function startUpstream(
   };
 }
 
-/** Asks for `/`, and resolves with the body, or with why there is none. */
-export function ask(upstream: Upstream, responseTimeoutMs = 20_000): Promise<string> {
+/** Asks for `/` unless told otherwise, and resolves with the body, or with why there is none. */
+export function ask(upstream: Upstream, request: Partial<UpstreamRequest> = {}): Promise<string> {
   return new Promise((resolve) => {
     let body = '';
     upstream.send(
-      { holder: 'a', method: 'GET', target: '/', headers: ['Host', 'a'], body: null, responseTimeoutMs },
+      {
+        holder: 'a',
+        method: 'GET',
+        target: '/',
+        headers: ['Host', 'a'],
+        body: null,
+        responseTimeoutMs: 20_000,
+        ...request,
+      },
       {
         onHead: () => undefined,
         onData: (bytes) => {

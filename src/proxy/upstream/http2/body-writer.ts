@@ -3,7 +3,7 @@ import { isFieldName } from '../../../decision/http/header-names.js';
 import { isFieldValue } from '../../../decision/http/header-values.js';
 import { BodySender } from '../body-sender.js';
 import { trailersOf } from '../call.js';
-import { addHeader } from './request-head.js';
+import { addHeader, isSectionTooLong } from './request-head.js';
 
 /** Writes a body to a stream, as far as the windows of stream and connection let it through, and ends the stream. */
 export class StreamBodyWriter extends BodySender<ClientHttp2Stream> {
@@ -79,6 +79,7 @@ export class PieceWriter {
 function trailerSection(fields: readonly string[] | null): OutgoingHttpHeaders | null {
   const section = Object.create(null) as OutgoingHttpHeaders;
   if (fields === null) return section;
+  if (isSectionTooLong(fields)) return null;
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase();
     const value = fields[i + 1] ?? '';

@@ -205,7 +205,8 @@ export class Http2Connection {
       this.fail(new NotProcessed());
       return null;
     }
-    // Node closes it where a head was too long for nghttp2, and tells nobody: what is under way goes on.
+    // Node closes it where the upstream said GOAWAY, and tells that later; or where nghttp2 did not send a section, and
+    // tells nobody: what is under way goes on.
     if (session.closed) {
       this.drain();
       return null;
@@ -361,12 +362,15 @@ export class Http2Connection {
     const { session } = this;
     if (session === null || isDestroyed(session)) return;
     this.awaitPong();
-    session.ping((error) => {
+    const onPong = (error: Error | null): void => {
       if (error !== null || this.state === 'closed') return;
       this.stopLimit();
       this.onSignOfLife(performance.now());
       if (this.state === 'checking') this.beOpen();
-    });
+    };
+    // Node sends no PING on a connection that is closing; settings are acknowledged as well.
+    if (session.closed) session.settings({}, onPong);
+    else session.ping(onPong);
   }
 
   /** Where bytes came but no response to the PING, that may be on its way behind them: it gets its time once more. */

@@ -77,6 +77,36 @@ export function requestHead(
 }
 
 /**
+ * nghttp2 sends no longer section, as it estimates it, and Node closes the whole connection where it refuses one
+ * (`nghttp2_option_set_max_send_header_block_length`, `nghttp2_hd_deflate_bound`).
+ */
+const maxSectionBytes = 64 * 1024;
+
+/** What nghttp2 counts for a section, and for each line of it; bytes. */
+const bytesOfSection = 12;
+const bytesOfLine = 12;
+
+/** `:method`, `:scheme` with `https`, `:authority` in place of `host`, `:path`, and a `content-length`; bytes. */
+const bytesOfPseudo = 5 * bytesOfLine + 64;
+
+/** Whether a head may be too long for HTTP/2, of which a few bytes less than there may be are let through. */
+export function isHeadTooLong({ method: sentMethod, target: path, headers }: RequestHeadParts): boolean {
+  return sectionBytes(headers) + bytesOfPseudo + sentMethod.length + path.length > maxSectionBytes;
+}
+
+/** Bytes of a section with these names and values, as nghttp2 estimates them. */
+function sectionBytes(fields: readonly string[]): number {
+  let bytes = bytesOfSection + (fields.length / 2) * bytesOfLine;
+  for (const text of fields) bytes += text.length;
+  return bytes;
+}
+
+/** Whether that is so of a trailer section; names and values in turn. */
+export function isSectionTooLong(fields: readonly string[]): boolean {
+  return sectionBytes(fields) > maxSectionBytes;
+}
+
+/**
  * Adds a line; `name` in lower case. Where Node sends one line and no more, several go out as one, which means the same
  * (RFC 9110 §5.3); of all others each line stays a line of its own.
  */

@@ -4,12 +4,12 @@ import { contentLengthOf } from '../../../decision/http/framing.js';
 import { ByteBuffer } from '../../inbound/byte-buffer.js';
 import { hasSentEnd, readOn, readPast, resetStream, type StreamReader } from '../../node-internals/http2-stream.js';
 import type { CallConnection, ConnectionRequest, RequestEvents } from '../call.js';
-import { BrokenResponse, MalformedRequest, NotProcessed } from '../errors.js';
+import { BrokenResponse, HeadTooLong, MalformedRequest, NotProcessed } from '../errors.js';
 import { Deadline } from '../http1/deadline.js';
 import { bodyless } from '../http1/response-head.js';
 import { statedLength } from '../http1/serialize-request.js';
 import { maxHeadBytes, type Http2Connection } from './connection.js';
-import { requestHead } from './request-head.js';
+import { isHeadTooLong, requestHead } from './request-head.js';
 import { pieceBytes, PieceWriter, StreamBodyWriter } from './body-writer.js';
 
 /** Interim responses before the final one: an upstream that sends more never comes to it. */
@@ -100,8 +100,8 @@ export class RequestStream implements CallConnection, StreamReader {
     const { body } = request;
     const length = body === null ? 0 : Buffer.isBuffer(body) ? body.length : statedLength(request.headers);
     const head = request.upgrade === undefined ? requestHead(request, length, connection.headRules) : null;
-    if (head === null) {
-      this.fail(new MalformedRequest());
+    if (head === null || isHeadTooLong(request)) {
+      this.fail(head === null ? new MalformedRequest() : new HeadTooLong());
       return;
     }
     events.onConnect();

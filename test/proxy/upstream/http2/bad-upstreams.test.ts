@@ -190,7 +190,7 @@ t.test('a silent connection is given up where requests end long before it is ask
     upstream.peers[0]?.frames.filter(({ type }) => type === frameType.headers).length;
   const isAsked = (): boolean => upstream.came(frameType.ping).length > 0;
   for (let round = 0; round < 30 && !isAsked(); round += 1) {
-    await ask(own, 1);
+    await ask(own, { responseTimeoutMs: 1 });
     await delay(25);
   }
   const before = sent();

@@ -68,7 +68,7 @@ export interface FrameUpstream {
 interface FrameUpstreamOptions {
   /** What it says of itself at first; nothing unless given. `null` sends no settings at all. */
   readonly settings?: readonly (readonly [number, number])[] | null;
-  /** Whether it leaves PING frames unanswered. */
+  /** Whether it leaves PING frames unanswered, and settings but its first. */
   readonly ignoresPings?: boolean;
 }
 
@@ -93,6 +93,7 @@ export async function startFrameUpstream(
     if (settings !== null) send(settingsFrame(settings));
     let rest = Buffer.alloc(0);
     let isBegun = false;
+    let isAsked = false;
     socket.on('error', () => undefined);
     socket.on('data', (bytes) => {
       rest = Buffer.concat([rest, bytes]);
@@ -111,7 +112,10 @@ export async function startFrameUpstream(
         rest = rest.subarray(headBytes + length);
         frames.push(frame);
         const isAck = (frame.flags & flag.ack) !== 0;
-        if (frame.type === frameType.settings && !isAck) send(frameOf(frameType.settings, flag.ack, 0));
+        if (frame.type === frameType.settings && !isAck && !(ignoresPings && isAsked)) {
+          isAsked = true;
+          send(frameOf(frameType.settings, flag.ack, 0));
+        }
         if (frame.type === frameType.ping && !isAck && !ignoresPings) {
           send(frameOf(frameType.ping, flag.ack, 0, frame.payload));
         }
