@@ -430,6 +430,7 @@ t.test('the upstream’s time is up, or the process’s: released where nothing 
 t.test('only what certainly was not sent frees the key', async (t) => {
   const unsent: readonly Reason[] = [
     'upstream_unreachable',
+    'header_too_large',
     'overloaded',
     'shutting_down',
     'store_unavailable',

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http2';
 import t, { type Test } from 'tap';
+import { listen } from '../../support/listening.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { startUpstreamServer } from '../../support/upstream-server.js';
 import { until } from '../../support/until.js';
@@ -37,6 +39,23 @@ t.test('what was certainly not sent frees the key: 503', async (t) => {
   t.same(proxy.results, ['acquired', 'released', 'acquired', 'completed']);
   await until('the records', () => proxy.records.length === 2);
   t.match(proxy.records, [{ reason: 'upstream_unreachable', upstream_ms: null }, { reason: null }]);
+});
+
+t.test('a head that is too long for an upstream of HTTP/2 was not sent: 431, and the key is free', async (t) => {
+  const receiver = createServer((_req, res) => res.end('done'));
+  const { port } = await listen(t, receiver);
+  const proxy = await startReservingProxy(t, {
+    upstreamUrl: `http://127.0.0.1:${String(port)}`,
+    config: { listen: { max_header_bytes: '128KiB' }, upstream: { http2: true } },
+  });
+  const long = await proxy.write({ key: 'k', headers: { 'X-Long': 'a'.repeat(66_000) } });
+  t.equal(long.status, 431);
+  t.match(JSON.parse(long.text), { type: 'urn:sallyport:bad-request' });
+  const short = await proxy.write({ key: 'k' });
+  t.same([short.status, short.text], [200, 'done']);
+  t.same(proxy.results, ['acquired', 'released', 'acquired', 'completed']);
+  await until('the records', () => proxy.records.length === 2);
+  t.match(proxy.records, [{ reason: 'header_too_large', upstream_ms: null }, { reason: null }]);
 });
 
 t.test('no free connection in time was not sent either', async (t) => {
