@@ -51,8 +51,8 @@ export function resetStream(stream: Http2Stream, code: number): void {
  * Whether our END_STREAM went out, or never will, as the stream is closed. That all was handed to the stream, or that
  * it told `finish`, says less: the last bytes, trailers, or an END_STREAM for itself may wait for a window.
  */
-export function hasSentEnd({ closed, state }: Pick<Http2Stream, 'closed' | 'state'>): boolean {
-  return closed || state.localClose === 1;
+export function hasSentEnd(stream: Pick<Http2Stream, 'closed' | 'state'>): boolean {
+  return stream.closed || stream.state.localClose === 1;
 }
 
 /** Megabytes that a connection may hold for itself: what Node allows all of it by default. */
