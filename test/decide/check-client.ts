@@ -31,7 +31,8 @@ const responseType = published.lookupType('envoy.service.auth.v3.CheckResponse')
 interface HeaderOption {
   readonly header: { readonly key: string; readonly value: string };
   readonly append: { readonly value: boolean };
-  readonly appendAction: string;
+  /** Left out where it is the first of the schema. */
+  readonly appendAction?: string;
 }
 
 /** A `CheckResponse`, with what is not set left out. */

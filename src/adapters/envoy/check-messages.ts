@@ -45,7 +45,7 @@ export const checkMessages: CheckMessages = {
   allowed: ({ set, remove, response }: AllowedCheck) =>
     written({
       status: { code: 0 },
-      okResponse: { headers: options(set), headersToRemove: remove, responseHeadersToAdd: options(response) },
+      okResponse: { headers: options(set), headersToRemove: remove, responseHeadersToAdd: options(response, shared) },
     }),
   refused: ({ status, code, headers, body }: RefusedCheck) =>
     written({ status: { code }, deniedResponse: { status: { code: status }, headers: options(headers), body } }),
@@ -84,9 +84,15 @@ function linesOf({ key, value, rawValue }: WireHeader): readonly string[] {
   return value === '' ? raw : [name, bytesOf(value), ...raw];
 }
 
-/** The first of a name takes the place of what is there, and others of the same name stand beside it. */
-function options(headers: readonly string[]): readonly Record<string, unknown>[] {
-  const seen = new Set<string>();
+/** Headers of a response of which the upstream has its own: they stand beside those. */
+const shared: readonly string[] = ['set-cookie', 'access-control-expose-headers'];
+
+/**
+ * The first of a name takes the place of what is there, unless it is `shared`, and others of the same name stand beside
+ * it.
+ */
+function options(headers: readonly string[], shared: readonly string[] = []): readonly Record<string, unknown>[] {
+  const seen = new Set(shared);
   const found: Record<string, unknown>[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const key = (headers[i] ?? '').toLowerCase();
