@@ -117,7 +117,11 @@ function valuesByName(rawHeaders: readonly string[]): ReadonlyMap<string, string
   const values = new Map<string, string>();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? '').toLowerCase();
-    values.set(name, combine(values.get(name), rawHeaders[i + 1] ?? ''));
+    const value = rawHeaders[i + 1] ?? '';
+    const earlier = values.get(name);
+    // In a comma readers of cookies see no end of one (RFC 6265 §5.4, RFC 9113 §8.2.3).
+    const isMore = name === 'cookie' && earlier !== undefined;
+    values.set(name, isMore ? `${earlier}; ${value}` : combine(earlier, value));
   }
   return values;
 }

@@ -95,6 +95,18 @@ t.test('edits make of a request what the sidecar would forward', (t) => {
   t.end();
 });
 
+t.test('lines of cookies that go on are put together as cookies are, and others as lists', (t) => {
+  const rawHeaders = ['Cookie', 'sAccessToken=x; a=1', 'cookie', 'b=2', 'X-Note', 'a', 'X-Note', 'b', 'X-Note', 'c'];
+  const forwarded = ['Cookie', 'a=1', 'cookie', 'b=2', 'X-Note', 'a', 'X-Note', 'c'];
+  t.same(headerEdits(rawHeaders, forwarded, rules, []), {
+    set: ['Cookie', 'a=1; b=2', 'X-Note', 'a, c'],
+    remove: [],
+  });
+  const kept = rawHeaders.slice(0, 4);
+  t.same(headerEdits(kept, kept, rules, []), { set: [], remove: [] }, 'left as they came');
+  t.end();
+});
+
 t.test('what a decision alone cannot see to', (t) => {
   const named = (asked: Parameters<typeof limitsOf>[0]): readonly string[] =>
     limitsOf(asked).map(({ acceptance }) => acceptance);
