@@ -12,17 +12,19 @@ import type { RouteFile } from '../routes/routes.js';
 interface Asked {
   readonly form: Form;
   readonly accept: readonly Acceptance[];
+  readonly prefix: string | null;
 }
 
 /** Says what the listener at `base` cannot see to: such requests are refused there, or something is left out. */
-export function checkDecideLimits({ form, accept }: Asked, base: Path, parts: ParsedConfig, report: Report): void {
+export function checkDecideLimits(asked: Asked, base: Path, parts: ParsedConfig, report: Report): void {
+  const { form, accept } = asked;
   const accepts = new Set(accept);
   for (const { path, parsed } of parts.routes) {
     if (parsed === null) continue;
     const { name, websocket, grpc, mode = parts.rawValue(['mode']) } = parsed.value;
     const once = mode === 'shadow' ? ' once it is enforced' : '';
-    const asked = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
-    for (const limit of limitsOf(asked)) {
+    const route = { reservation: compileReservation(parsed.value), opensConnections: websocket || grpc !== undefined };
+    for (const limit of limitsOf(route)) {
       if (accepts.has(limit.acceptance)) continue;
       report.warning(
         path,
@@ -32,6 +34,7 @@ export function checkDecideLimits({ form, accept }: Asked, base: Path, parts: Pa
     }
     checkRouteCredentials({ path, parsed }, { form, base }, parts, report);
   }
+  checkRenewals(asked, base, parts, report);
   checkInFlight(base, parts, report);
   checkBindings(base, parts, report);
   const hasAssertion = (parts.rawValue(['identity', 'assertion']) ?? null) !== null;
@@ -68,6 +71,18 @@ function checkRouteCredentials(
       'session.forward_tokens: true where it may have them, or the sidecar in front of it',
     );
   }
+}
+
+/** Envoy's gRPC alone takes headers for the caller from an allow. With a prefix it is its HTTP service that asks. */
+function checkRenewals({ form, prefix }: Asked, base: Path, { routes }: ParsedConfig, report: Report): void {
+  const acceptsSessions = routes.some(({ parsed }) => (parsed?.value.session ?? null) !== null);
+  if (!acceptsSessions || (form === 'envoy' && prefix === null)) return;
+  report.warning(
+    [...base, 'form'],
+    `routes accept sessions, and ${form === 'envoy' ? 'the HTTP service of envoy' : form} does not pass on to the caller what a renewed session brings: ` +
+      'it goes on with its old token, and the Core is asked about each request',
+    'form: envoy with gRPC, or the sidecar in front of it',
+  );
 }
 
 /** A decision is over long before the request that it is about. */

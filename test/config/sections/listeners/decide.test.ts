@@ -207,3 +207,31 @@ t.test('cookies of sessions go on where the proxy cannot be told to remove them,
   t.notMatch(said('haproxy'), /whose cookies/);
   t.end();
 });
+
+t.test('a front that hands on no renewed session has a warning, once for each listener', (t) => {
+  const route = (name: string): string =>
+    `name: ${name}, methods: [GET], path: /${name}, accept: [session], session: { claims: {}, forward_tokens: true }`;
+  const said = (decide: string, routes = [route('v'), route('w')]): readonly string[] =>
+    problemsOf(withRoutes(routes, { ...alone, sessions: '{ core: "http://127.0.0.1:3567" }', decide })).filter(
+      (problem) => problem.includes('renewed session'),
+    );
+  for (const [form, front] of [
+    ['nginx', 'nginx'],
+    ['traefik', 'traefik'],
+    ['caddy', 'caddy'],
+    ['haproxy', 'haproxy'],
+    ['apache', 'apache'],
+    ['envoy, prefix: /decide', 'the HTTP service of envoy'],
+  ] as const) {
+    const [warning = '', ...more] = said(`{ port: 9000, form: ${form} }`);
+    t.match(warning, `: warning: routes accept sessions, and ${front} does not pass on`);
+    t.same(more, []);
+  }
+  t.same(said('{ port: 9000, form: envoy }'), [], 'its gRPC does');
+  t.equal(said('[{ port: 9000, form: nginx }, { port: 9001, form: envoy }, { port: 9002, form: caddy }]').length, 2);
+  t.same(
+    said('{ port: 9000, form: nginx }', ['name: s, methods: [GET], path: /s, subjects: [a], permissions: []']),
+    [],
+  );
+  t.end();
+});
