@@ -1,4 +1,5 @@
 import type { OAuthTokenSettings } from '../../config/types.js';
+import { nonceIn } from '../../decision/egress/attempt-outcome.js';
 import { readRetryAfter } from '../../decision/egress/retry-after.js';
 import { readIssuedToken, readTokenRefusal } from '../../decision/egress/token-response.js';
 import { networkFailure } from '../../lib/errors.js';
@@ -116,7 +117,7 @@ export function createTokenRequests(
         signal: deadline.signal,
       });
       const given = response.headers['dpop-nonce'];
-      if (typeof given === 'string') nonce = given;
+      if (typeof given === 'string') nonce = nonceIn(['dpop-nonce', given]) ?? nonce;
       return await readResponse(response, hasSubject, askedAtMs, proofs === null ? 'Bearer' : 'DPoP');
     } catch (error) {
       const isLate = deadline.signal.aborted;

@@ -7,7 +7,7 @@ import { createTokenRequests } from '../../../src/adapters/oauth/token-request.j
 import { systemClock } from '../../../src/adapters/system/clock.js';
 import type { OAuthTokenSettings } from '../../../src/config/types.js';
 import { accept, refuse } from '../../../src/lib/result.js';
-import type { TokenFetcher } from '../../../src/ports/tokens.js';
+import type { ProofSigner, TokenFetcher } from '../../../src/ports/tokens.js';
 import { startFakeCore, type FakeAnswer, type FakeCore } from '../../support/fake-core.js';
 import type { Scope } from '../../support/scope.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -23,7 +23,11 @@ interface Made {
   readonly forgotten: () => number;
 }
 
-async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<Made> {
+async function make(
+  t: Scope,
+  more: Partial<OAuthTokenSettings> = {},
+  proofs: ProofSigner | null = null,
+): Promise<Made> {
   const server = await startFakeCore(t);
   const secretFile = join(tempDir(t), 'secret');
   writeFileSync(secretFile, secret);
@@ -35,7 +39,7 @@ async function make(t: Scope, more: Partial<OAuthTokenSettings> = {}): Promise<M
       forgotten += 1;
     },
   };
-  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, proofs: null, endpoint });
+  const fetcher = createTokenRequests(settings, { clock: systemClock, files: localFiles, proofs, endpoint });
   t.teardown(() => fetcher.close());
   return { server, fetcher, secretFile, forgotten: () => forgotten };
 }
@@ -232,4 +236,22 @@ t.test('a secret that changes between two steps of a request is no failure of it
   t.equal((await fetcher.fetch(null)).ok, true, 'another one has looked at the file');
   find();
   t.match(await first, { ok: true });
+});
+
+t.test('a nonce of the token endpoint is taken up where it is one, and the last one stays', async (t) => {
+  const proved: (string | null)[] = [];
+  const proofs: ProofSigner = {
+    thumbprint: 'of the key',
+    prove: ({ nonce }) => {
+      proved.push(nonce);
+      return 'a.proof';
+    },
+  };
+  const { server, fetcher } = await make(t, { dpop: true }, proofs);
+  const given = ['a b', 'a"b', 'a\\b', 'a'.repeat(257), 'good-1', '\xe4', 'good-2'];
+  for (const nonce of given) {
+    server.answer((_, res) => res.writeHead(400, { 'DPoP-Nonce': nonce }).end('{"error":"use_dpop_nonce"}'));
+    t.match(await fetcher.fetch(null), { ok: false, error: { problem: 'refused' } });
+  }
+  t.same(proved, [null, null, null, null, null, 'good-1', 'good-1', 'good-1', 'good-2']);
 });
