@@ -57,6 +57,8 @@ const failures: ReadonlyMap<Reason, AttemptOutcome> = new Map<Reason, AttemptOut
   ['upstream_timeout', { kind: 'no_response' }],
 ]);
 
+const late: TokenOutcome = { kind: 'unavailable', problem: 'away', reason: 'it came too late', retryAfterS: 1 };
+
 /** A key by the token itself would be another one with the next token: the same write would run twice. */
 const nameless: Denial = {
   ...denial('idempotency_key_missing'),
@@ -269,12 +271,22 @@ export class EgressCall implements UpstreamCall, EgressAttemptHost {
       return;
     }
     const outcome = tokens.get(this.subjectToken);
-    if (outcome instanceof Promise) void outcome.then((settled) => this.guard(() => this.onToken(settled, refused)));
+    if (outcome instanceof Promise) this.awaitToken(outcome, refused);
     else this.onToken(outcome, refused);
+  }
+
+  /** A retry whose token comes too late does not begin. The first attempt waits as long as the token's source does. */
+  private awaitToken(outcome: Promise<TokenOutcome>, refused: HeldResponse | null): void {
+    const take = (settled: TokenOutcome): void => this.guard(() => this.onToken(settled, refused));
+    void outcome.then(take);
+    const leftMs = this.startedMs + this.target.retries.withinMs - this.deps.clock.monotonic();
+    if (this.attempts > 0) this.waiting = setTimeout(() => take(late), leftMs);
   }
 
   private onToken(outcome: TokenOutcome, refused: HeldResponse | null): void {
     if (this.isOver) return;
+    if (this.waiting !== null) clearTimeout(this.waiting);
+    if (outcome === late) this.stop('time');
     const isAnother = outcome.kind === 'token' && outcome.token !== this.token;
     if (refused !== null && !isAnother) this.passHeld(refused);
     else if (outcome.kind === 'token') {
@@ -434,7 +446,7 @@ export class EgressCall implements UpstreamCall, EgressAttemptHost {
 
   /** The target's own word, where no better one can be had. */
   private passHeld({ status, rawHeaders, chunks, trailers }: HeldResponse): void {
-    this.stop('final');
+    if (this.notRetried === null) this.stop('final');
     if (this.doubt !== null) {
       this.fail(this.doubt);
       return;

@@ -123,7 +123,7 @@ export const targetSchema = map({
     ),
   retries: map({
     attempts: integer(1, 10).prefault(3).describe('Attempts in all; 1 repeats nothing.'),
-    within: duration('10ms', '10m').prefault('10s').describe('From the first attempt to the beginning of the last.'),
+    within: duration('10ms', '10m').prefault('10s').describe('From the request to the beginning of the last attempt.'),
     budget: percentage.prefault('10%').describe('Of the target’s requests that may be repeated; ten always may.'),
   })
     .prefault({})
