@@ -352,8 +352,9 @@ for (const failsOver of [false, true]) {
     await pass(time, 30_000);
     const told = lines.length;
     store.behave('complete', null);
-    for (const operation of ['three', 'four'])
+    for (const operation of ['three', 'four']) {
       await settle(operation, completion('a', await reserve(operation), 1_000));
+    }
     if (failsOver) failOver();
     else await pass(time, 1_000);
     t.match(lines[told], /^error .*"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/);

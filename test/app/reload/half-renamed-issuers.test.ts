@@ -1,0 +1,84 @@
+import t from 'tap';
+import { halfInForce } from '../../../src/app/reload/half-in-force.js';
+import { compiled } from '../../proxy/harness.js';
+import type { ConfigTree } from '../../support/proxy-process.js';
+import { binding, dpop, likeCore, memory, read, renamed } from './half-edits.js';
+
+const rows: readonly {
+  readonly name: string;
+  readonly opened: ConfigTree;
+  readonly wanted: ConfigTree;
+  /** `null` where it can be put in force. */
+  readonly expected: RegExp | null;
+}[] = [
+  {
+    name: 'proofs of keys for an issuer that has another name',
+    opened: { ...memory, ...binding('none') },
+    wanted: { ...memory, ...renamed('require'), routes: [read], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, where a route names it',
+    opened: { ...memory, ...binding('accept'), routes: [{ ...read, issuers: ['core'] }] },
+    wanted: { ...memory, ...renamed('require'), routes: [{ ...read, issuers: ['main'] }], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, where its tokens had to be bound',
+    opened: { ...memory, ...binding('require') },
+    wanted: { ...memory, ...renamed('require'), routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same for tokens of another audience, which nobody took',
+    opened: { ...memory, ...binding('none') },
+    wanted: { ...memory, ...renamed('require', 'billing'), routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'the same, where its name is of another audience now',
+    opened: { ...memory, ...binding('none') },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('none', { audience: 'billing' }), main: likeCore('require', {}) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: "two entries that take each other's names",
+    opened: {
+      ...memory,
+      issuers: { core: likeCore('none', {}), main: likeCore('require', { audience: 'billing' }) },
+      routes: [read],
+    },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('require', { audience: 'billing' }), main: likeCore('none', {}) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: null,
+  },
+  {
+    name: 'an entry for tokens of another type in the place of one that goes',
+    opened: { ...memory, ...binding('none') },
+    wanted: {
+      ...memory,
+      issuers: { core: undefined, main: likeCore('require', { token_type: 'batch' }) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: null,
+  },
+];
+
+t.test('issuers are compared by the tokens that they take, whatever their names are', (t) => {
+  for (const { name, opened, wanted, expected } of rows) {
+    const found = halfInForce(compiled(opened), compiled(wanted), null);
+    if (expected === null) t.equal(found, null, name);
+    else t.match(found ?? 'nothing', expected, name);
+  }
+  t.end();
+});
