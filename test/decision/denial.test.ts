@@ -127,7 +127,7 @@ const table: readonly (readonly [
   [429, 'too-many-kept', 'http_request_denied', 60, ['too_many_kept']],
   [429, 'rate-limited', 'http_request_denied', true, ['rate_limited']],
   [429, 'too-many-in-flight', 'http_request_denied', true, ['too_many_in_flight']],
-  [431, 'bad-request', 'http_request_error', false, ['header_too_large']],
+  [431, 'bad-request', 'http_request_error', false, ['header_too_large', 'header_too_large_for_http2']],
   [500, 'internal', 'proxy_internal_error', false, ['internal']],
   [502, 'upstream-failed', 'connection_terminated', false, ['upstream_failed']],
   [503, 'upstream-unreachable', 'connection_refused', true, ['upstream_unreachable']],

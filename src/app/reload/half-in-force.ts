@@ -1,5 +1,6 @@
 /** What a reload would break: half of an edit takes effect, and what it leans on is opened at start only. */
 import { asksForCertificates, verifiesCertificates } from '../../config/sections/listeners/listen.js';
+import { canTakeOneToken } from '../../config/sections/issuers/overlaps.js';
 import type { ApplicationRoutes } from '../../config/checks/application-routes.js';
 import type { CompiledConfig, DecideSettings } from '../../config/types.js';
 import type { Binding } from '../../decision/binding/confirmation.js';
@@ -53,7 +54,7 @@ function inApplication(config: CompiledConfig, { verifiesCertificates: verifies 
 const unproved: Finding = (inForce, wanted, takenOver) => {
   if (!takesOtherProofs(inForce, wanted)) return null;
   for (const { rules } of wanted.issuers) {
-    const found = unprovedOf(rules, earlierOf(rules, inForce));
+    const found = unprovedOf(rules, earlierOf(rules, inForce, wanted));
     if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
   }
   return null;
@@ -76,23 +77,46 @@ const unproved: Finding = (inForce, wanted, takenOver) => {
   }
 };
 
-/** What an issuer was in force: the entries that took tokens which it takes, whatever their names are. */
-function earlierOf(issuer: IssuerRules, inForce: CompiledConfig): readonly IssuerRules[] {
+/**
+ * What an issuer was in force: the entries that took tokens which it takes, whatever their names are, but for others
+ * that go on taking theirs.
+ */
+function earlierOf(issuer: IssuerRules, inForce: CompiledConfig, wanted: CompiledConfig): readonly IssuerRules[] {
+  const later = new Map(wanted.issuers.map(({ rules }) => [rules.name, rules]));
   return inForce.issuers
     .map(({ rules }) => rules)
-    .filter(
-      (entry) =>
-        entry.issuer === issuer.issuer &&
-        meet(entry.audiences, issuer.audiences) &&
-        meet(entry.sources, issuer.sources) &&
-        meet(entry.tokenTypes, issuer.tokenTypes) &&
-        meet(entry.headerTypes, issuer.headerTypes),
-    );
+    .filter((entry) => {
+      const same = later.get(entry.name);
+      const goesOn = same !== undefined && same !== issuer && takesAllOf(same, entry);
+      return takeOneToken(entry, issuer) && !goesOn;
+    });
 }
 
-/** Whether something is allowed by both; nothing named is anything. */
-function meet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  return a.size === 0 || b.size === 0 || [...a].some((name) => b.has(name));
+/** Whether some token can meet what both ask for. */
+function takeOneToken(one: IssuerRules, other: IssuerRules): boolean {
+  return (
+    one.trustDomain === other.trustDomain &&
+    (one.expectedIssuer === null || other.expectedIssuer === null || one.expectedIssuer === other.expectedIssuer) &&
+    meet(one.audiences, other.audiences) &&
+    meet(one.sources, other.sources) &&
+    meet(one.tokenTypes, other.tokenTypes) &&
+    canTakeOneToken(one, other)
+  );
+}
+
+function takesAllOf(one: IssuerRules, other: IssuerRules): boolean {
+  return (
+    takeOneToken(one, other) &&
+    (one.expectedIssuer === null || one.expectedIssuer === other.expectedIssuer) &&
+    [...other.audiences].every((name) => one.audiences.has(name)) &&
+    [...other.sources].every((name) => one.sources.has(name)) &&
+    [...other.tokenTypes].every((name) => one.tokenTypes.has(name))
+  );
+}
+
+/** Whether something is allowed by both; of other profiles than the Core's nothing is named, which is anything. */
+function meet(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return some.size === 0 || others.size === 0 || [...some].some((name) => others.has(name));
 }
 
 /** Whether an issuer asks for a proof where it did not: of each token, or of those that are bound. */

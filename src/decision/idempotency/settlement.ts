@@ -89,7 +89,7 @@ function releaseKey({ takenOver }: SettlementRules): Settlement {
 /** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
 const notSent: ReadonlySet<Reason> = new Set([
   'upstream_unreachable',
-  'header_too_large',
+  'header_too_large_for_http2',
   'overloaded',
   'shutting_down',
   'store_unavailable',

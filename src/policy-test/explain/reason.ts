@@ -213,6 +213,8 @@ export function explainReason({ reason, missing, endsConnection }: Denial, expla
       return [`the process ended before the request was sent on; shutdown.grace is ${config.shutdown.graceMs} ms`];
     case 'upstream_unreachable':
       return [`nothing answered at ${config.upstream.url}; nothing was sent`];
+    case 'header_too_large_for_http2':
+      return ['the upstream speaks HTTP/2, and the header section has more than its 64 KiB; nothing was sent'];
     case 'upstream_failed':
       return ['the upstream broke off, or answered something that is no HTTP; it may have acted'];
     case 'upstream_timeout':

@@ -110,7 +110,11 @@ const maxPathLength = 8 * 1024;
 const firstFailure = 500;
 
 /** Where these end a request, the upstream was not reached. */
-const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable', 'header_too_large']);
+const notReached: ReadonlySet<Reason> = new Set<Reason>([
+  'overloaded',
+  'upstream_unreachable',
+  'header_too_large_for_http2',
+]);
 
 /** Keys that only some log lines have, in the order in which they are written. */
 type OptionalPart =

@@ -112,7 +112,8 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
     close: async (last) => {
       closesAtMs = clock.monotonic() + lastMs;
       endPause();
-      await running;
+      // What comes between its end and here begins another.
+      while (isRunning) await running;
       if (hasNews()) tell(report.offeredAgain);
       queue = [...queue, ...last, ...untold];
       if (queue.length === 0) return;

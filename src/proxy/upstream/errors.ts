@@ -59,7 +59,7 @@ const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MIS
 export function connectFailure(error: unknown): Denial {
   const code = codeOf(error, '');
   if (code === ownMistake) return denial('internal');
-  if (code === headTooLong) return denial('header_too_large');
+  if (code === headTooLong) return denial('header_too_large_for_http2');
   return { reason: 'upstream_unreachable', error: connectError(code) };
 }
 

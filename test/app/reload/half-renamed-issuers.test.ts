@@ -4,6 +4,26 @@ import { compiled } from '../../proxy/harness.js';
 import type { ConfigTree } from '../../support/proxy-process.js';
 import { binding, dpop, likeCore, memory, read, renamed } from './half-edits.js';
 
+const spire = (binding: string, more: ConfigTree): ConfigTree => ({
+  profile: 'spiffe',
+  trust_domain: 'shop.example',
+  audience: 'orders',
+  bundle_url: 'http://127.0.0.1:2',
+  binding,
+  ...more,
+});
+
+const ofKind = (binding: string, kind: string): ConfigTree => ({
+  profile: 'oauth',
+  issuer: 'https://id.example',
+  audience: 'orders',
+  jwks_url: 'http://127.0.0.1:2',
+  claims: { require: { kind: [kind] } },
+  binding,
+});
+
+const kinds: ConfigTree = { web: ofKind('accept', 'web'), bank: ofKind('require', 'bank') };
+
 const rows: readonly {
   readonly name: string;
   readonly opened: ConfigTree;
@@ -67,6 +87,34 @@ const rows: readonly {
     wanted: {
       ...memory,
       issuers: { core: undefined, main: likeCore('require', { token_type: 'batch' }) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: null,
+  },
+  {
+    name: 'SPIFFE, where tokens need no issuer and then have to name one',
+    opened: { ...memory, issuers: { core: undefined, spire: spire('accept', {}) }, routes: [read] },
+    wanted: {
+      ...memory,
+      issuers: { core: undefined, spire: spire('require', { issuer: 'https://spire.example' }) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: /^issuers\.spire\.binding is require/,
+  },
+  {
+    name: 'two entries as they were, told apart by a claim',
+    opened: { ...memory, issuers: { core: undefined, ...kinds }, routes: [read] },
+    wanted: { ...memory, issuers: { core: undefined, ...kinds }, routes: [read], listen: { dpop } },
+    expected: null,
+  },
+  {
+    name: 'two entries as they were, told apart by nothing',
+    opened: { ...memory, issuers: { core: likeCore('none', {}), main: likeCore('require', {}) }, routes: [read] },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('none', {}), main: likeCore('require', {}) },
       routes: [read],
       listen: { dpop },
     },

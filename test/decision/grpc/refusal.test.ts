@@ -20,6 +20,7 @@ const codes: Readonly<Partial<Record<GrpcCode, readonly Reason[]>>> = {
   RESOURCE_EXHAUSTED: [
     'target_too_long',
     'header_too_large',
+    'header_too_large_for_http2',
     'body_too_large',
     'too_many_pending',
     'too_many_kept',

@@ -430,7 +430,7 @@ t.test('the upstream’s time is up, or the process’s: released where nothing 
 t.test('only what certainly was not sent frees the key', async (t) => {
   const unsent: readonly Reason[] = [
     'upstream_unreachable',
-    'header_too_large',
+    'header_too_large_for_http2',
     'overloaded',
     'shutting_down',
     'store_unavailable',

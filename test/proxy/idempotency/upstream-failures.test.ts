@@ -55,7 +55,7 @@ t.test('a head that is too long for an upstream of HTTP/2 was not sent: 431, and
   t.same([short.status, short.text], [200, 'done']);
   t.same(proxy.results, ['acquired', 'released', 'acquired', 'completed']);
   await until('the records', () => proxy.records.length === 2);
-  t.match(proxy.records, [{ reason: 'header_too_large', upstream_ms: null }, { reason: null }]);
+  t.match(proxy.records, [{ reason: 'header_too_large_for_http2', upstream_ms: null }, { reason: null }]);
 });
 
 t.test('no free connection in time was not sent either', async (t) => {

@@ -109,7 +109,7 @@ function takesSameTokens(one: IssuerFile, other: IssuerFile): boolean {
 }
 
 /** Whether a token can meet the rules of both for its header and for further claims. */
-function canTakeOneToken(one: ProfileRules, other: ProfileRules): boolean {
+export function canTakeOneToken(one: ProfileRules, other: ProfileRules): boolean {
   return (
     haveCommon([...one.algorithms], [...other.algorithms]) &&
     haveCommon([...one.headerTypes], [...other.headerTypes]) &&

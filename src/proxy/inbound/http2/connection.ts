@@ -79,6 +79,9 @@ const bytesForOneOfOverhead = 64;
  */
 const streamMegabytes = 5;
 
+/** A response head has 64 KiB at most, and each line counts as 12 bytes more: of a longer one Node says GOAWAY. */
+const maxSentHeadBytes = 256 * 1024;
+
 /** A stream's own error may come this often on one connection, by Node's count (`maxSessionInvalidFrames`). */
 const maxInvalidFrames = 100;
 
@@ -173,6 +176,7 @@ export class Http2ClientConnection implements RequestConnection, TurnTaker, Stre
       maxSessionInvalidFrames: maxInvalidFrames,
       maxSessionRejectedStreams: maxInvalidFrames,
       maxOutstandingPings: 2,
+      maxSendHeaderBlockLength: maxSentHeadBytes,
     });
     endAfterReading(this.session);
     socket.on('end', this.onCallerEnd).once('close', () => {

@@ -82,8 +82,8 @@ export function requestHead(
  */
 const maxSectionBytes = 64 * 1024;
 
-/** What nghttp2 counts for a section, and for each line of it; bytes. */
-const bytesOfSection = 12;
+/** What nghttp2 counts for a section, with a priority that it might have, and for each line of it; bytes. */
+const bytesOfSection = 17;
 const bytesOfLine = 12;
 
 /** `:method`, `:scheme` with `https`, `:authority` in place of `host`, `:path`, and a `content-length`; bytes. */

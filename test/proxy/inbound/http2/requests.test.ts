@@ -37,6 +37,29 @@ t.test('a request of HTTP/2 takes the same way as one of HTTP/1.1', async (t) =>
   ]);
 });
 
+t.test('a response head goes on as long as an upstream may send one, and costs no connection', async (t) => {
+  const proxy = await startHttp2Proxy(t);
+  const session = await connectHttp2(t, originOf(proxy), {
+    settings: { maxHeaderListSize: 1_000_000 },
+    maxHeaderListPairs: 10_000,
+  });
+  const authorization = proxy.authorization().Authorization;
+  for (const [lines, bytes] of [
+    [1, 64_000],
+    [250, 243],
+    [900, 58],
+  ] as const) {
+    proxy.receiver.behave((_req, res) => {
+      for (let i = 0; i < lines; i += 1) res.setHeader(`x-${String(i)}`, 'a'.repeat(bytes));
+      res.end('whole');
+    });
+    const got = await ask(session, { ':path': '/orders', authorization });
+    t.same([got.status, got.code, got.body.toString()], [200, 0, 'whole'], `${String(lines)} lines`);
+    t.equal(got.headers[`x-${String(lines - 1)}`], 'a'.repeat(bytes));
+  }
+  t.notOk(session.closed);
+});
+
 t.test('bodies are whole, or broken', async (t) => {
   const proxy = await startHttp2Proxy(t);
   const session = await connectHttp2(t, originOf(proxy));

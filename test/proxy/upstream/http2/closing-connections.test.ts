@@ -1,5 +1,6 @@
 /** Connections that take no new requests, while some are under way on them. */
 import { createServer, type ServerHttp2Session } from 'node:http2';
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createConnector } from '../../../../src/proxy/upstream/connector.js';
@@ -84,13 +85,24 @@ t.test('a head that is too long for HTTP/2 is refused before anything is sent, a
   const answers = [1, 2, 3].map(() => ask(upstream, { target: '/slow' }));
   await until('they are under way', () => slow() === 3);
   for (let i = 0; i < 10; i += 1) {
-    t.equal(await ask(upstream, { headers: ['Host', 'a', ...lines(1, 66_000)] }), 'header_too_large');
+    t.equal(await ask(upstream, { headers: ['Host', 'a', ...lines(1, 66_000)] }), 'header_too_large_for_http2');
   }
   t.equal(await ask(upstream), 'on 0');
   endSlow();
   t.same(await Promise.all(answers), ['on 0', 'on 0', 'on 0']);
   t.equal(sessions.length, 1);
   t.same(upstream.counts(), { active: 0, waiting: 0 });
+});
+
+t.test('trailers of a request go out, or the request is broken off: none has Node close the connection', async (t) => {
+  const { upstream, sessions } = await serve(t);
+  for (const bytes of [100, 65_500, 65_530, 65_531, 65_532, 65_536, 65_537, 70_000]) {
+    const trailers = (): readonly string[] => ['x-a', 'b'.repeat(bytes - 32)];
+    const body = Object.assign(Readable.from([Buffer.from('x')]), { trailers });
+    await ask(upstream, { method: 'POST', body });
+    t.equal(await ask(upstream), 'on 0', `${String(bytes)} bytes`);
+  }
+  t.equal(sessions.length, 1);
 });
 
 t.test('whatever its lines are, a head goes out or is refused: none has Node close the connection', async (t) => {
@@ -100,8 +112,10 @@ t.test('whatever its lines are, a head goes out or is refused: none has Node clo
     for (let total = 65_000; total <= 66_000; total += 20) {
       const bytes = Math.floor(total / count) - 12;
       const answer = await ask(upstream, { headers: ['Host', 'a', ...lines(count, bytes)] });
-      if (answer !== 'header_too_large') t.equal(answer, 'on 0', `${String(count)} lines, ${String(total)} bytes`);
-      refused.push(answer === 'header_too_large');
+      if (answer !== 'header_too_large_for_http2') {
+        t.equal(answer, 'on 0', `${String(count)} lines, ${String(total)} bytes`);
+      }
+      refused.push(answer === 'header_too_large_for_http2');
     }
     t.same([refused[0], refused.at(-1)], [false, true], `${String(count)} lines: the limit is in between`);
   }
