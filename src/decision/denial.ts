@@ -84,7 +84,7 @@ export const responses = {
   body_not_allowed: request('A body is not allowed with this method'),
   body_broken: request('The body ended before it was complete'),
   header_too_large: request('The header section is too large', 431),
-  header_too_large_for_http2: request('The header section is too large for HTTP/2 to the upstream', 431),
+  header_too_large_for_http2: request('The header section is too large', 431),
   header_timeout: request('The request was not received in time', 408),
   body_timeout: request('The request body was not received in time', 408),
   content_type_refused: request('This route takes gRPC calls alone', 415),

@@ -1,4 +1,5 @@
 /** What a reload would break: half of an edit takes effect, and what it leans on is opened at start only. */
+import { isDeepStrictEqual } from 'node:util';
 import { asksForCertificates, verifiesCertificates } from '../../config/sections/listeners/listen.js';
 import { canTakeOneToken } from '../../config/sections/issuers/overlaps.js';
 import type { ApplicationRoutes } from '../../config/checks/application-routes.js';
@@ -53,43 +54,49 @@ function inApplication(config: CompiledConfig, { verifiesCertificates: verifies 
 /** Tokens that have to be bound from now on, while nothing that is open takes the proofs that will be taken. */
 const unproved: Finding = (inForce, wanted, takenOver) => {
   if (!takesOtherProofs(inForce, wanted)) return null;
-  for (const { rules } of wanted.issuers) {
-    const found = unprovedOf(rules, earlierOf(rules, inForce, wanted));
+  const [before, after] = [rulesOf(inForce), rulesOf(wanted)];
+  for (const rules of after) {
+    const found = unprovedOf(rules);
     if (found !== null) return `${found}, and what takes proofs in listen is opened at start only`;
   }
   return null;
 
   /** Where tokens of an issuer are let through, and would be refused as they are not bound, or not proved. */
-  function unprovedOf({ name, binding: after }: IssuerRules, before: readonly IssuerRules[]): string | null {
-    const looser = before.filter(({ binding }) => isLess(binding, after));
+  function unprovedOf(issuer: IssuerRules): string | null {
+    const { name, binding } = issuer;
+    // Whatever their names are, they took tokens that this one takes.
+    const looser = before.filter((entry) => isLess(entry.binding, binding) && takeOneToken(entry, issuer));
     for (const route of wanted.routes) {
       if (route.mode !== 'enforce' || !takesTokensOf(route, name)) continue;
+      const lost = looser.filter((entry) => !goesOn(entry, issuer, route));
       const earlier = takenOver(route);
       const took = (each: Route): boolean =>
-        letsEverybodyThrough(each) || looser.some((issuer) => takesTokensOf(each, issuer.name));
-      if (looser.length > 0 && earlier.some(took)) return `issuers.${name}.binding is ${after}`;
+        letsEverybodyThrough(each) || lost.some((entry) => takesTokensOf(each, entry.name));
+      if (lost.length > 0 && earlier.some(took)) return `issuers.${name}.binding is ${binding}`;
       // With `accept` nobody can tell whether anybody has a token that is bound.
-      if (after === 'require' && earlier.some(letsEverybodyThrough)) {
+      if (binding === 'require' && earlier.some(letsEverybodyThrough)) {
         return `${nameOf(route)} asks for bound tokens of issuers.${name}`;
       }
     }
     return null;
   }
+
+  /** Whether an entry goes on taking its tokens on a route, and another one takes none of them that it did not take. */
+  function goesOn(entry: IssuerRules, other: IssuerRules, route: Route): boolean {
+    const same = after.find(({ name }) => name === entry.name);
+    if (same === undefined || same === other || !isLike(same, entry) || !takesTokensOf(route, same.name)) return false;
+    const first = before.slice(0, before.indexOf(entry)).find(({ name }) => name === other.name);
+    return after.indexOf(same) < after.indexOf(other) || (first !== undefined && isLike(first, other));
+  }
 };
 
-/**
- * What an issuer was in force: the entries that took tokens which it takes, whatever their names are, but for others
- * that go on taking theirs.
- */
-function earlierOf(issuer: IssuerRules, inForce: CompiledConfig, wanted: CompiledConfig): readonly IssuerRules[] {
-  const later = new Map(wanted.issuers.map(({ rules }) => [rules.name, rules]));
-  return inForce.issuers
-    .map(({ rules }) => rules)
-    .filter((entry) => {
-      const same = later.get(entry.name);
-      const goesOn = same !== undefined && same !== issuer && takesAllOf(same, entry);
-      return takeOneToken(entry, issuer) && !goesOn;
-    });
+function rulesOf({ issuers }: CompiledConfig): readonly IssuerRules[] {
+  return issuers.map(({ rules }) => rules);
+}
+
+/** Whether two entries are the same but for what becomes of bound tokens, which is looked at of each by itself. */
+function isLike(one: IssuerRules, other: IssuerRules): boolean {
+  return isDeepStrictEqual({ ...one, binding: other.binding }, other);
 }
 
 /** Whether some token can meet what both ask for. */
@@ -101,16 +108,6 @@ function takeOneToken(one: IssuerRules, other: IssuerRules): boolean {
     meet(one.sources, other.sources) &&
     meet(one.tokenTypes, other.tokenTypes) &&
     canTakeOneToken(one, other)
-  );
-}
-
-function takesAllOf(one: IssuerRules, other: IssuerRules): boolean {
-  return (
-    takeOneToken(one, other) &&
-    (one.expectedIssuer === null || one.expectedIssuer === other.expectedIssuer) &&
-    [...other.audiences].every((name) => one.audiences.has(name)) &&
-    [...other.sources].every((name) => one.sources.has(name)) &&
-    [...other.tokenTypes].every((name) => one.tokenTypes.has(name))
   );
 }
 

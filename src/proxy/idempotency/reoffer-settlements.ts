@@ -112,8 +112,7 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
     close: async (last) => {
       closesAtMs = clock.monotonic() + lastMs;
       endPause();
-      // What comes between its end and here begins another.
-      while (isRunning) await running;
+      await ended();
       if (hasNews()) tell(report.offeredAgain);
       queue = [...queue, ...last, ...untold];
       if (queue.length === 0) return;
@@ -121,7 +120,7 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
       isRetry = false;
       closesAtMs = clock.monotonic() + lastMs;
       running = run();
-      await running;
+      await ended();
     },
   };
 
@@ -130,6 +129,11 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
     untilMs = Math.max(untilMs, clock.monotonic() + ms);
     isRetry = ms === 0 && (isRetry || !isRunning);
     if (!isRunning && (queue.length > 0 || hasNews())) running = run();
+  }
+
+  /** What comes between the end of a run and whoever waited for it begins another. */
+  async function ended(): Promise<void> {
+    while (isRunning) await running;
   }
 
   async function run(): Promise<void> {

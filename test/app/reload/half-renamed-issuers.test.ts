@@ -13,12 +13,18 @@ const spire = (binding: string, more: ConfigTree): ConfigTree => ({
   ...more,
 });
 
-const ofKind = (binding: string, kind: string): ConfigTree => ({
+/** An entry for the same tokens beside the one that every config has. */
+const beside = (word: string): ConfigTree => ({
+  issuers: { core: likeCore(word, {}), main: likeCore('require', {}) },
+  routes: [read],
+});
+
+const ofKind = (binding: string, ...kind: readonly string[]): ConfigTree => ({
   profile: 'oauth',
   issuer: 'https://id.example',
   audience: 'orders',
   jwks_url: 'http://127.0.0.1:2',
-  claims: { require: { kind: [kind] } },
+  claims: { require: { kind } },
   binding,
 });
 
@@ -119,6 +125,41 @@ const rows: readonly {
       listen: { dpop },
     },
     expected: null,
+  },
+  {
+    name: 'a route that goes over to an entry for the same tokens, which is new',
+    opened: { ...memory, ...binding('none') },
+    wanted: { ...memory, ...beside('none'), routes: [{ ...read, issuers: ['main'] }], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, which was there',
+    opened: { ...memory, ...beside('none'), routes: [{ ...read, issuers: ['core'] }] },
+    wanted: { ...memory, ...beside('none'), routes: [{ ...read, issuers: ['main'] }], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'the same, and the one before asks for proofs, too',
+    opened: { ...memory, ...beside('none'), routes: [{ ...read, issuers: ['core'] }] },
+    wanted: { ...memory, ...beside('require'), routes: [{ ...read, issuers: ['main'] }], listen: { dpop } },
+    expected: /^issuers\.main\.binding is require/,
+  },
+  {
+    name: 'an entry that leaves some of its tokens to another one',
+    opened: { ...memory, issuers: { core: undefined, web: ofKind('accept', 'web', 'bank') }, routes: [read] },
+    wanted: { ...memory, issuers: { core: undefined, ...kinds }, routes: [read], listen: { dpop } },
+    expected: /^issuers\.bank\.binding is require/,
+  },
+  {
+    name: 'another one for the same tokens in front of it',
+    opened: { ...memory, issuers: { core: undefined, main: likeCore('none', {}) }, routes: [read] },
+    wanted: {
+      ...memory,
+      issuers: { core: likeCore('require', {}), main: likeCore('none', {}) },
+      routes: [read],
+      listen: { dpop },
+    },
+    expected: /^issuers\.core\.binding is require/,
   },
 ];
 
