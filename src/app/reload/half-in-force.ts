@@ -65,7 +65,7 @@ const unproved: Finding = (inForce, wanted, takenOver) => {
   function unprovedOf(issuer: IssuerRules): string | null {
     const { name, binding } = issuer;
     // Whatever their names are, they took tokens that this one takes.
-    const looser = before.filter((entry) => isLess(entry.binding, binding) && takeOneToken(entry, issuer));
+    const looser = before.filter((entry) => isLess(entry.binding, binding) && canTakeOneToken(entry, issuer));
     for (const route of wanted.routes) {
       if (route.mode !== 'enforce' || !takesTokensOf(route, name)) continue;
       const lost = looser.filter((entry) => !goesOn(entry, issuer, route));
@@ -97,23 +97,6 @@ function rulesOf({ issuers }: CompiledConfig): readonly IssuerRules[] {
 /** Whether two entries are the same but for what becomes of bound tokens, which is looked at of each by itself. */
 function isLike(one: IssuerRules, other: IssuerRules): boolean {
   return isDeepStrictEqual({ ...one, binding: other.binding }, other);
-}
-
-/** Whether some token can meet what both ask for. */
-function takeOneToken(one: IssuerRules, other: IssuerRules): boolean {
-  return (
-    one.trustDomain === other.trustDomain &&
-    (one.expectedIssuer === null || other.expectedIssuer === null || one.expectedIssuer === other.expectedIssuer) &&
-    meet(one.audiences, other.audiences) &&
-    meet(one.sources, other.sources) &&
-    meet(one.tokenTypes, other.tokenTypes) &&
-    canTakeOneToken(one, other)
-  );
-}
-
-/** Whether something is allowed by both; of other profiles than the Core's nothing is named, which is anything. */
-function meet(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
-  return some.size === 0 || others.size === 0 || [...some].some((name) => others.has(name));
 }
 
 /** Whether an issuer asks for a proof where it did not: of each token, or of those that are bound. */

@@ -236,9 +236,8 @@ export function createReoffering(deps: ReofferingDeps): Reoffering {
 
   function isInVain({ settling: { scope } }: Kept, { inVain, problems }: Round): boolean {
     if (inVain.size === 0) return false;
-    const known = problems.get(scope.principal);
-    const problem = known === undefined ? store.problemOf(scope) : known;
-    problems.set(scope.principal, problem);
+    if (!problems.has(scope.principal)) problems.set(scope.principal, store.problemOf(scope));
+    const problem = problems.get(scope.principal) ?? null;
     return problem !== null && (inVain.get(problem) ?? 0) >= mostInVain;
   }
 

@@ -117,13 +117,8 @@ const rows: readonly {
   },
   {
     name: 'two entries as they were, told apart by nothing',
-    opened: { ...memory, issuers: { core: likeCore('none', {}), main: likeCore('require', {}) }, routes: [read] },
-    wanted: {
-      ...memory,
-      issuers: { core: likeCore('none', {}), main: likeCore('require', {}) },
-      routes: [read],
-      listen: { dpop },
-    },
+    opened: { ...memory, ...beside('none') },
+    wanted: { ...memory, ...beside('none'), listen: { dpop } },
     expected: null,
   },
   {

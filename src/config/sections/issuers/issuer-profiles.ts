@@ -131,10 +131,20 @@ export const profileKeys = {
     .describe('Where tokens say who calls and what it may do. Not with `profile: core`.'),
 } as const;
 
-/** The part of an issuer's rules that its profile decides on. */
+/** The part of an issuer's rules that says which tokens it takes, as its profile has it. */
 export type ProfileRules = Pick<
   IssuerRules,
-  'profile' | 'issuer' | 'expectedIssuer' | 'algorithms' | 'headerTypes' | 'claims' | 'trustDomain' | 'keyIds'
+  | 'profile'
+  | 'issuer'
+  | 'expectedIssuer'
+  | 'audiences'
+  | 'sources'
+  | 'tokenTypes'
+  | 'algorithms'
+  | 'headerTypes'
+  | 'claims'
+  | 'trustDomain'
+  | 'keyIds'
 >;
 
 /** Fills in what the profile takes where the file says nothing. */
@@ -145,6 +155,9 @@ export function compileProfile(file: IssuerFile): ProfileRules {
     profile: file.profile,
     issuer: file.issuer ?? `spiffe://${trustDomain ?? ''}`,
     expectedIssuer: file.issuer ?? null,
+    audiences: new Set(file.audience),
+    sources: new Set(file.source),
+    tokenTypes: new Set(file.token_type),
     algorithms: new Set(file.algorithms ?? standard.algorithms),
     headerTypes: new Set((file.token_typ ?? standard.tokenTypes).map(headerTypeOf)),
     claims: compileClaims(file.claims, file.profile),

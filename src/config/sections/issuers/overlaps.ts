@@ -7,12 +7,14 @@ import { takesKeys } from '../routes/idempotency.js';
 import { compileProfile, type ProfileRules } from './issuer-profiles.js';
 import type { IssuerFile } from './issuers.js';
 
-interface WholeIssuer extends IssuerFile, Pick<Entry<IssuerFile>, 'path'> {}
+interface WholeIssuer extends IssuerFile, Pick<Entry<IssuerFile>, 'path'> {
+  readonly rules: ProfileRules;
+}
 
 /** Checks what issuers say beside each other. */
 export function checkOverlaps({ issuers, routes }: ParsedConfig, report: Report): void {
   const whole = [...issuers.values()].flatMap(({ path, parsed }) =>
-    parsed === null ? [] : [{ path, ...parsed.value }],
+    parsed === null ? [] : [{ path, ...parsed.value, rules: compileProfile(parsed.value) }],
   );
   for (const [index, one] of whole.entries()) {
     const earlier = whole.slice(0, index);
@@ -24,7 +26,7 @@ export function checkOverlaps({ issuers, routes }: ParsedConfig, report: Report)
 
 /** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
 function checkSameTokens(one: WholeIssuer, earlier: readonly WholeIssuer[], report: Report): void {
-  const same = earlier.find((other) => takesSameTokens(one, other));
+  const same = earlier.find((other) => takesSameTokens(one.rules, other.rules));
   if (same === undefined) return;
   report.warning(
     placeOf(one),
@@ -38,11 +40,10 @@ function checkSameTokens(one: WholeIssuer, earlier: readonly WholeIssuer[], repo
  * its idempotency keys are those of both.
  */
 function checkSameCallers(one: WholeIssuer, earlier: readonly WholeIssuer[], report: Report): void {
-  const named = compileProfile(one).issuer;
-  const others = earlier.filter((other) => compileProfile(other).issuer === named);
+  const others = earlier.filter(({ rules }) => rules.issuer === one.rules.issuer);
   const [same] = others;
   // Those of which `checkSameTokens` tells have more in common than this.
-  if (same === undefined || others.some((other) => takesSameTokens(one, other))) return;
+  if (same === undefined || others.some((other) => takesSameTokens(one.rules, other.rules))) return;
   report.warning(
     placeOf(one),
     `${nameOf(one.path)} has the issuer of ${nameOf(same.path)}: a subject that both take is one caller, with one set of limits and idempotency keys`,
@@ -61,16 +62,13 @@ function checkHolders(
   report: Report,
 ): void {
   const reserved = reservedBy(one, routes);
-  const rules = compileProfile(one);
-  const other = earlier.find((candidate) => {
-    const others = compileProfile(candidate);
-    return (
-      takesSameTokens(one, candidate) &&
-      canTakeOneToken(rules, others) &&
-      (rules.issuer !== others.issuer || holderClaim(rules) !== holderClaim(others)) &&
-      haveCommon(reserved, reservedBy(candidate, routes))
-    );
-  });
+  const { rules } = one;
+  const other = earlier.find(
+    (candidate) =>
+      canTakeOneToken(rules, candidate.rules) &&
+      (rules.issuer !== candidate.rules.issuer || holderClaim(rules) !== holderClaim(candidate.rules)) &&
+      haveCommon(reserved, reservedBy(candidate, routes)),
+  );
   if (other === undefined) return;
   report.error(
     placeOf(one),
@@ -99,20 +97,23 @@ function reservedBy({ path }: WholeIssuer, routes: ParsedConfig['routes']): read
 }
 
 /** Whether a token can meet the rules of both for what it is, by whom and for whom. */
-function takesSameTokens(one: IssuerFile, other: IssuerFile): boolean {
-  if (one.trust_domain !== other.trust_domain) return false;
+function takesSameTokens(one: ProfileRules, other: ProfileRules): boolean {
+  if (one.trustDomain !== other.trustDomain) return false;
   // An entry without `issuer` takes any of its trust domain.
-  if (one.issuer !== undefined && other.issuer !== undefined && one.issuer !== other.issuer) return false;
-  if (!haveCommon(one.audience, other.audience)) return false;
+  if (one.expectedIssuer !== null && other.expectedIssuer !== null && one.expectedIssuer !== other.expectedIssuer) {
+    return false;
+  }
+  if (!haveCommon(one.audiences, other.audiences)) return false;
   if (one.profile !== 'core' || other.profile !== 'core') return true;
-  return haveCommon(one.source, other.source) && haveCommon(one.token_type, other.token_type);
+  return haveCommon(one.sources, other.sources) && haveCommon(one.tokenTypes, other.tokenTypes);
 }
 
-/** Whether a token can meet the rules of both for its header and for further claims. */
+/** Whether a token can meet the rules of both, for its header and for further claims as well. */
 export function canTakeOneToken(one: ProfileRules, other: ProfileRules): boolean {
   return (
-    haveCommon([...one.algorithms], [...other.algorithms]) &&
-    haveCommon([...one.headerTypes], [...other.headerTypes]) &&
+    takesSameTokens(one, other) &&
+    haveCommon(one.algorithms, other.algorithms) &&
+    haveCommon(one.headerTypes, other.headerTypes) &&
     haveCommonKeyId(one.keyIds, other.keyIds) &&
     !one.claims.require.some(({ path, values }) =>
       other.claims.require.some((also) =>
@@ -139,6 +140,7 @@ function isBelow(path: readonly string[], other: readonly string[]): boolean {
   return other.every((name, index) => name === path[index]);
 }
 
-function haveCommon<T>(some: readonly T[] = [], others: readonly T[] = []): boolean {
-  return some.some((value) => others.includes(value));
+function haveCommon<T>(some: Iterable<T>, others: Iterable<T>): boolean {
+  const among = new Set(others);
+  return [...some].some((value) => among.has(value));
 }

@@ -94,16 +94,16 @@ export function isHeadTooLong({ method: sentMethod, target: path, headers }: Req
   return sectionBytes(headers) + bytesOfPseudo + sentMethod.length + path.length > maxSectionBytes;
 }
 
+/** Whether a trailer section is too long for it; names and values in turn. */
+export function isSectionTooLong(fields: readonly string[]): boolean {
+  return sectionBytes(fields) > maxSectionBytes;
+}
+
 /** Bytes of a section with these names and values, as nghttp2 estimates them. */
 function sectionBytes(fields: readonly string[]): number {
   let bytes = bytesOfSection + (fields.length / 2) * bytesOfLine;
   for (const text of fields) bytes += text.length;
   return bytes;
-}
-
-/** Whether that is so of a trailer section; names and values in turn. */
-export function isSectionTooLong(fields: readonly string[]): boolean {
-  return sectionBytes(fields) > maxSectionBytes;
 }
 
 /**
