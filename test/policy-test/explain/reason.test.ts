@@ -17,6 +17,7 @@ const whileServing: readonly Reason[] = [
   'http_version',
   'body_broken',
   'header_timeout',
+  'header_too_large_for_http2',
   'body_timeout',
   'grpc_not_unary',
   'token_replayed',
