@@ -249,7 +249,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'any trust domain',
     file: claims,
-    from: "if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], rules.trustDomain))",
+    from: "if (profile === 'spiffe' && !isInTrustDomain(payload['sub'], trustDomain))",
     to: 'if (false)',
   },
   {
