@@ -13,6 +13,10 @@ if (argv[0] === 'worker' && process.send !== undefined) {
   ignoreSignals();
   const { serveAsWorker } = await import('./cli/commands/serve/worker.js');
   serveAsWorker();
+} else if (argv[0] === 'handles' && process.send !== undefined) {
+  ignoreSignals();
+  const { echoHandles } = await import('./app/accepting/handle-echo.js');
+  echoHandles();
 } else {
   const [{ processIo }, { run }] = await Promise.all([import('./cli/process-io.js'), import('./cli/program.js')]);
   await run(argv, processIo(early));

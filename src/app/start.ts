@@ -9,6 +9,7 @@ import {
   type ListenerCertificates,
 } from './certificates/certificates.js';
 import { loadComplete, type CompleteConfig } from './config/load-complete.js';
+import { acceptMore } from './accepting/accept-more.js';
 import { createAdminServers } from './admin-servers.js';
 import { composeApp, type ComposedApp, type ComposeOptions } from './compose.js';
 import { logWarnings } from './reload/reload.js';
@@ -69,13 +70,13 @@ export interface App {
  */
 export async function startApp(options: AppOptions): Promise<Result<App, StartFailure>> {
   const first = await loadComplete(options.source, { env: options.env }, localFiles);
-  return first.ok ? startLoaded(first.value, options) : refuseStart(first.error, options);
+  return first.ok ? startLoaded(first.value, options, null) : refuseStart(first.error, options);
 }
 
 /**
  * Starts it in as many processes as its config says.
  *
- * @param program the file that is started once more for each of several.
+ * @param program the file that is started once more for each of several, and for a moment where it is one.
  */
 export async function startServing(
   options: AppOptions & { readonly program: string },
@@ -87,7 +88,7 @@ export async function startServing(
     const { startPrimary } = await import('./workers/primary.js');
     return startPrimary(first.value, count, options);
   }
-  const started = await startLoaded(first.value, options);
+  const started = await startLoaded(first.value, options, options.program);
   return started.ok ? accept({ ...started.value, failed: new Promise(() => undefined) }) : started;
 }
 
@@ -101,7 +102,12 @@ function refuseStart(failure: StartFailure, { logTo }: AppOptions): Result<never
   return refuse(failure);
 }
 
-async function startLoaded(first: CompleteConfig, options: AppOptions): Promise<Result<App, StartFailure>> {
+/** @param program starts once more for a moment, so that listeners accept more at once; `null`: they do not. */
+async function startLoaded(
+  first: CompleteConfig,
+  options: AppOptions,
+  program: string | null,
+): Promise<Result<App, StartFailure>> {
   const loaded = await load(first, options);
   if (!loaded.ok) return refuseStart(loaded.error, options);
   const { certificates, files, telemetry, parts } = loaded.value;
@@ -143,7 +149,16 @@ async function startLoaded(first: CompleteConfig, options: AppOptions): Promise<
           log,
           watchIntervalMs: options.watchIntervalMs,
         });
-  return accept(running(app, opened.value, watch));
+  const { proxy, egress, decide } = app;
+  const servers = [proxy, ...(egress === null ? [] : [egress.server]), ...decide.map(({ server }) => server)];
+  const shutdown = new AbortController();
+  const accepting =
+    program === null ? Promise.resolve() : acceptMore(servers, { program, log, shutdown: shutdown.signal });
+  const endAccepting = async (): Promise<void> => {
+    shutdown.abort();
+    await accepting;
+  };
+  return accept(running(app, opened.value, watch, endAccepting));
 }
 
 /** What runs, with the pages of operators and monitors. */
@@ -231,7 +246,12 @@ async function open(
   });
 }
 
-function running(app: RunningApp, listeners: App['listeners'], certificateWatch: Pick<FileWatch, 'close'> | null): App {
+function running(
+  app: RunningApp,
+  listeners: App['listeners'],
+  certificateWatch: Pick<FileWatch, 'close'> | null,
+  endAccepting: () => Promise<void>,
+): App {
   let stopping: Promise<void> | null = null;
   return {
     listeners,
@@ -239,13 +259,17 @@ function running(app: RunningApp, listeners: App['listeners'], certificateWatch:
     status: app.status,
     reload: app.reloader.reload,
     stop: () => {
-      stopping ??= stop(app, certificateWatch);
+      stopping ??= stop(app, certificateWatch, endAccepting);
       return stopping;
     },
   };
 }
 
-async function stop(app: RunningApp, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
+async function stop(
+  app: RunningApp,
+  certificateWatch: Pick<FileWatch, 'close'> | null,
+  endAccepting: () => Promise<void>,
+): Promise<void> {
   const {
     logger: { log, flush },
     proxy,
@@ -264,6 +288,8 @@ async function stop(app: RunningApp, certificateWatch: Pick<FileWatch, 'close'> 
   egress?.server.announceShutdown();
   for (const { server } of decide) server.announceShutdown();
   await delay(delayMs);
+  // A port is closed when each process has closed it.
+  await endAccepting();
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   app.decision.endWaits();
   await drainInTurn(

@@ -33,7 +33,13 @@ import { createReservedWrites } from './idempotency/coordinator.js';
 import { planRequest } from './idempotency/plan-reservation.js';
 import { createSlots, type Slots } from './exchange/concurrency.js';
 import { createGrpcCalls } from './exchange/grpc-calls.js';
-import { adoptConnection, longestAcceptMs, stopAccepting } from './node-internals/server.js';
+import {
+  acceptBeside,
+  adoptConnection,
+  listeningHandle,
+  longestAcceptMs,
+  stopAccepting,
+} from './node-internals/server.js';
 import { openUnixSocket } from './inbound/unix-socket.js';
 import { UpgradeRequest } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
@@ -117,6 +123,10 @@ export interface DecideHandler {
 export interface ProxyServer {
   /** Resolves when connections are accepted; rejects when the address cannot be had. */
   readonly listen: () => Promise<AddressInfo>;
+  /** The handle by which it listens; `null` where it does not. */
+  readonly listeningHandle: () => object | null;
+  /** Accepts by one more handle of the same socket, until it drains; see `acceptBeside`. */
+  readonly acceptBeside: (handle: unknown) => void;
   /** In the place of `listen`: serves connections that another process accepted, each as its handle. */
   readonly adopt: () => Promise<(handle: unknown) => void>;
   /**
@@ -240,6 +250,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       if (deps.socket === undefined) return app.listen({ host, port, backlog: acceptQueue });
       const { path } = deps.socket;
       return openUnixSocket(deps.socket, () => app.listen({ path, backlog: acceptQueue }));
+    },
+    listeningHandle: () => listeningHandle(server),
+    acceptBeside: (handle) => {
+      acceptBeside(server, handle, acceptQueue);
     },
     adopt: async () => {
       await app.adopt();

@@ -3,11 +3,18 @@ import type { Server } from 'node:http';
 
 /** What of the handle of a server or socket is used. */
 interface TcpHandle {
+  /** Takes what is accepted by it; 0 where nothing went wrong. */
+  onconnection?: (status: number, accepted: unknown) => void;
   /** Calls listen(2), on a socket that listens already too, which takes the new length of the queue. */
   readonly listen?: (backlog: number) => number;
   /** Calls getpeername(2); 0 exactly where the connection is established. */
   readonly getpeername?: (into: object) => number;
+  readonly unref?: () => void;
+  readonly close?: () => void;
 }
+
+/** Further handles of the socket that a server listens on, which are open as long as it is. */
+const besides = new WeakMap<NetServer, TcpHandle[]>();
 
 /** What a server of TLS keeps of its options. */
 interface TlsServer {
@@ -61,6 +68,8 @@ export function stopAccepting(
   does: { readonly onStopped?: () => void; readonly onClosed: () => void },
 ): void {
   const close = (): void => {
+    for (const beside of besides.get(server) ?? []) beside.close?.();
+    besides.delete(server);
     NetServer.prototype.close.call(server, () => {
       does.onClosed();
     });
@@ -83,7 +92,7 @@ export function stopAccepting(
     close();
     server.off('connection', onConnection);
   };
-  // libuv accepts one connection in each turn of the event loop: this comes after a turn that brought none.
+  // libuv accepts connections once in each turn of the event loop: this comes after a turn that brought none.
   const look = (): void => {
     const isLate = performance.now() >= deadlineMs;
     if (hasAccepted && !isLate) {
@@ -135,6 +144,7 @@ interface ConnectionHandle {
 interface CountingServer {
   _connections: number;
   readonly maxConnections?: number;
+  readonly allowHalfOpen?: boolean;
   readonly noDelay?: boolean;
   readonly keepAlive?: boolean;
   readonly keepAliveInitialDelay?: number;
@@ -147,10 +157,10 @@ interface CountedSocket {
 }
 
 /**
- * Has a server that listens nowhere serve a connection, as it does one that it accepts itself: with its options for
- * sockets, within `maxConnections`, and counted, so that it is closed with its last connection. Reads `server.noDelay`,
- * `server.keepAlive`, `server.keepAliveInitialDelay`, adds to `server._connections`, and sets `socket.server` and
- * `socket._server`, by which a socket is counted off.
+ * Has a server serve a connection that it did not accept itself, as it does those: with its options for sockets, within
+ * `maxConnections`, beyond which it tells of `drop`, and counted, so that it is closed with its last connection. Reads
+ * `server.allowHalfOpen`, `server.noDelay`, `server.keepAlive`, `server.keepAliveInitialDelay`, adds to
+ * `server._connections`, and sets `socket.server` and `socket._server`, by which a socket is counted off.
  *
  * @param given what the message that came from the process that accepted it brought with it.
  */
@@ -159,9 +169,11 @@ export function adoptConnection(server: NetServer, given: unknown): void {
   const counting = server as unknown as CountingServer;
   if (counting.maxConnections !== undefined && counting._connections >= counting.maxConnections) {
     handle.close();
+    server.emit('drop');
     return;
   }
-  const socket = new Socket({ handle, allowHalfOpen: true, readable: true, writable: true } as object);
+  const { allowHalfOpen } = counting;
+  const socket = new Socket({ handle, allowHalfOpen, readable: true, writable: true } as object);
   if (counting.noDelay === true) handle.setNoDelay?.(true);
   if (counting.keepAlive === true) handle.setKeepAlive?.(true, counting.keepAliveInitialDelay ?? 0);
   counting._connections += 1;
@@ -175,6 +187,33 @@ export function adoptConnection(server: NetServer, given: unknown): void {
  */
 export function watchForLateHeads(server: Server): void {
   server.emit('listening');
+}
+
+/**
+ * Has a server accept connections by one more handle of the socket it listens on: libuv accepts one connection for each
+ * handle in each turn of the event loop, so that many wait where turns are long. The handle is closed with the server,
+ * by `stopAccepting`, or at once where that does not listen any more. Sets `handle.onconnection`.
+ *
+ * @param given a handle of the same socket with a file descriptor of its own, as another process sends it.
+ * @param queue how many connections may wait: listen(2) is called once more.
+ */
+export function acceptBeside(server: NetServer, given: unknown, queue: number): void {
+  const handle = given as TcpHandle;
+  if (!server.listening) {
+    handle.close?.();
+    return;
+  }
+  handle.onconnection = (status, accepted) => {
+    if (status === 0) adoptConnection(server, accepted);
+  };
+  handle.listen?.(queue);
+  handle.unref?.();
+  besides.set(server, [...(besides.get(server) ?? []), handle]);
+}
+
+/** The handle by which a server listens, for another process; `null` where it does not. Reads `server._handle`. */
+export function listeningHandle(server: NetServer): object | null {
+  return handleOf(server);
 }
 
 /** The handle of a connection, for another process; `null` once it is closed. Reads `socket._handle`. */

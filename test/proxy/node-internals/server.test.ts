@@ -280,9 +280,14 @@ t.test(
     const [first, second] = [await adopt(t, server), await adopt(t, server)];
     t.equal(await count(), 2);
     server.maxConnections = 2;
+    let dropped = 0;
+    server.on('drop', () => {
+      dropped += 1;
+    });
     const third = await adopt(t, server);
     await third.raw.closed;
     t.equal(await count(), 2, 'one too many is closed');
+    t.equal(dropped, 1, 'and told of');
     let isClosed = false;
     stopAccepting(server, 250, {
       onClosed: () => {
@@ -296,6 +301,28 @@ t.test(
     await until('the server is closed with the last', () => isClosed);
   },
 );
+
+t.test('server.allowHalfOpen: what is given has it as what is accepted: not over TLS', async (t) => {
+  const { server: files } = certificates(t);
+  const cases: readonly (readonly [Server, boolean])[] = [
+    [answering({}), true],
+    [createTlsServer({ cert: files.cert, key: files.key }), false],
+  ];
+  for (const [server, allowHalfOpen] of cases) {
+    const giving = once(server, 'connection') as Promise<[Socket]>;
+    const { raw } = await adopt(t, server);
+    const [given] = await giving;
+    t.equal(given.allowHalfOpen, allowHalfOpen);
+    const { port } = await listen(t, server);
+    const accepting = once(server, 'connection') as Promise<[Socket]>;
+    const other = await connectRaw(port);
+    t.teardown(other.end);
+    const [accepted] = await accepting;
+    t.equal(accepted.allowHalfOpen, allowHalfOpen, 'so has Node');
+    raw.end();
+    await raw.closed;
+  }
+});
 
 t.test("emit('listening'): a server that listens nowhere looks for heads that take too long", async (t) => {
   const server = answering({ connectionsCheckingInterval: 20, headersTimeout: 50 });
