@@ -3,6 +3,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import type { UpgradeRequest } from '../websocket/upgrade-request.js';
 import type { ClientConnection, PipelinedRequest } from './client-connection.js';
 import type { BodySource, ReceivedRequest, ResponseWriter, ResponseWriterHost } from './received-request.js';
+import { Pieces, restingReads } from '../resting-reads.js';
 import { Http1ResponseWriter } from './response-writer.js';
 import { LeanRequest } from '../node-internals/request.js';
 
@@ -69,8 +70,10 @@ export class Http1Request implements ReceivedRequest {
 
   body(): BodySource {
     const { req, res } = this;
+    const pieces = new Pieces(restingReads, req.socket, () => req.complete);
     return {
       stream: req,
+      onRead: (bytes, idleLimitMs) => pieces.took(bytes, idleLimitMs),
       brokenBy: 'body_broken',
       isComplete: () => req.complete,
       trailers: () => req.rawTrailers,

@@ -46,8 +46,8 @@ export interface BodySource {
   readonly trailers: () => readonly string[];
   /** Tells a caller that waits for it to send it. */
   readonly sendContinue: () => void;
-  /** Told of what was read of it, where somebody counts that. */
-  readonly onRead?: (bytes: number) => void;
+  /** Told of what was read of it, and how long its caller may send nothing, milliseconds. */
+  readonly onRead?: (bytes: number, idleLimitMs: number) => void;
 }
 
 /** A response that is complete before any of it is sent. */

@@ -145,7 +145,7 @@ export class RequestBody extends Readable implements BodyTrailers {
 
   private readonly onData = (chunk: Buffer): void => {
     this.receivedBytes += chunk.length;
-    this.source.onRead?.(chunk.length);
+    this.source.onRead?.(chunk.length, this.options.timeouts.idleMs);
     if (this.receivedBytes > this.options.maxBytes) {
       this.break(denial('body_too_large'));
       return;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { closeFrame, FrameReader } from '../../decision/websocket/frames.js';
+import { Pieces, restingReads } from '../resting-reads.js';
 import { RelayDirection } from './relay-direction.js';
 import type { UpgradedSocket } from './upgrade-request.js';
 
@@ -66,8 +68,8 @@ export class Relay {
       if (end.destroyed) this.onClose(end);
     }
     if (early.length > 0) this.onData(this.inbound, early);
-    socket.on('data', (chunk: Buffer) => this.onData(this.inbound, chunk)).resume();
-    upstream.on('data', (chunk: Buffer) => this.onData(this.outbound, chunk)).resume();
+    this.read(socket, this.inbound);
+    this.read(upstream, this.outbound);
   }
 
   /** Ends it for a reason of ours, with a Close frame to both ends. Nothing more of the caller is passed on. */
@@ -85,6 +87,16 @@ export class Relay {
   /** Ends it at once. */
   destroy(): void {
     for (const end of this.ends) end.destroy();
+  }
+
+  private read(source: Duplex, direction: RelayDirection): void {
+    const pieces = source instanceof Socket ? new Pieces(restingReads, source, () => false) : null;
+    source
+      .on('data', (chunk: Buffer) => {
+        pieces?.took(chunk.length, this.options.idleTimeoutMs);
+        this.onData(direction, chunk);
+      })
+      .resume();
   }
 
   private onData(direction: RelayDirection, chunk: Buffer): void {

@@ -6,6 +6,7 @@ import { ResponseParser, type ResponseHeadEvents } from './response-parser.js';
 import { BodyWriter } from './body-writer.js';
 import { Deadline } from './deadline.js';
 import { serializeRequest, statedLength } from './serialize-request.js';
+import { Pieces, restingReads } from '../../resting-reads.js';
 import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
 import { BrokenResponse, MalformedRequest } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
@@ -57,6 +58,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private readonly parser = new ResponseParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
   private opened: OpenSocket | null = null;
+  private pieces: Pieces | null = null;
   /** What it will be of, while it is being opened. */
   private opening: Socket | null = null;
   /** Who hears of the request under way; `null` where there is none. */
@@ -179,6 +181,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     this.isPaused = false;
     this.nextLimitMs = null;
     this.head = null;
+    this.pieces?.restart();
     this.parser.expect(request.method === 'HEAD', this.maySwitch, asksForTrailers(request.headers));
     const { body } = request;
     const length = lengthOf(request);
@@ -212,6 +215,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private watch(opened: OpenSocket): void {
     const { socket } = opened;
     this.opened = opened;
+    this.pieces = new Pieces(restingReads, socket, () => this.events === null);
     // A connection that may be handed over is read as a stream: whoever takes it over cannot use the shared read
     // buffer.
     if (this.maySwitch) socket.on('data', this.onStreamRead);
@@ -261,7 +265,10 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
       this.complete(isSound ? 'sound' : 'spoilt');
       return true;
     }
-    if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
+    if (this.nextLimitMs !== null) {
+      this.setLimit(this.nextLimitMs);
+      if (isSound) this.pieces?.took(bytes.length, this.nextLimitMs);
+    }
     this.nextLimitMs = null;
     if (!isSound) this.abort(new BrokenResponse('the upstream sent what is no response'));
     return !this.isPaused;
@@ -294,6 +301,8 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     this.upload?.stop();
     this.upload = null;
     this.events = null;
+    // What comes on an idle connection is seen at once.
+    this.pieces?.restart();
     if (isReusable) {
       this.wholeAtMs = this.deadline.set(keepMs);
       // TLS hands on what it has unwrapped even when told to stop. The next response would not be read.
