@@ -49,6 +49,8 @@ export class Pieces {
   /** Small ones, one soon after the other. */
   private count = 0;
   private isResting = false;
+  /** Whether nothing was read since it rested: what comes first is what had waited, however much that is. */
+  private isBehindRest = false;
 
   /** @param isOver whether the message is complete: what comes next has to be read at once. Asked at a turn's end. */
   constructor(reads: RestingReads, socket: Socket, isOver: () => boolean) {
@@ -61,6 +63,7 @@ export class Pieces {
   restart(): void {
     this.count = 0;
     this.inTurn = 0;
+    this.isBehindRest = false;
     if (this.isResting) this.readOn(this.lastMs);
   }
 
@@ -71,7 +74,7 @@ export class Pieces {
    */
   took(bytes: number, idleLimitMs: number): void {
     if (bytes >= smallBytes || idleLimitMs < shortestLimitMs) {
-      this.count = 0;
+      this.countLarge();
       return;
     }
     if (this.inTurn === 0) this.reads.lookAtTurnEnd(this);
@@ -83,10 +86,16 @@ export class Pieces {
     const bytes = this.inTurn;
     this.inTurn = 0;
     if (bytes === 0) return false;
-    if (bytes >= smallBytes) this.count = 0;
+    if (bytes >= smallBytes) this.countLarge();
     else this.count = nowMs - this.lastMs < restMs ? this.count + 1 : 1;
     this.lastMs = nowMs;
+    this.isBehindRest = false;
     return this.count > freePieces;
+  }
+
+  private countLarge(): void {
+    this.count = this.isBehindRest ? freePieces : 0;
+    this.isBehindRest = false;
   }
 
   /** It is not read until `readOn`; `false` where it is not anyway. */
@@ -101,6 +110,7 @@ export class Pieces {
   readOn(nowMs: number): void {
     if (!this.isResting) return;
     this.isResting = false;
+    this.isBehindRest = true;
     this.lastMs = nowMs;
     if (isReading(this.socket)) startReading(this.socket);
   }

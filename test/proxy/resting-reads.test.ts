@@ -195,6 +195,32 @@ t.test('a new message has its first pieces free, and is read at once where the l
   t.equal(reading.rests, 1);
 });
 
+t.test(
+  'what had waited is one piece, however much it is, and who sends more at once behind that rests no more',
+  async (t) => {
+    const loop = new Loop();
+    const reading = await readingOf(t, loop, await busy(t, loop));
+    await reading.send(freePieces + 1);
+    const waited = async (bytes: number): Promise<void> => {
+      const before = reading.bytes;
+      reading.there.write(Buffer.alloc(bytes));
+      await loop.pass(restMs);
+      await until('it is read', () => reading.bytes === before + bytes);
+      await turn();
+      await turn();
+    };
+    t.equal(reading.rests, 1);
+    await waited(2_000);
+    t.equal(reading.rests, 1, 'it is read on');
+    await reading.send(1);
+    t.equal(reading.rests, 2, 'the next small one rests');
+    await waited(2_000);
+    await reading.send(1, 1_024);
+    await reading.send(freePieces);
+    t.equal(reading.rests, 2);
+  },
+);
+
 t.test('what one turn brings is one piece', async (t) => {
   const loop = new Loop();
   const reading = await readingOf(t, loop, await busy(t, loop));
