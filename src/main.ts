@@ -15,7 +15,7 @@ if (argv[0] === 'worker' && process.send !== undefined) {
   serveAsWorker();
 } else if (argv[0] === 'handles' && process.send !== undefined) {
   ignoreSignals();
-  const { echoHandles } = await import('./app/accepting/handle-echo.js');
+  const { echoHandles } = await import('./cli/commands/serve/socket-echo.js');
   echoHandles();
 } else {
   const [{ processIo }, { run }] = await Promise.all([import('./cli/process-io.js'), import('./cli/program.js')]);

@@ -156,7 +156,7 @@ async function startLoaded(
     program === null ? Promise.resolve() : acceptMore(servers, { program, log, shutdown: shutdown.signal });
   const endAccepting = async (): Promise<void> => {
     shutdown.abort();
-    await accepting;
+    return accepting;
   };
   return accept(running(app, opened.value, watch, endAccepting));
 }
@@ -287,9 +287,8 @@ async function stop(
   proxy.announceShutdown();
   egress?.server.announceShutdown();
   for (const { server } of decide) server.announceShutdown();
-  await delay(delayMs);
   // A port is closed when each process has closed it.
-  await endAccepting();
+  await Promise.all([delay(delayMs), endAccepting()]);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   app.decision.endWaits();
   await drainInTurn(

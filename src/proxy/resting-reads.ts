@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { isReading, startReading, stopReading } from './node-internals/socket.js';
+import { isReading, readOnInTurn, stopReading } from './node-internals/socket.js';
 
 /** Reads below this are small pieces; bytes. A segment of TCP that is full brings more. */
 const smallBytes = 1_024;
@@ -63,8 +63,8 @@ export class Pieces {
   restart(): void {
     this.count = 0;
     this.inTurn = 0;
-    this.isBehindRest = false;
     if (this.isResting) this.readOn(this.lastMs);
+    this.isBehindRest = false;
   }
 
   /**
@@ -112,7 +112,7 @@ export class Pieces {
     this.isResting = false;
     this.isBehindRest = true;
     this.lastMs = nowMs;
-    if (isReading(this.socket)) startReading(this.socket);
+    readOnInTurn(this.socket);
   }
 }
 

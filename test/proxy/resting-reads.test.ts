@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Pieces, RestingReads, thisLoop, type BusyLoop } from '../../src/proxy/resting-reads.js';
+import { takeTurn, waitForTurn } from '../../src/proxy/node-internals/socket.js';
 import { listen } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
@@ -220,6 +221,29 @@ t.test(
     t.equal(reading.rests, 2);
   },
 );
+
+t.test('behind a rest that a new message ended, more at once counts as ever', async (t) => {
+  const loop = new Loop();
+  const reading = await readingOf(t, loop, await busy(t, loop));
+  await reading.send(freePieces + 1);
+  t.equal(reading.rests, 1);
+  reading.pieces.restart();
+  await reading.send(1, 2_000);
+  await reading.send(freePieces);
+  t.equal(reading.rests, 1);
+});
+
+t.test('one that waits for its turn is read on when it has come', async (t) => {
+  const loop = new Loop();
+  const reading = await readingOf(t, loop, await busy(t, loop));
+  await reading.send(freePieces + 1);
+  waitForTurn(reading.here);
+  await loop.pass(5 * restMs);
+  t.equal(reading.begins, 0);
+  takeTurn(reading.here);
+  t.equal(reading.begins, 1);
+  await reading.send(1);
+});
 
 t.test('what one turn brings is one piece', async (t) => {
   const loop = new Loop();

@@ -1,6 +1,6 @@
 import type { ProxyServer } from '../../proxy/server.js';
 import type { Log } from '../../ports/system.js';
-import { duplicateHandles } from './duplicate-handles.js';
+import { duplicateHandles } from './socket-duplicates.js';
 
 /**
  * Connections that a listener may accept in one turn of the event loop. A turn in which hundreds of connections bring

@@ -98,6 +98,26 @@ export function startReading(socket: Socket): void {
   handleOf(socket)?.readStart();
 }
 
+/** Connections that wait for their turn to be read. */
+const inTurns = new WeakSet<Socket>();
+
+/** Has nothing more read from a connection, as `stopReading`, until it is its turn. */
+export function waitForTurn(socket: Socket): void {
+  inTurns.add(socket);
+  stopReading(socket);
+}
+
+/** It is its turn: reads on, where somebody wants more of it now; else whoever does reads on. */
+export function takeTurn(socket: Socket): void {
+  inTurns.delete(socket);
+  if (isReading(socket)) startReading(socket);
+}
+
+/** Reads on after `stopReading`, where the connection is wanted, and waits for no turn. */
+export function readOnInTurn(socket: Socket): void {
+  if (isReading(socket) && !inTurns.has(socket)) startReading(socket);
+}
+
 /**
  * Whether the stream, or the parser in its place, wants what comes: `_handle.reading`, which `stopReading` leaves as it
  * is.

@@ -1,12 +1,12 @@
 /** Further handles of a listener's socket, which another process makes. */
-import { fork } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { acceptMore, acceptsPerTurn } from '../../../src/app/accepting/accept-more.js';
-import { duplicateHandles } from '../../../src/app/accepting/duplicate-handles.js';
+import { duplicateHandles } from '../../../src/app/accepting/socket-duplicates.js';
 import { acceptBeside, listeningHandle, stopAccepting } from '../../../src/proxy/node-internals/server.js';
 import { silentLog, type Log } from '../../../src/ports/system.js';
 import { childrenOf } from '../../support/linux.js';
@@ -66,6 +66,14 @@ async function isRefused(port: number): Promise<boolean> {
   );
 }
 
+/** Later tests look at the processes that there are. */
+function endAtTeardown(t: Scope, child: ChildProcess): void {
+  t.teardown(async () => {
+    const exited = once(child, 'exit');
+    if (child.kill('SIGKILL')) await exited;
+  });
+}
+
 /** Connections at once of another process; it ends with its channel. */
 async function connectFrom(t: Scope, port: number, count: number): Promise<void> {
   const child = fork(
@@ -77,7 +85,7 @@ async function connectFrom(t: Scope, port: number, count: number): Promise<void>
     ),
     { execArgv: [] },
   );
-  t.teardown(() => child.kill('SIGKILL'));
+  endAtTeardown(t, child);
   await once(child, 'message');
 }
 
@@ -111,8 +119,12 @@ async function acceptedByTurn(t: Scope, server: Server, waiting: number): Promis
     ),
     { execArgv: [] },
   );
-  t.teardown(() => connecting.kill('SIGKILL'));
-  while (!existsSync(allOpen)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  endAtTeardown(t, connecting);
+  const lateMs = performance.now() + 30_000;
+  while (!existsSync(allOpen)) {
+    if (performance.now() > lateMs) throw new Error('the connections are not open');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  }
   await until('all are accepted', () => turns.reduce((sum, count) => sum + count, 0) === waiting, 20_000);
   return turns;
 }
@@ -174,19 +186,19 @@ t.test('a helper that does not do its work', async (t) => {
     ['does nothing', 'setInterval(() => undefined, 1_000)', /ended with SIGKILL/, 0],
     [
       'stops in the middle',
-      'process.on(\'message\', (asked, handle) => process.send({ index: asked.index }, handle, { keepOpen: true }));',
+      "process.on('message', (asked, handle) => process.send({ index: asked.index }, handle, { keepOpen: true }));",
       /ended with SIGKILL/,
       1,
     ],
     [
       'sends no handle',
-      'process.on(\'message\', ({ index }) => { process.send({ index }); process.disconnect(); });',
+      "process.on('message', ({ index }) => { process.send({ index }); process.disconnect(); });",
       /ended with/,
       0,
     ],
     [
       'is killed with a handle on its way',
-      'process.on(\'message\', () => process.kill(process.pid, \'SIGKILL\'));',
+      "process.on('message', () => process.kill(process.pid, 'SIGKILL'));",
       /ended with SIGKILL/,
       0,
     ],

@@ -13,7 +13,7 @@ interface Turn extends Waiting {
   readonly take: () => TurnTaker;
 }
 
-/** New connections are accepted before that, one in each turn of the event loop. */
+/** New connections are accepted before that. */
 const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 
 /** What heads of one turn of the event loop may cost before connections are read in turns: some 30 ms. */

@@ -2,7 +2,7 @@ import { createFairQueue } from '../../../decision/limits/fair-queue.js';
 import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
 import type { TurnTaker } from '../http2/read-turns.js';
 
-/** New connections are accepted before that, one in each turn of the event loop. */
+/** New connections are accepted before that. */
 const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 
 /** A connection whose handshake is not complete. */

@@ -4,7 +4,7 @@ import { TokenBucket } from '../../../decision/limits/token-bucket.js';
 import type { ClientNetworks } from '../../../lib/ip-ranges.js';
 import type { Clock } from '../../../ports/system.js';
 import { createEventLoopBatch } from '../../exchange/event-loop-batch.js';
-import { isReading, startReading, stopReading } from '../../node-internals/socket.js';
+import { stopReading, takeTurn, waitForTurn } from '../../node-internals/socket.js';
 
 /**
  * Keys that a connection may have us derive once its handshake is complete: so many at once, so many more each second.
@@ -16,7 +16,7 @@ const keys = { most: 64, perSecond: 1 };
 /** Keys of all connections in one turn of the event loop, before others are read in turns: some 5 ms. */
 const mostAtOnce = 256;
 
-/** New connections are accepted before that, one in each turn of the event loop. */
+/** New connections are accepted before that. */
 const atTurnEnd = createEventLoopBatch({ connectionsFirst: true });
 
 interface Options {
@@ -89,7 +89,7 @@ export class KeyUpdates {
 
   private pause(connection: Connection): void {
     this.reading.delete(connection);
-    stopReading(connection.socket);
+    waitForTurn(connection.socket);
     this.waiting.enter(connection);
   }
 
@@ -106,8 +106,7 @@ export class KeyUpdates {
     for (let next = this.waiting.next(); next !== null; next = this.waiting.next()) {
       if (next.isGone()) continue;
       this.reading.add(next);
-      // Where nobody wants more of it now, whoever does reads on.
-      if (isReading(next.socket)) startReading(next.socket);
+      takeTurn(next.socket);
       this.beginTurn();
       return;
     }

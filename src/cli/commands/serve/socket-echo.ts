@@ -1,4 +1,4 @@
-import type { Asked, Returned } from './duplicate-handles.js';
+import type { Asked, Returned } from '../../../app/accepting/socket-duplicates.js';
 
 /**
  * What the process does that was started for it: sends each handle it is given back as often as it is told. Nothing

@@ -14,7 +14,7 @@ export interface Returned {
 }
 
 /** Handles as they came, and why some are missing; `null` where none is. */
-export interface Duplicates {
+interface Duplicates {
   readonly handles: readonly { readonly index: number; readonly handle: unknown }[];
   readonly problem: string | null;
 }

@@ -1,0 +1,132 @@
+/** Bodies, responses and WebSockets in small pieces, through a proxy whose event loop says that it is busy. */
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Duplex } from 'node:stream';
+import t from 'tap';
+import { Pieces } from '../../../src/proxy/resting-reads.js';
+import { startInProcessProxy } from '../../app/in-process-proxy.js';
+import { listen } from '../../support/listening.js';
+import { connectRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+
+t.setTimeout(60_000);
+
+const piecesOfEach = 40;
+const numbers = Array.from({ length: piecesOfEach }, (_, i) => `<${String(i)}>`);
+const whole = numbers.join('');
+
+let rests = 0;
+
+t.before(() => {
+  const measured = performance.eventLoopUtilization.bind(performance);
+  performance.eventLoopUtilization = () => ({ idle: 0, active: 1, utilization: 1 });
+  const { rest } = Pieces.prototype;
+  Pieces.prototype.rest = function counted(this: Pieces) {
+    const hasRested = rest.call(this);
+    if (hasRested) rests += 1;
+    return hasRested;
+  };
+  t.teardown(() => {
+    performance.eventLoopUtilization = measured;
+    Pieces.prototype.rest = rest;
+  });
+});
+
+/** Says what it was sent, or numbers one by one; on a WebSocket, too. */
+function upstream(): Server {
+  return createServer((req, res) => {
+    if (req.url === '/numbers') {
+      void trickle((text) => res.write(text)).then(() => res.end());
+      return;
+    }
+    let text = '';
+    req.on('data', (chunk: Buffer) => (text += chunk.toString())).on('end', () => res.end(text));
+  }).on('upgrade', (req, socket: Duplex) => {
+    const key = req.headers['sec-websocket-key'] ?? '';
+    const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    socket.on('error', () => undefined);
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    );
+    if (req.url === '/live/numbers') void trickle((text) => socket.write(frame(text, false)));
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1');
+      if (text.includes(numbers.at(-1) ?? '')) socket.end(frame(digitsOf(text), false));
+    });
+  });
+}
+
+/** A binary message; masked with zeros where a client sends it. */
+function frame(text: string, isClient: boolean): Buffer {
+  const payload = Buffer.from(text);
+  const length = payload.length < 126 ? [payload.length] : [126, payload.length >> 8, payload.length & 0xff];
+  const mask = isClient ? Buffer.alloc(4) : Buffer.alloc(0);
+  return Buffer.concat([
+    Buffer.from([0x82, (length[0] ?? 0) | (isClient ? 0x80 : 0), ...length.slice(1)]),
+    mask,
+    payload,
+  ]);
+}
+
+function digitsOf(text: string): string {
+  return (text.match(/<\d+>/g) ?? []).join('');
+}
+
+async function trickle(write: (text: string) => unknown): Promise<void> {
+  for (const text of numbers) {
+    write(text);
+    await delay(10);
+  }
+}
+
+t.test('each comes whole, is read in turns, and the next message at once', async (t) => {
+  const server = upstream();
+  const { port: upstreamPort } = await listen(t, server);
+  const open = { access: 'public', idempotency: { mode: 'none', because: 'a test' } };
+  const proxy = await startInProcessProxy(t, {
+    config: {
+      upstream: { url: `http://127.0.0.1:${String(upstreamPort)}`, reuse: 'always' },
+      routes: [
+        { name: 'said', methods: ['POST'], path: '/said', ...open },
+        { name: 'numbers', methods: ['GET'], path: '/numbers', access: 'public' },
+        { name: 'live', methods: ['GET'], path: '/live/{kind}', access: 'public', websocket: true },
+      ],
+    },
+  });
+  const upgrade = (path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${randomBytes(16).toString('base64')}\r\n\r\n`;
+
+  const http = await connectRaw(proxy.port);
+  t.teardown(http.end);
+  for (let round = 0; round < 2; round += 1) {
+    rests = 0;
+    http.write('POST /said HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await trickle((text) => http.write(`${text.length.toString(16)}\r\n${text}\r\n`));
+    http.write('0\r\n\r\n');
+    t.match(await http.readResponse(), { status: 200, text: whole }, 'a body');
+    t.ok(rests > 0, 'which rested');
+
+    rests = 0;
+    http.write('GET /numbers HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.match(await http.readResponse(), { status: 200, text: whole }, 'a response');
+    t.ok(rests > 0, 'which rested');
+  }
+
+  for (const [path, sends] of [
+    ['/live/said', true],
+    ['/live/numbers', false],
+  ] as const) {
+    rests = 0;
+    const live = await connectRaw(proxy.port);
+    t.teardown(live.end);
+    live.write(upgrade(path));
+    await until('it is switched', () => live.pending().toString('latin1').includes('\r\n\r\n'));
+    if (sends) await trickle((text) => live.write(frame(text, true)));
+    await until('all came', () => digitsOf(live.pending().toString('latin1')) === whole, 10_000);
+    t.ok(rests > 0, `${path} rested`);
+  }
+});
