@@ -22,15 +22,16 @@ let rests = 0;
 t.before(() => {
   const measured = performance.eventLoopUtilization.bind(performance);
   performance.eventLoopUtilization = () => ({ idle: 0, active: 1, utilization: 1 });
-  const { rest } = Pieces.prototype;
-  Pieces.prototype.rest = function counted(this: Pieces) {
+  const prototype = Pieces.prototype as { rest: (this: Pieces) => boolean };
+  const { rest } = prototype;
+  prototype.rest = function counted() {
     const hasRested = rest.call(this);
     if (hasRested) rests += 1;
     return hasRested;
   };
   t.teardown(() => {
     performance.eventLoopUtilization = measured;
-    Pieces.prototype.rest = rest;
+    prototype.rest = rest;
   });
 });
 
