@@ -28,8 +28,8 @@ export function arrivalsReadUntilMs(): number {
  * A step that throws ends none but itself.
  *
  * `connectionsFirst`: a listener accepts a few connections in each turn. Where a turn takes long, new connections would
- * wait for turns, behind all that the older connections bring. So while turns bring new connections, the steps of several
- * turns are taken together.
+ * wait for turns, behind all that the older connections bring. So while turns bring new connections, the steps of
+ * several turns are taken together.
  */
 export function createEventLoopBatch({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (
   step: () => void,
