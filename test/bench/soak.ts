@@ -1,7 +1,7 @@
 /** Whether a proxy at four fifths of what it can do stays as it is: memory, open files, answers. */
 import { setTimeout } from 'node:timers/promises';
 import { startJwksServer } from '../support/jwks-server.js';
-import { openDescriptors } from '../support/linux.js';
+import { hasAllHandles, openDescriptors } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
@@ -112,6 +112,7 @@ export async function measureSoak(t: Scope, settings: SoakSettings): Promise<Mea
     { path: '/orders', headers: { Authorization: `Bearer ${token}` } },
     { logFile: '/dev/null' },
   );
+  await hasAllHandles(proxy.pid);
   const before = openDescriptors(proxy.pid);
 
   const reads: RequestPlan = { method: 'GET', paths: ['/orders'], tokens: [], bodyBytes: 0, tokenFile: tokens };

@@ -1,6 +1,6 @@
 import { openSync, closeSync } from 'node:fs';
 import t from 'tap';
-import { childrenOf, fullDevice } from '../support/linux.js';
+import { childrenOf, fullDevice, hasAllHandles } from '../support/linux.js';
 import { limitDescriptors } from '../support/prlimit.js';
 import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
@@ -53,6 +53,7 @@ t.test(machineOutages.hungLog.name, async (t) => {
 
 t.test(machineOutages.noDescriptors.name, async (t) => {
   const proxy = await startProxyProcess(t);
+  await hasAllHandles(proxy.process.pid);
   const ask = async (connection: RawConnection): Promise<number | null> => {
     connection.write(requestBytes(proxy.port, { path: '/orders', headers: proxy.authorization() }));
     return (await connection.readResponse())?.status ?? null;

@@ -1,5 +1,7 @@
 /** What Linux alone tells of a process, or offers. */
 import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from './until.js';
 
 /** A device that is always full. */
 export const fullDevice = '/dev/full';
@@ -27,6 +29,18 @@ export function peakBytes(pid: number): number {
 /** Files, sockets and pipes that a process has open. */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${String(pid)}/fd`).length;
+}
+
+/** Waits until a proxy has the further handles of its listeners, which another process makes when it has started. */
+export async function hasAllHandles(pid: number): Promise<void> {
+  let before = -1;
+  await until('it opens no more files', async () => {
+    const now = childrenOf(pid).length === 0 ? openDescriptors(pid) : -1;
+    const isSettled = now !== -1 && now === before;
+    before = now;
+    if (!isSettled) await delay(100);
+    return isSettled;
+  });
 }
 
 /** Processes that it started, and that are not over. */

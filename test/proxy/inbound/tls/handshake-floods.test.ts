@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import t from 'tap';
 import { certificates } from '../../../support/certificates.js';
 import { listen } from '../../../support/listening.js';
-import { openDescriptors } from '../../../support/linux.js';
+import { hasAllHandles, openDescriptors } from '../../../support/linux.js';
 import { openssl } from '../../../support/openssl.js';
 import { startProxyProcess } from '../../../support/proxy-process.js';
 import { connectRaw } from '../../../support/raw-client.js';
@@ -111,6 +111,7 @@ t.test('hellos that are reset at once leave nothing, and one that stalls is ende
     },
   });
   const hello = await clientHello(t);
+  await hasAllHandles(proxy.process.pid);
   const atRest = openDescriptors(proxy.process.pid);
   const stalled = await Promise.all(
     Array.from({ length: connections }, async () => {
