@@ -149,16 +149,18 @@ async function startLoaded(
           log,
           watchIntervalMs: options.watchIntervalMs,
         });
-  const { proxy, egress, decide } = app;
-  const servers = [proxy, ...(egress === null ? [] : [egress.server]), ...decide.map(({ server }) => server)];
   const shutdown = new AbortController();
   const accepting =
-    program === null ? Promise.resolve() : acceptMore(servers, { program, log, shutdown: shutdown.signal });
+    program === null ? Promise.resolve() : acceptMore(callersServers(app), { program, log, shutdown: shutdown.signal });
   const endAccepting = async (): Promise<void> => {
     shutdown.abort();
     return accepting;
   };
   return accept(running(app, opened.value, watch, endAccepting));
+}
+
+function callersServers({ proxy, egress, decide }: ComposedApp): readonly ComposedApp['proxy'][] {
+  return [proxy, ...(egress === null ? [] : [egress.server]), ...decide.map(({ server }) => server)];
 }
 
 /** What runs, with the pages of operators and monitors. */
@@ -284,9 +286,7 @@ async function stop(
   certificateWatch?.close();
   // Load balancers need a while to see that this one is no longer ready; until then callers keep coming.
   log.info('shutting down', { delay_ms: delayMs, in_flight: proxy.counts().inFlight });
-  proxy.announceShutdown();
-  egress?.server.announceShutdown();
-  for (const { server } of decide) server.announceShutdown();
+  for (const server of callersServers(app)) server.announceShutdown();
   // A port is closed when each process has closed it.
   await Promise.all([delay(delayMs), endAccepting()]);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });

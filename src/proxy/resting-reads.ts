@@ -120,7 +120,7 @@ export class Pieces {
  * Lets small pieces of messages wait for each other while the event loop is busy: whoever sends byte by byte, or a
  * frame every few milliseconds, costs as much for each piece as others for a request. A connection that goes on to
  * bring small pieces is then read once in 100 ms, and what came meanwhile is one piece. Where the loop is not busy, and
- * for whoever sends more at once, nothing changes. A head never waits.
+ * for whoever sends more at once, nothing changes. A head waits only behind a body that rests.
  */
 export class RestingReads {
   private readonly loop: BusyLoop;

@@ -110,7 +110,7 @@ export function waitForTurn(socket: Socket): void {
 /** It is its turn: reads on, where somebody wants more of it now; else whoever does reads on. */
 export function takeTurn(socket: Socket): void {
   inTurns.delete(socket);
-  if (isReading(socket)) startReading(socket);
+  readOnInTurn(socket);
 }
 
 /** Reads on after `stopReading`, where the connection is wanted, and waits for no turn. */
