@@ -19,6 +19,7 @@ interface AcceptMoreDeps {
   /** The process is killed then, if it is still there. */
   readonly shutdown: AbortSignal;
   readonly duplicate?: typeof duplicateHandles;
+  readonly limitMs?: number;
 }
 
 /**
@@ -27,19 +28,27 @@ interface AcceptMoreDeps {
  */
 export async function acceptMore(
   servers: readonly Pick<ProxyServer, 'listeningHandle' | 'acceptBeside'>[],
-  { program, log, shutdown, duplicate = duplicateHandles }: AcceptMoreDeps,
+  { program, log, shutdown, duplicate = duplicateHandles, limitMs = helperMs }: AcceptMoreDeps,
 ): Promise<void> {
   const listening = servers.flatMap((server) => {
     const handle = server.listeningHandle();
     return handle === null ? [] : [{ server, handle }];
   });
   if (listening.length === 0) return;
+  const until = new AbortController();
+  const end = (): void => until.abort();
+  // A timer of its own: nothing holds that of `AbortSignal.timeout` within `AbortSignal.any` (Node.js 20).
+  const late = setTimeout(end, limitMs).unref();
+  shutdown.addEventListener('abort', end);
+  if (shutdown.aborted) end();
   const { handles, problem } = await duplicate(
     listening.map(({ handle }) => handle),
     acceptsPerTurn - 1,
-    AbortSignal.any([shutdown, AbortSignal.timeout(helperMs)]),
+    until.signal,
     program,
   );
+  clearTimeout(late);
+  shutdown.removeEventListener('abort', end);
   for (const { index, handle } of handles) listening[index]?.server.acceptBeside(handle);
   if (problem !== null && !shutdown.aborted) {
     log.warn('new connections may wait where the CPU is busy: their listener has fewer handles', { problem });

@@ -77,6 +77,8 @@ export function socketBelow(socket: TLSSocket): Socket {
 }
 
 interface Handle {
+  /** Of TCP alone. 0 where it is connected, else an error of libuv. */
+  readonly getpeername?: (into: object) => number;
   readonly reading: boolean;
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
@@ -133,6 +135,15 @@ export function isReading(socket: Socket): boolean {
 export function sentBytes(socket: Socket): number {
   const handle = handleOf(socket instanceof TLSSocket ? socketBelow(socket) : socket);
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;
+}
+
+/**
+ * Whether neither end of a TCP connection says anything more, and not because this one ended it: it was reset, or the
+ * other end is gone. Asked within `end`: `_handle.getpeername` fails then. libuv 1.46 (Node.js 20) tells a reset that
+ * comes with the last bytes as an end, and no error. Always `false` for other connections.
+ */
+export function wasReset(socket: Socket): boolean {
+  return (handleOf(socket)?.getpeername?.({}) ?? 0) < 0;
 }
 
 /** `null` once the connection is closed. */

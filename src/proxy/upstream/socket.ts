@@ -1,6 +1,6 @@
 import { connect, Socket, type NetConnectOpts } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { onPushedEnd } from '../node-internals/socket.js';
+import { onPushedEnd, wasReset } from '../node-internals/socket.js';
 
 /** A connection to the upstream, opened or being opened. */
 export interface OpenSocket {
@@ -10,6 +10,8 @@ export interface OpenSocket {
    * TLS that it ends (RFC 8446 §6.1), and a response that ends with its connection is whole only then (RFC 9112 §9.8).
    */
   readonly endedItself: () => boolean;
+  /** Once the socket said `end`: whether TCP was reset, where TLS does not tell. */
+  readonly wasReset: () => boolean;
   /**
    * Gives it up so that its port can be used at once, and not after the minute that a farewell takes (RFC 9293 §3.6.1).
    */
@@ -44,6 +46,7 @@ export function openSocket(place: NetConnectOpts, onRead?: OnRead): OpenSocket {
   return {
     socket,
     endedItself: () => true,
+    wasReset: () => wasReset(socket),
     reset: () => {
       reset(socket, place);
     },
@@ -73,6 +76,7 @@ export function openTlsSocket(place: NetConnectOpts, options: ConnectionOptions,
   return {
     socket,
     endedItself: () => endedItself,
+    wasReset: () => false,
     reset: () => {
       reset(tcp, place);
     },

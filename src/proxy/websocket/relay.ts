@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { closeCauses, type CloseCause } from '../../decision/websocket/close-codes.js';
 import { closeFrame, FrameReader } from '../../decision/websocket/frames.js';
 import { Pieces, restingReads } from '../resting-reads.js';
@@ -90,7 +91,9 @@ export class Relay {
   }
 
   private read(source: Duplex, direction: RelayDirection): void {
-    const pieces = source instanceof Socket ? new Pieces(restingReads, source, () => false) : null;
+    // Node reads on below the TLS of an upstream, and what it has read is lost when the connection is reset meanwhile.
+    const mayRest = source instanceof Socket && !(direction === this.outbound && source instanceof TLSSocket);
+    const pieces = mayRest ? new Pieces(restingReads, source, () => false) : null;
     source
       .on('data', (chunk: Buffer) => {
         pieces?.took(chunk.length, this.options.idleTimeoutMs);

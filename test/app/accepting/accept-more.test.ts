@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { acceptMore, acceptsPerTurn } from '../../../src/app/accepting/accept-more.js';
 import { duplicateHandles } from '../../../src/app/accepting/socket-duplicates.js';
 import { acceptBeside, listeningHandle, stopAccepting } from '../../../src/proxy/node-internals/server.js';
 import { silentLog, type Log } from '../../../src/ports/system.js';
+import { collectGarbage } from '../../support/garbage.js';
 import { childrenOf } from '../../support/linux.js';
 import { listen } from '../../support/listening.js';
 import { startProxyProcess } from '../../support/proxy-process.js';
@@ -255,6 +257,43 @@ t.test('listeners go on with one handle where there are no further ones, and the
   });
   t.same(accepted, ['one']);
   t.match(told, [[/new connections may wait/, { problem: 'it ended' }]]);
+});
+
+t.test('a helper that hangs is killed when its time is over, whatever garbage is collected', async (t) => {
+  const server = createServer();
+  const { port } = await listen(t, server);
+  const told: unknown[] = [];
+  const accepted: unknown[] = [];
+  const accepting = acceptMore(
+    [
+      {
+        listeningHandle: () => handleOf(server),
+        acceptBeside: (given) => {
+          accepted.push(given);
+          (given as { close: () => void }).close();
+        },
+      },
+    ],
+    {
+      program: program(
+        t,
+        "process.on('message', ({ index }, handle) => process.send({ index }, handle, { keepOpen: true }));",
+      ),
+      log: { ...silentLog, warn: (...line: unknown[]) => told.push(line) },
+      shutdown: new AbortController().signal,
+      limitMs: 3_000,
+    },
+  );
+  await until('the helper runs', () => childrenOf(process.pid).length === 1);
+  for (let round = 0; round < 3; round += 1) {
+    await delay(100);
+    collectGarbage();
+  }
+  await accepting;
+  t.same(childrenOf(process.pid), []);
+  t.match(told, [[/new connections may wait/, { problem: /ended with SIGKILL/ }]]);
+  t.equal(accepted.length, 1, 'what came is used');
+  t.equal(listeningDescriptors('self', port), 1);
 });
 
 t.test('a shutdown waits for no helper, and nothing is said of it', async (t) => {

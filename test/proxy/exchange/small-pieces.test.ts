@@ -1,12 +1,15 @@
 /** Bodies, responses and WebSockets in small pieces, through a proxy whose event loop says that it is busy. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Duplex } from 'node:stream';
-import t from 'tap';
+import { createServer as createTlsServer } from 'node:tls';
+import t, { type Test } from 'tap';
 import { Pieces } from '../../../src/proxy/resting-reads.js';
 import { startInProcessProxy } from '../../app/in-process-proxy.js';
+import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
@@ -45,12 +48,8 @@ function upstream(): Server {
     let text = '';
     req.on('data', (chunk: Buffer) => (text += chunk.toString())).on('end', () => res.end(text));
   }).on('upgrade', (req, socket: Duplex) => {
-    const key = req.headers['sec-websocket-key'] ?? '';
-    const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
     socket.on('error', () => undefined);
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-    );
+    socket.write(switched(req.headers['sec-websocket-key'] ?? ''));
     if (req.url === '/live/numbers') void trickle((text) => socket.write(frame(text, false)));
     let text = '';
     socket.on('data', (chunk: Buffer) => {
@@ -58,6 +57,18 @@ function upstream(): Server {
       if (text.includes(numbers.at(-1) ?? '')) socket.end(frame(digitsOf(text), false));
     });
   });
+}
+
+function switched(key: string): string {
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+}
+
+function upgrade(path: string): string {
+  return (
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${randomBytes(16).toString('base64')}\r\n\r\n`
+  );
 }
 
 /** A binary message; masked with zeros where a client sends it. */
@@ -97,10 +108,6 @@ t.test('each comes whole, is read in turns, and the next message at once', async
       ],
     },
   });
-  const upgrade = (path: string): string =>
-    `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
-    `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${randomBytes(16).toString('base64')}\r\n\r\n`;
-
   const http = await connectRaw(proxy.port);
   t.teardown(http.end);
   for (let round = 0; round < 2; round += 1) {
@@ -130,4 +137,85 @@ t.test('each comes whole, is read in turns, and the next message at once', async
     await until('all came', () => digitsOf(live.pending().toString('latin1')) === whole, 10_000);
     t.ok(rests > 0, `${path} rested`);
   }
+});
+
+/** What is written is on its way at once, before the reset. */
+const noDelay = { noDelay: true };
+
+/** Says `head` and the numbers one by one, then `last`, and is reset 20 ms later: within the rest behind them. */
+async function resetting(
+  t: Test,
+  isTls: boolean,
+  say: { head: (asked: string) => string; piece: (text: string) => string | Buffer; last: string | Buffer },
+): Promise<{ readonly url: string; readonly ca_file?: string }> {
+  const below: Socket[] = [];
+  const serve = (socket: Socket): void => {
+    socket.on('error', () => undefined);
+    socket.once('data', (asked: Buffer) => {
+      socket.write(say.head(asked.toString('latin1')));
+      void trickle((text) => socket.write(say.piece(text)))
+        .then(async () => {
+          socket.write(say.last);
+          await delay(20);
+        })
+        .then(() => (below.shift() ?? socket).resetAndDestroy());
+    });
+  };
+  if (!isTls) return { url: `http://127.0.0.1:${String((await listen(t, createTcpServer(noDelay, serve))).port)}` };
+  const { server, ca } = certificates(t);
+  const tls = createTlsServer({ ...noDelay, cert: server.cert, key: server.key }, serve);
+  tls.on('connection', (socket: Socket) => below.push(socket));
+  return { url: `https://localhost:${String((await listen(t, tls)).port)}`, ca_file: ca.certFile };
+}
+
+t.test('an upstream is reset behind a rest: what broke off is broken, and what was whole is', async (t) => {
+  const close = { head: () => 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n', piece: (text: string) => text };
+  const chunked = {
+    head: () => 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    piece: (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`,
+  };
+  const socket = {
+    head: (asked: string) => switched(/sec-websocket-key: (.*)\r/i.exec(asked)?.[1] ?? ''),
+    piece: (text: string) => frame(text, false),
+  };
+  const rows = [
+    { name: 'without a length', path: '/numbers', isTls: false, say: { ...close, last: 'half' }, whole: false },
+    { name: 'in chunks', path: '/numbers', isTls: false, say: { ...chunked, last: '0\r\n\r\n' }, whole: true },
+    { name: 'in chunks, over TLS', path: '/numbers', isTls: true, say: { ...chunked, last: '0\r\n\r\n' }, whole: true },
+    {
+      name: 'without a length, over TLS',
+      path: '/numbers',
+      isTls: true,
+      say: { ...close, last: 'half' },
+      whole: false,
+    },
+    { name: 'WebSocket', path: '/live', isTls: false, say: { ...socket, last: frame('LAST', false) }, whole: true },
+    {
+      name: 'WebSocket over TLS',
+      path: '/live',
+      isTls: true,
+      say: { ...socket, last: frame('LAST', false) },
+      whole: true,
+    },
+  ];
+  await Promise.all(
+    rows.map(async ({ name, path, isTls, say, whole: isWhole }) => {
+      const proxy = await startInProcessProxy(t, {
+        config: {
+          upstream: await resetting(t, isTls, say),
+          routes: [
+            { name: 'numbers', methods: ['GET'], path: '/numbers', access: 'public' },
+            { name: 'live', methods: ['GET'], path: '/live', access: 'public', websocket: true },
+          ],
+        },
+      });
+      const client = await connectRaw(proxy.port);
+      t.teardown(client.end);
+      client.write(path === '/live' ? upgrade(path) : `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      const text = (): string => client.pending().toString('latin1');
+      const end = path === '/live' ? 'LAST' : '0\r\n\r\n';
+      await until(`${name}: it is over`, () => text().endsWith(end) || client.isClosed(), 10_000);
+      t.equal(text().includes(end), isWhole, name);
+    }),
+  );
 });

@@ -2,9 +2,11 @@
  * Holds Node to what of its sockets is used beside their documented interface: each title begins with the symbol that
  * is gone where its test fails.
  */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect as connectHttp2, performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import { connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import t, { type Test } from 'tap';
 import {
@@ -19,6 +21,7 @@ import {
   startReading,
   stopReading,
   wakeStream,
+  wasReset,
 } from '../../../src/proxy/node-internals/socket.js';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
@@ -296,4 +299,37 @@ t.test('_handle.reading: whether the parser wants what comes, also while nothing
   client.destroy();
   await until('it is closed', () => socket.closed);
   t.equal(isReading(socket), false);
+});
+
+t.test('_handle.getpeername: after an end nobody is there where it was reset', async (t) => {
+  for (const [how, expected] of [
+    ['end', false],
+    ['resetAndDestroy', true],
+  ] as const) {
+    const { port } = await listen(
+      t,
+      createTcpServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.once('data', () => {
+          socket.write('all', () => socket[how]());
+        });
+      }),
+    );
+    const client = connect(port, '127.0.0.1');
+    t.teardown(() => client.destroy());
+    const told: (string | boolean)[] = [];
+    client
+      .on('data', () => undefined)
+      .on('error', () => told.push('error'))
+      .on('end', () => told.push(wasReset(client)))
+      .write('ask');
+    await once(client, 'connect');
+    stopReading(client);
+    // By then both have come.
+    await delay(100);
+    startReading(client);
+    await until('it is over', () => told.length > 0);
+    // Since libuv 1.47 a reset is told as one.
+    t.ok(told[0] === expected || (expected && told[0] === 'error'), `${how}: ${String(told[0])}`);
+  }
 });

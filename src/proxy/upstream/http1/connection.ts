@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { CallConnection, ConnectionRequest, RequestEvents } from '../call.js';
 import type { Connect } from '../connector.js';
 import type { ResponseHead } from './response-head.js';
@@ -75,6 +76,8 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
+  /** Whether the sink took no more for a time: of what came meanwhile nobody knows when. */
+  private hasPaused = false;
   private isOver = false;
   /**
    * Whether a read is under way. A limit that is set meanwhile takes effect at the read's end, and only where the
@@ -179,6 +182,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
     this.isSent = false;
     this.isPaused = false;
+    this.hasPaused = false;
     this.nextLimitMs = null;
     this.head = null;
     this.pieces?.restart();
@@ -215,7 +219,8 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private watch(opened: OpenSocket): void {
     const { socket } = opened;
     this.opened = opened;
-    this.pieces = new Pieces(restingReads, socket, () => this.events === null);
+    // Node reads on below TLS, and what it has read is lost when the connection is reset meanwhile.
+    this.pieces = socket instanceof TLSSocket ? null : new Pieces(restingReads, socket, () => this.events === null);
     // A connection that may be handed over is read as a stream: whoever takes it over cannot use the shared read
     // buffer.
     if (this.maySwitch) socket.on('data', this.onStreamRead);
@@ -225,13 +230,22 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     });
     socket.on('end', () => {
       this.readPendingSegment();
-      if (this.events !== null && opened.endedItself() && this.parser.end()) this.complete('ended');
+      if (this.events !== null && this.isEnd(opened) && this.parser.end()) this.complete('ended');
       else this.fail(new BrokenResponse('the upstream closed the connection'));
     });
     socket.on('close', () => {
       this.readPendingSegment();
       this.fail(new BrokenResponse('the connection is closed'));
     });
+  }
+
+  /**
+   * Whether the response may be whole with the end of the connection. A reset breaks it off, but for one that follows
+   * an end: the system's question after a minute whether the upstream is still there, and an upstream that did not read
+   * all of the request, are answered so.
+   */
+  private isEnd(opened: OpenSocket): boolean {
+    return opened.endedItself() && (this.hasPaused || !this.isSent || !opened.wasReset());
   }
 
   /**
@@ -256,7 +270,10 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     this.isInRead = true;
     try {
       const body = events === null ? null : parser.read(bytes);
-      if (body !== null && events?.onData(body) === false) this.isPaused = true;
+      if (body !== null && events?.onData(body) === false) {
+        this.isPaused = true;
+        this.hasPaused = true;
+      }
     } finally {
       this.isInRead = false;
     }
