@@ -1,3 +1,4 @@
+import { readSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
@@ -79,6 +80,8 @@ export function socketBelow(socket: TLSSocket): Socket {
 interface Handle {
   /** Of TCP alone. 0 where it is connected, else an error of libuv. */
   readonly getpeername?: (into: object) => number;
+  /** The file descriptor. */
+  readonly fd?: number;
   readonly reading: boolean;
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
@@ -137,13 +140,23 @@ export function sentBytes(socket: Socket): number {
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 
+const oneByte = Buffer.alloc(1);
+
 /**
- * Whether neither end of a TCP connection says anything more, and not because this one ended it: it was reset, or the
- * other end is gone. Asked within `end`: `_handle.getpeername` fails then. libuv 1.46 (Node.js 20) tells a reset that
- * comes with the last bytes as an end, and no error. Always `false` for other connections.
+ * Whether a TCP connection that said `end` was reset, and not ended by the other side: asked within `end`. libuv 1.46
+ * (Node.js 20) tells a reset that came with the last bytes as an end, and does not ask the system further. So it is
+ * asked here, where neither side is connected any more (`_handle.getpeername` fails), by one more read (`_handle.fd`):
+ * of nothing after an end, also where a reset followed that, and an error after a reset alone. Always `false` for other
+ * connections.
  */
 export function wasReset(socket: Socket): boolean {
-  return (handleOf(socket)?.getpeername?.({}) ?? 0) < 0;
+  const handle = handleOf(socket);
+  if ((handle?.getpeername?.({}) ?? 0) >= 0 || handle?.fd === undefined) return false;
+  try {
+    return readSync(handle.fd, oneByte) > 0;
+  } catch {
+    return true;
+  }
 }
 
 /** `null` once the connection is closed. */

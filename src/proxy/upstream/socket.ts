@@ -10,8 +10,6 @@ export interface OpenSocket {
    * TLS that it ends (RFC 8446 §6.1), and a response that ends with its connection is whole only then (RFC 9112 §9.8).
    */
   readonly endedItself: () => boolean;
-  /** Once the socket said `end`: whether TCP was reset, where TLS does not tell. */
-  readonly wasReset: () => boolean;
   /**
    * Gives it up so that its port can be used at once, and not after the minute that a farewell takes (RFC 9293 §3.6.1).
    */
@@ -45,8 +43,7 @@ export function openSocket(place: NetConnectOpts, onRead?: OnRead): OpenSocket {
   const socket = prepared(connect({ ...place, ...reading }));
   return {
     socket,
-    endedItself: () => true,
-    wasReset: () => wasReset(socket),
+    endedItself: () => !wasReset(socket),
     reset: () => {
       reset(socket, place);
     },
@@ -76,7 +73,6 @@ export function openTlsSocket(place: NetConnectOpts, options: ConnectionOptions,
   return {
     socket,
     endedItself: () => endedItself,
-    wasReset: () => false,
     reset: () => {
       reset(tcp, place);
     },

@@ -301,18 +301,18 @@ t.test('_handle.reading: whether the parser wants what comes, also while nothing
   t.equal(isReading(socket), false);
 });
 
-t.test('_handle.getpeername: after an end nobody is there where it was reset', async (t) => {
-  for (const [how, expected] of [
-    ['end', false],
-    ['resetAndDestroy', true],
-  ] as const) {
+t.test('_handle.getpeername, _handle.fd: after an end the system says whether it was a reset', async (t) => {
+  const endings: readonly (readonly [string, (socket: Socket) => void, boolean])[] = [
+    ['end', (socket) => socket.end(), false],
+    ['reset', (socket) => socket.resetAndDestroy(), true],
+    ['end and reset', (socket) => socket.end(() => setTimeout(() => socket.resetAndDestroy(), 30)), false],
+  ];
+  for (const [how, end, expected] of endings) {
     const { port } = await listen(
       t,
-      createTcpServer((socket) => {
+      createTcpServer({ allowHalfOpen: true }, (socket) => {
         socket.on('error', () => undefined);
-        socket.once('data', () => {
-          socket.write('all', () => socket[how]());
-        });
+        socket.once('data', () => socket.write('all', () => end(socket)));
       }),
     );
     const client = connect(port, '127.0.0.1');
@@ -325,8 +325,8 @@ t.test('_handle.getpeername: after an end nobody is there where it was reset', a
       .write('ask');
     await once(client, 'connect');
     stopReading(client);
-    // By then both have come.
-    await delay(100);
+    // By then all of it has come.
+    await delay(150);
     startReading(client);
     await until('it is over', () => told.length > 0);
     // Since libuv 1.47 a reset is told as one.

@@ -76,8 +76,6 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
-  /** Whether the sink took no more for a time: of what came meanwhile nobody knows when. */
-  private hasPaused = false;
   private isOver = false;
   /**
    * Whether a read is under way. A limit that is set meanwhile takes effect at the read's end, and only where the
@@ -182,7 +180,6 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
     this.isSent = false;
     this.isPaused = false;
-    this.hasPaused = false;
     this.nextLimitMs = null;
     this.head = null;
     this.pieces?.restart();
@@ -230,22 +227,13 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     });
     socket.on('end', () => {
       this.readPendingSegment();
-      if (this.events !== null && this.isEnd(opened) && this.parser.end()) this.complete('ended');
+      if (this.events !== null && opened.endedItself() && this.parser.end()) this.complete('ended');
       else this.fail(new BrokenResponse('the upstream closed the connection'));
     });
     socket.on('close', () => {
       this.readPendingSegment();
       this.fail(new BrokenResponse('the connection is closed'));
     });
-  }
-
-  /**
-   * Whether the response may be whole with the end of the connection. A reset breaks it off, but for one that follows
-   * an end: the system's question after a minute whether the upstream is still there, and an upstream that did not read
-   * all of the request, are answered so.
-   */
-  private isEnd(opened: OpenSocket): boolean {
-    return opened.endedItself() && (this.hasPaused || !this.isSent || !opened.wasReset());
   }
 
   /**
@@ -270,10 +258,7 @@ export class Http1Connection implements CallConnection, ResponseHeadEvents {
     this.isInRead = true;
     try {
       const body = events === null ? null : parser.read(bytes);
-      if (body !== null && events?.onData(body) === false) {
-        this.isPaused = true;
-        this.hasPaused = true;
-      }
+      if (body !== null && events?.onData(body) === false) this.isPaused = true;
     } finally {
       this.isInRead = false;
     }
