@@ -1,5 +1,6 @@
 import { isOver } from '../../decision/binding/certificate.js';
 import { denial, isOurs, type Denial } from '../../decision/denial.js';
+import { UnorderedList, type Listed } from '../unordered-list.js';
 import { takeSettled } from '../maybe-promise.js';
 import type { Clock, Timers } from '../../ports/system.js';
 import type { ActiveConfig } from '../auth/active-config.js';
@@ -37,7 +38,7 @@ interface GrpcCallsDeps {
   readonly timers: Timers;
 }
 
-interface OpenCall {
+interface OpenCall extends Listed {
   readonly client: CallClient;
   readonly head: RequestHead;
   readonly peer: Peer;
@@ -49,12 +50,13 @@ interface OpenCall {
 }
 
 export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps): GrpcCalls {
-  const open = new Set<OpenCall>();
+  const open = new UnorderedList<OpenCall>();
   let stopLooking: (() => void) | null = null;
   const look = (): void => {
     stopLooking = null;
     const nowMs = clock.monotonic();
     for (const call of open) {
+      if (!open.has(call)) continue;
       if (nowMs < call.dueMs && !hasExpired(call) && call.hasCertificate === hasCertificate(call.peer)) continue;
       call.dueMs = nowMs + reauthorizeInMs();
       call.hasCertificate = hasCertificate(call.peer);
@@ -95,7 +97,15 @@ export function createGrpcCalls({ activeConfig, clock, timers }: GrpcCallsDeps):
   return {
     begin: (client, head, peer, admission) => {
       const dueMs = clock.monotonic() + reauthorizeInMs();
-      const call: OpenCall = { client, head, peer, admission, dueMs, hasCertificate: hasCertificate(peer) };
+      const call: OpenCall = {
+        client,
+        head,
+        peer,
+        admission,
+        dueMs,
+        hasCertificate: hasCertificate(peer),
+        place: -1,
+      };
       open.add(call);
       stopLooking ??= timers.after(lookMs, look);
       // The deadline is of the whole call, streams included (https://grpc.io/docs/guides/deadlines/).

@@ -13,7 +13,10 @@ export function reauthorizeInMs(): number {
 const reauthorizedAtOnce = 32;
 
 /** Authorizes all that are open again, some in each turn of the event loop; those that end meanwhile are left out. */
-export async function reauthorizeInTurns<T>(open: ReadonlySet<T>, reauthorize: (one: T) => void): Promise<void> {
+export async function reauthorizeInTurns<T>(
+  open: Iterable<T> & Pick<ReadonlySet<T>, 'has'>,
+  reauthorize: (one: T) => void,
+): Promise<void> {
   let done = 0;
   for (const one of [...open]) {
     if (!open.has(one)) continue;

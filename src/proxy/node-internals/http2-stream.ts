@@ -1,5 +1,13 @@
+import { AsyncResource } from 'node:async_hooks';
 import { Readable } from 'node:stream';
-import type { ClientHttp2Stream, Http2Session, Http2Stream } from 'node:http2';
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  Http2Session,
+  Http2Stream,
+  OutgoingHttpHeaders,
+  ServerHttp2Stream,
+} from 'node:http2';
 
 /** Takes what a stream receives. */
 export interface StreamReader {
@@ -9,6 +17,54 @@ export interface StreamReader {
   readonly onEndStream: () => void;
   /** The stream is closed, by whomever. Comes once or more often, behind `onEndStream` where that came. */
   readonly onClosed: () => void;
+}
+
+const bound: Pick<AsyncResource, 'bind'> = AsyncResource.prototype;
+const { bind } = bound;
+
+/**
+ * What Node 20 and 22 add to the options of a request where it is missing; from 24.2 on it warns of whoever gives it
+ * (DEP0194), and needs none of it.
+ */
+const nodesOwnOptions =
+  Number.parseInt(process.versions.node, 10) < 24 ? { weight: 16, parent: 0, exclusive: false, silent: false } : {};
+
+/** All of what Node looks at. */
+export interface StreamOptions {
+  readonly endStream: boolean;
+  readonly waitForTrailers: boolean;
+}
+
+/**
+ * Opens a stream of a session that is connected: `session.request`, for half of what that costs on Node.js 20, and nine
+ * tenths on 24. In two places Node would have V8 make a hidden class for each stream, which holds all that belongs to
+ * it until old objects are collected:
+ *
+ * - What opens the stream is given to a resource of its own by `AsyncResource.bind`, for the case that it has to wait
+ *   for the connection, and what that returns has two accessors that no other function has. Here it is called before
+ *   `request` returns, and needs no resource.
+ * - Options that are missing are added to a copy, of a shape that V8 11 takes for a prototype's. So all are given.
+ */
+export function openStream(
+  session: ClientHttp2Session,
+  head: OutgoingHttpHeaders,
+  { endStream, waitForTrailers }: StreamOptions,
+): ClientHttp2Stream {
+  bound.bind = unbound;
+  try {
+    return session.request(head, { endStream, waitForTrailers, ...nodesOwnOptions });
+  } finally {
+    bound.bind = bind;
+  }
+}
+
+function unbound<T>(call: T): T {
+  return call;
+}
+
+/** Sends the head of a response: `stream.respond`, given all options, as in `openStream`. */
+export function respond(stream: ServerHttp2Stream, head: OutgoingHttpHeaders, options: StreamOptions): void {
+  stream.respond(head, options);
 }
 
 const readerOf = Symbol('reader');

@@ -2,6 +2,7 @@
  * Holds Node to what of its HTTP/2 streams is used beside their documented interface: each title begins with the symbol
  * that is gone where its test fails.
  */
+import { AsyncResource } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer, type ClientHttp2Stream, type Http2Session } from 'node:http2';
 import { connect as connectTcp, createServer as createTcpServer } from 'node:net';
@@ -10,6 +11,7 @@ import {
   endAfterReading,
   isDestroyed,
   NativeSession,
+  openStream,
   readOn,
   readPast,
   resetStream,
@@ -222,5 +224,46 @@ t.test(
     session.request({ ':path': '/' }, { endStream: true }).on('error', () => undefined);
     await until('it is destroyed', () => session.destroyed);
     t.same(calls.slice(0, 2), [false, true]);
+  },
+);
+
+t.test(
+  'AsyncResource.bind: what opens a stream is bound by it, called at once, and needs it for nothing else',
+  async (t) => {
+    const server = createServer().on('stream', (stream) => {
+      stream.on('error', () => undefined);
+      stream.respond({ ':status': 200 });
+      stream.end('all');
+    });
+    const { port } = await listen(t, server);
+    const session = connect(`http://127.0.0.1:${String(port)}`).on('error', () => undefined);
+    t.teardown(() => session.destroy());
+    await once(session, 'connect');
+
+    const prototype = AsyncResource.prototype as { bind: unknown };
+    const { bind } = prototype;
+    t.teardown(() => {
+      prototype.bind = bind;
+    });
+    let calls = 0;
+    prototype.bind = function counted(this: AsyncResource, ...given: unknown[]): unknown {
+      calls += 1;
+      return Reflect.apply(bind as () => unknown, this, given) as unknown;
+    };
+    session.request({ ':path': '/' }, { endStream: true }).resume();
+    t.equal(calls, 1, 'Node binds it');
+    prototype.bind = bind;
+
+    const stream = openStream(session, { ':path': '/' }, { endStream: true, waitForTrailers: false });
+    t.equal(prototype.bind, bind, 'what others bind is bound');
+    t.ok(Number.isInteger(stream.id), 'it is open');
+    let text = '';
+    for await (const piece of stream.setEncoding('utf8')) text += String(piece);
+    t.equal(text, 'all');
+
+    t.throws(() => openStream(session, { ':nothing': '' }, { endStream: true, waitForTrailers: false }), {
+      code: 'ERR_HTTP2_INVALID_PSEUDOHEADER',
+    });
+    t.equal(prototype.bind, bind, 'also where it is refused');
   },
 );

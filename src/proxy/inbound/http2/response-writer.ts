@@ -5,7 +5,7 @@ import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
-import { hasSentEnd, resetStream } from '../../node-internals/http2-stream.js';
+import { hasSentEnd, resetStream, respond } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -250,8 +250,8 @@ export class Http2ResponseWriter implements ResponseWriter {
     if (endStream) this.markWritten();
     if (this.takesTrailers) {
       this.stream.on('wantTrailers', this.sendTrailers);
-      this.stream.respond(head, { waitForTrailers: true });
-    } else this.stream.respond(head, endStream ? { endStream } : undefined);
+      respond(this.stream, head, { endStream: false, waitForTrailers: true });
+    } else respond(this.stream, head, { endStream, waitForTrailers: false });
   }
 
   private readonly sendTrailers = (): void => {

@@ -3,14 +3,20 @@ import {
   constants,
   type ClientHttp2Session,
   type ClientHttp2Stream,
-  type ClientSessionRequestOptions,
   type OutgoingHttpHeaders,
   type Settings,
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Connector } from '../connector.js';
-import { endAfterReading, isDestroyed, NativeSession, sessionMemoryMb } from '../../node-internals/http2-stream.js';
+import {
+  endAfterReading,
+  isDestroyed,
+  NativeSession,
+  openStream,
+  sessionMemoryMb,
+  type StreamOptions,
+} from '../../node-internals/http2-stream.js';
 import { BrokenResponse, ConnectTimeout, NotHttp2, NotProcessed } from '../errors.js';
 import type { OpenSocket } from '../socket.js';
 import { FrameRateLimiter, type FrameRate } from './frame-rate-limiter.js';
@@ -199,7 +205,7 @@ export class Http2Connection {
   }
 
   /** Opens a stream. `null` where none can be opened any more: nothing was sent. */
-  request(head: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream | null {
+  request(head: OutgoingHttpHeaders, options: StreamOptions): ClientHttp2Stream | null {
     const { session } = this;
     if (session === null || isDestroyed(session)) {
       this.fail(new NotProcessed());
@@ -211,7 +217,7 @@ export class Http2Connection {
       this.drain();
       return null;
     }
-    const stream = session.request(head, options);
+    const stream = openStream(session, head, options);
     if (stream.id !== undefined) return stream;
     // The ids of this connection are used up (RFC 9113 §5.1.1). The stream that Node returns all the same is destroyed,
     // and has nothing to tell but that.
