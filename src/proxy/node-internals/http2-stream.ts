@@ -20,16 +20,16 @@ export interface StreamReader {
 }
 
 const bound: Pick<AsyncResource, 'bind'> = AsyncResource.prototype;
-const { bind } = bound;
 
-/**
- * What Node 20 and 22 add to the options of a request where it is missing; from 24.2 on it warns of whoever gives it
- * (DEP0194), and needs none of it.
- */
-const nodesOwnOptions =
-  Number.parseInt(process.versions.node, 10) < 24 ? { weight: 16, parent: 0, exclusive: false, silent: false } : {};
+/** What Node adds to the options of a request where it is missing. From 22 on it warns of a weight (DEP0194). */
+const nodesOwnOptions = {
+  parent: 0,
+  exclusive: false,
+  silent: false,
+  ...(Number.parseInt(process.versions.node, 10) < 22 ? { weight: 16 } : {}),
+};
 
-/** All of what Node looks at. */
+/** Those of Node's options that differ from stream to stream here. */
 export interface StreamOptions {
   readonly endStream: boolean;
   readonly waitForTrailers: boolean;
@@ -50,16 +50,17 @@ export function openStream(
   head: OutgoingHttpHeaders,
   { endStream, waitForTrailers }: StreamOptions,
 ): ClientHttp2Stream {
-  bound.bind = unbound;
+  const { bind } = bound;
+  // Whoever else binds something meanwhile has it bound.
+  bound.bind = (call) => {
+    bound.bind = bind;
+    return call;
+  };
   try {
     return session.request(head, { endStream, waitForTrailers, ...nodesOwnOptions });
   } finally {
     bound.bind = bind;
   }
-}
-
-function unbound<T>(call: T): T {
-  return call;
 }
 
 /** Sends the head of a response: `stream.respond`, given all options, as in `openStream`. */

@@ -143,11 +143,11 @@ export function sentBytes(socket: Socket): number {
 const oneByte = Buffer.alloc(1);
 
 /**
- * Whether a TCP connection that said `end` was reset, and not ended by the other side: asked within `end`. libuv 1.46
- * (Node.js 20) tells a reset that came with the last bytes as an end, and does not ask the system further. So it is
- * asked here, where neither side is connected any more (`_handle.getpeername` fails), by one more read (`_handle.fd`):
- * of nothing after an end, also where a reset followed that, and an error after a reset alone. Always `false` for other
- * connections.
+ * Whether a TCP connection that said `end` was reset, and not ended by the other side: asked within `end`. libuv up to
+ * 1.51 (Node.js 20 and 22) tells a reset that came with the last bytes as an end, and does not ask the system further.
+ * So it is asked here, where neither side is connected any more (`_handle.getpeername` fails), by one more read
+ * (`_handle.fd`): of nothing after an end, also where a reset followed that, and an error after a reset alone. Always
+ * `false` for other connections.
  */
 export function wasReset(socket: Socket): boolean {
   const handle = handleOf(socket);
