@@ -13,7 +13,7 @@ import type { ReservationParts } from '../ports/idempotency.js';
 import type { CallerLimits } from './exchange/rate-limiter.js';
 import { createClientConnections, maxConnectionsOf, type AcceptHttp2 } from './inbound/client-connections.js';
 import { Http2ClientConnection } from './inbound/http2/connection.js';
-import { createLargeHeads } from './inbound/http2/large-heads.js';
+import { createHeaderGarbage } from './inbound/http2/header-garbage.js';
 import type { Http2Request } from './inbound/http2/request.js';
 import { maxOpenRequests, StreamPlaces } from './inbound/http2/stream-places.js';
 import { describeBug } from '../lib/errors.js';
@@ -155,7 +155,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   // As many as there may be connections, each of which may have a request.
   const streamPlaces = new StreamPlaces(maxConnections, deps);
   const openHeads = createFairQueue<Http2Request>(maxOpenRequests(maxConnections));
-  const onHeaders = createLargeHeads(deps.collectGarbage);
+  const onHeaders = createHeaderGarbage(deps.collectGarbage);
   const reserving = deps.reservations === null ? null : createReservedWrites(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
@@ -186,6 +186,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     grpcCalls,
     bodyTimeouts,
     challenges: deps.challenges ?? onlyBearer,
+    onHeaders,
     isShuttingDown: () => isShuttingDown,
   };
 

@@ -33,6 +33,8 @@ export interface ExchangeDeps extends Recorder {
   readonly bodyTimeouts: BodyTimeouts;
   /** What a 401 asks for: names and values of headers in turn. */
   readonly challenges: () => readonly string[];
+  /** Told how many headers the head of a response of HTTP/2 has. */
+  readonly onHeaders: (count: number) => void;
   /** Whether every response closes its connection. */
   readonly isShuttingDown: () => boolean;
 }

@@ -238,6 +238,7 @@ export class Exchange implements PipelinedRequest, ResponseSink, KeyAsker, Respo
     try {
       const { activeConfig, deps } = this;
       const { findings } = this.summary;
+      if (activeConfig.config.upstream.http2) deps.onHeaders(rawHeaders.length / 2);
       const headers = clientHeaders(status, rawHeaders, activeConfig.headerRules, findings.requestId);
       const renewed = withRenewedToken(headers, findings.principal, activeConfig, deps.clock);
       this.phase = this.writer.begin(status, renewed) ? 'responded' : 'responding';
