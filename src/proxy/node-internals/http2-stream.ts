@@ -1,13 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { Readable } from 'node:stream';
-import type {
-  ClientHttp2Session,
-  ClientHttp2Stream,
-  Http2Session,
-  Http2Stream,
-  OutgoingHttpHeaders,
-  ServerHttp2Stream,
-} from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, Http2Session, Http2Stream, OutgoingHttpHeaders } from 'node:http2';
 
 /** Takes what a stream receives. */
 export interface StreamReader {
@@ -61,11 +54,6 @@ export function openStream(
   } finally {
     bound.bind = bind;
   }
-}
-
-/** Sends the head of a response: `stream.respond`, given all options, as in `openStream`. */
-export function respond(stream: ServerHttp2Stream, head: OutgoingHttpHeaders, options: StreamOptions): void {
-  stream.respond(head, options);
 }
 
 const readerOf = Symbol('reader');

@@ -1,5 +1,5 @@
 /** Bodies, responses and WebSockets in small pieces, through a proxy whose event loop says that it is busy. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer } from 'node:tls';
 import t, { type Test } from 'tap';
+import { acceptOf } from '../../../src/decision/websocket/handshake.js';
 import { Pieces } from '../../../src/proxy/resting-reads.js';
 import { startInProcessProxy } from '../../app/in-process-proxy.js';
 import { certificates } from '../../support/certificates.js';
@@ -60,8 +61,10 @@ function upstream(): Server {
 }
 
 function switched(key: string): string {
-  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+  return (
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+    `Sec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`
+  );
 }
 
 function upgrade(path: string): string {
@@ -153,12 +156,11 @@ async function resetting(
     socket.on('error', () => undefined);
     socket.once('data', (asked: Buffer) => {
       socket.write(say.head(asked.toString('latin1')));
-      void trickle((text) => socket.write(say.piece(text)))
-        .then(async () => {
-          socket.write(say.last);
-          await delay(20);
-        })
-        .then(() => (below.shift() ?? socket).resetAndDestroy());
+      void trickle((text) => socket.write(say.piece(text))).then(async () => {
+        socket.write(say.last);
+        await delay(20);
+        (below.shift() ?? socket).resetAndDestroy();
+      });
     });
   };
   if (!isTls) return { url: `http://127.0.0.1:${String((await listen(t, createTcpServer(noDelay, serve))).port)}` };

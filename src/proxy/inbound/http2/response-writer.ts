@@ -5,7 +5,7 @@ import { grpcRefusalOf } from '../../../decision/grpc/refusal.js';
 import { grpcStatusIn } from '../../../decision/grpc/status.js';
 import { valuesOf } from '../../../decision/http/header-values.js';
 import { problemOf } from '../../../decision/http/problem-details.js';
-import { hasSentEnd, resetStream, respond } from '../../node-internals/http2-stream.js';
+import { hasSentEnd, resetStream } from '../../node-internals/http2-stream.js';
 import type { UpgradedSocket } from '../../websocket/upgrade-request.js';
 import { bodyless } from '../../upstream/http1/response-head.js';
 import { GatheredWrites, smallWriteBytes } from '../gathered-writes.js';
@@ -248,10 +248,10 @@ export class Http2ResponseWriter implements ResponseWriter {
     head[':status'] = status;
     this.sentStatus = status;
     if (endStream) this.markWritten();
-    if (this.takesTrailers) {
-      this.stream.on('wantTrailers', this.sendTrailers);
-      respond(this.stream, head, { endStream: false, waitForTrailers: true });
-    } else respond(this.stream, head, { endStream, waitForTrailers: false });
+    const { takesTrailers } = this;
+    if (takesTrailers) this.stream.on('wantTrailers', this.sendTrailers);
+    // Both are given, so that Node adds none: see `openStream`.
+    this.stream.respond(head, { endStream: endStream && !takesTrailers, waitForTrailers: takesTrailers });
   }
 
   private readonly sendTrailers = (): void => {
